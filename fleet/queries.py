@@ -1,7 +1,7 @@
 """Reads over several models, for pages and REST alike. Each costs a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
-from fleet.allocation.tally import Tally, read_alike, tally
+from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
 from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, by_kind
@@ -154,11 +154,12 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
 def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolRow]:
     clusters = {pool.cluster_id for pool in pools}
     freshness, alike = freshness_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
-    return [
-        PoolRow(pool, kinds[NODES], known(tally([each for each in alike if pool.pk in each.pools]), kinds))
-        for pool in pools
-        for kinds in (freshness[pool.cluster_id],)
-    ]
+    return [see_pool(pool, alike, freshness[pool.cluster_id]) for pool in pools]
+
+
+def see_pool(pool: Pool, alike: Iterable[Alike], kinds: Freshnesses) -> PoolRow:
+    """One of what was counted at one moment. Asks no database."""
+    return PoolRow(pool, kinds[NODES], known(tally([each for each in alike if pool.pk in each.pools]), kinds))
 
 
 def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:

@@ -1,9 +1,11 @@
 """What is heard of one cluster, of each kind and of the whole: how old what is shown of it is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
-from fleet.freshness.kinds import PODS, KindFreshness, freshnesses
+from fleet.freshness.kinds import PODS, KindFreshness, freshnesses, named
 from fleet.freshness.sight import ClusterSight, sight_of
 from fleet.models import Bookmark, Cluster, Observer
 
@@ -27,10 +29,14 @@ class ClusterFreshness:
     def has_begun(self) -> bool:
         return self.sight.is_known
 
+    @cached_property
+    def by_kind(self) -> Mapping[str, KindFreshness]:
+        return named(self.kinds)
+
     @property
     def knows_pods(self) -> bool:
         """Whether its pods were ever read: else nobody knows what they hold, which is not nothing."""
-        return any(kind.kind == PODS and kind.is_known for kind in self.kinds)
+        return self.by_kind[PODS].is_known
 
     @property
     def sentence(self) -> str:

@@ -105,9 +105,12 @@ def freshnesses(bookmarks: Iterable[Bookmark], *, now: datetime) -> list[KindFre
 
 
 def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFreshness]:
+    return named(freshnesses(bookmarks, now=now))
+
+
+def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
     """Nodes and pods are always in it: a page must be able to say that they have never been seen."""
-    found = {each.kind: each for each in freshnesses(bookmarks, now=now)}
-    return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | found
+    return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | {each.kind: each for each in kinds}
 
 
 def place_of(kind: str) -> tuple[int, str]:

@@ -17,7 +17,6 @@ from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
-from fleet.freshness.kinds import by_kind
 from fleet.freshness.sight import unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Observer, Operand
 from fleet.models.bookmark import VOID
@@ -27,7 +26,7 @@ from fleet.web import cpu_memory
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
-from fleet.web.summary import date_pools, read_fleet
+from fleet.web.summary import read_fleet
 from kube.resources import DAEMON_SETS
 from people.rights import Permission, scope_of
 
@@ -64,8 +63,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     operands = list(Operand.objects.filter(cluster=row))
     heard = cluster_freshness(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
-    read = read_fleet(request.user, cluster=row)
-    date_pools(read, {row.pk: heard})
+    read = read_fleet(request.user, {row.pk: heard}, cluster=row)
     return {
         "cluster": row,
         "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),
@@ -76,7 +74,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
         "rules": rules_of(kinds),
         "sums": read.whole,
         "read": read,
-        "cpu_memory": cpu_memory.of_cluster(known(read.whole, by_kind(bookmarks, now=now)).cpu_memory),
+        "cpu_memory": cpu_memory.of_cluster(known(read.whole, heard.by_kind).cpu_memory),
         "drivers": drivers_of(row, objects, operands, are_known=are_policies_known(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),

@@ -23,7 +23,7 @@ from fleet.queries import for_rows
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
-from fleet.web.summary import ClusterLine, cluster_lines, date_pools, read_fleet
+from fleet.web.summary import ClusterLine, cluster_lines, heard_by, read_fleet
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
@@ -67,8 +67,7 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
 
 
 def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
-    read = read_fleet(request.user)
-    date_pools(read, {line.cluster.pk: line.freshness for line in clusters})
+    read = read_fleet(request.user, heard_by(clusters))
     unseen = [line for line in clusters if not line.freshness.is_fresh]
     return {
         "sums": read.whole,

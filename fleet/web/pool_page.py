@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.allocation.tally import Alike, Tally, read_alike, tally
+from fleet.allocation.tally import Alike, Tally, read_alike
 from fleet.freshness.cluster import heard_of
 from fleet.models import Pool, SegmentSums
+from fleet.queries import see_pool
 from fleet.segments.counting import CountsByValue, groups_of
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.states.node import TITLES, NodeState, state_key
@@ -44,8 +45,9 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 
 def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     now = timezone.now()
+    seen = heard_of(pool.cluster, now=now)
     members = [each for each in read_alike(clusters=[pool.cluster_id]) if pool.pk in each.pools]
-    sums = tally(members)
+    sums = see_pool(pool, members, seen.by_kind).tally
     where = f"cluster {pool.cluster.name}"
     return {
         "pool": pool,
@@ -56,14 +58,17 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "versions": _versions(pool),
         "overlaps": _overlaps(request, pool, members),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
-        "seen": heard_of(pool.cluster, now=now),
+        "seen": seen,
         "query": f"pool={pool.cluster.name}/{pool.name}",
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where),
     }
 
 
 def _price_per_hour(pool: Pool, sums: Tally) -> Decimal | None:
-    return None if pool.price_per_gpu_hour is None else pool.price_per_gpu_hour * (sums.physical_gpus or 0)
+    """None: it has no price, or nobody knows its GPUs."""
+    if pool.price_per_gpu_hour is None or sums.physical_gpus is None:
+        return None
+    return pool.price_per_gpu_hour * sums.physical_gpus
 
 
 def _by_state(sums: Tally) -> list[tuple[str, str, str, int]]:

@@ -14,7 +14,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.web.summary import cluster_lines, date_pools, read_fleet
+from fleet.web.summary import cluster_lines, heard_by, read_fleet
 from people.rights import Permission, scope_of
 
 
@@ -59,8 +59,8 @@ def may_change(request: PersonRequest, clusters) -> list[Cluster]:
 
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
-    clusters, read = cluster_lines(request.user, now=timezone.now()), read_fleet(request.user)
-    date_pools(read, {line.cluster.pk: line.freshness for line in clusters})
+    clusters = cluster_lines(request.user, now=timezone.now())
+    read = read_fleet(request.user, heard_by(clusters))
     return {"read": read, "unseen": [line for line in clusters if not line.freshness.is_fresh]}
 
 

@@ -1,13 +1,14 @@
 """The one line above the fleet, and what each of its pools and clusters comes to. A fixed number of queries each."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.models import Bookmark, Cluster, Pool
+from fleet.queries import known, see_pool
 
 
 @dataclass
@@ -41,27 +42,30 @@ class FleetRead:
         return {"none": self.unpooled.sums.gpu_nodes or 0, "several": self.overlap.sums.gpu_nodes or 0}
 
 
-def read_fleet(user, *, cluster: Cluster | None = None) -> FleetRead:
-    """Four queries, of which one reads what is counted: a node that flaps is the same in the whole and in its pool."""
+def read_fleet(user, heard: Mapping[int, ClusterFreshness], *, cluster: Cluster | None = None) -> FleetRead:
+    """Four queries, of which one reads what is counted: a node that flaps is the same in the whole and in its pool.
+
+    `heard`: of every cluster that the user sees, by its key. What is counted of one that is not live says of when.
+    """
     alike = read_alike(user, clusters=None if cluster is None else [cluster.pk])
     pools = Pool.objects.visible_to(user).select_related("cluster")
     if cluster:
         pools = pools.filter(cluster=cluster)
     gpu_nodes = [each for each in alike if each.is_gpu_node]
-    return FleetRead(
+    read = FleetRead(
         whole=tally(alike),
-        pools=[PoolLine(pool, tally([each for each in alike if pool.pk in each.pools])) for pool in pools],
+        pools=[PoolLine(pool, see_pool(pool, alike, heard[pool.cluster_id].by_kind).tally) for pool in pools],
         unpooled=Strays(tally([each for each in gpu_nodes if not each.pools])),
         overlap=Strays(tally([each for each in gpu_nodes if len(each.pools) > 1])),
     )
+    _date(read, heard)
+    return read
 
 
-def date_pools(read: FleetRead, heard: Mapping[int, ClusterFreshness]) -> None:
-    """Say of each pool whose cluster is not live when it was counted, and of strays. `heard`: by the cluster's key."""
+def _date(read: FleetRead, heard: Mapping[int, ClusterFreshness]) -> None:
     for line in read.pools:
-        of_its_cluster = heard.get(line.pool.cluster_id)
-        if of_its_cluster is not None and not of_its_cluster.is_fresh:
-            line.as_of = of_its_cluster.heard_at
+        if not heard[line.pool.cluster_id].is_fresh:
+            line.as_of = heard[line.pool.cluster_id].heard_at
     for strays in (read.unpooled, read.overlap):
         found = [heard[cluster] for cluster in strays.sums.clusters if cluster in heard]
         strays.as_of = min((each.heard_at for each in found if not each.is_fresh and each.heard_at), default=None)
@@ -81,6 +85,10 @@ class ClusterLine:
         return bool(not self.freshness.is_fresh or self.cluster.foreign_uid or is_behind or self.freshness.troubles)
 
 
+def heard_by(lines: Iterable[ClusterLine]) -> dict[int, ClusterFreshness]:
+    return {line.cluster.pk: line.freshness for line in lines}
+
+
 def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("name"))
     bookmarks: dict[int, list[Bookmark]] = defaultdict(list)
@@ -90,14 +98,15 @@ def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     return [
         ClusterLine(
             cluster=cluster,
-            freshness=cluster_freshness(
-                bookmarks[cluster.pk],
-                now=now,
-                observer=getattr(cluster, "observer", None),
-                added_at=cluster.added_at,
-            ),
+            freshness=heard,
             seq=cluster.observer.batch if hasattr(cluster, "observer") else 0,
-            sums=tally([each for each in alike if each.cluster == cluster.pk]),
+            sums=known(tally([each for each in alike if each.cluster == cluster.pk]), heard.by_kind),
         )
         for cluster in clusters
+        for heard in (_heard(cluster, bookmarks[cluster.pk], now=now),)
     ]
+
+
+def _heard(cluster: Cluster, bookmarks: list[Bookmark], *, now: datetime) -> ClusterFreshness:
+    observer = getattr(cluster, "observer", None)
+    return cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from fleet.states.node import FAULTS
-from fleet.web.summary import read_fleet
 from people.models import User
 from tests import make
 from tests.fleet.kinds_of_nodes import KINDS, TOTAL, UNCOUNTED, a_node_of, by_use
 from tests.fleet.map_frames import read_map
+from tests.fleet.reading import read_as
 from tests.make import NOON
 from tests.pages import page, visiting
 
@@ -72,7 +72,7 @@ def test_the_api_counts_clusters_pools_and_segments_alike(viewer, fleet):
 
 
 def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
-    read = read_fleet(make.counted(User.objects.get()))
+    read = read_as(User.objects.get())
     pools, unpooled, overlap = [line.sums for line in read.pools], read.unpooled.sums, read.overlap.sums
 
     for number in ("gpu_nodes", "faulty", "well", "held"):
@@ -119,7 +119,7 @@ def test_the_map_draws_a_cell_for_every_gpu(viewer, fleet):
 
 
 def test_the_map_counts_as_the_line_above_it_does(viewer, fleet):
-    read = read_fleet(make.counted(User.objects.get())).whole
+    read = read_as(User.objects.get()).whole
     drawn = read_map(viewer)
 
     whole = [sum(node.whole[at] for node in drawn) for at in range(3)]

@@ -4,10 +4,10 @@ import pytest
 
 from fleet.models import Bookmark, Node
 from fleet.web.fleet_page import _bar
-from fleet.web.summary import read_fleet
 from people.models import User
 from tests import make
 from tests.fleet.map_frames import read_map
+from tests.fleet.reading import read_as
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -59,7 +59,7 @@ def test_rest_says_null_and_the_map_that_nobody_knows(viewer, unread):
 def test_a_sum_counts_what_is_known_and_names_the_rest(viewer, unread):
     make.a_node(make.a_cluster("south"), "gpu-002", gpu_allocated=3)
 
-    gpus = read_fleet(make.counted(User.objects.get())).whole.gpus
+    gpus = read_as(User.objects.get()).whole.gpus
     text = page(viewer, "/").text
 
     assert (gpus.allocated, gpus.free, gpus.unread, gpus.unusable) == (3, 5, 8, 0)
@@ -72,7 +72,7 @@ def test_a_gpu_that_is_missing_is_missing_whoever_held_it(unread):
     Node.objects.filter(pk=unread.pk).update(gpu_allocatable=6, gpu_allocated=8)
     make.a_user(role="viewer")
 
-    gpus = read_fleet(make.counted(User.objects.get())).whole.gpus
+    gpus = read_as(User.objects.get()).whole.gpus
 
     assert (gpus.allocated, gpus.free, gpus.unread, gpus.missing) == (None, None, 6, 2)
 
