@@ -2,6 +2,7 @@ from django.urls import path
 
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
 from health.api.findings import FindingDetail, FindingList, FindingTelemetry
+from health.api.gpu_views import GpuViewDetail, GpuViewList
 from health.api.gpus import GpuHealthList
 from health.api.hours import NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
@@ -32,6 +33,8 @@ urlpatterns = [
     path("findings/<int:finding_id>/telemetry", FindingTelemetry.as_view(), name="api-finding-telemetry"),
     path("findings/<int:finding_id>/verdicts", Verdicts.as_view()),
     path("gpu-health", GpuHealthList.as_view(), name="api-gpu-health"),
+    path("gpu-views", GpuViewList.as_view()),
+    path("gpu-views/<int:view_id>", GpuViewDetail.as_view()),
     path("mutes", MuteList.as_view()),
     path("mutes/<int:mute_id>", MuteDetail.as_view()),
     path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from health.gpus.asking import GpuFilter
@@ -16,6 +17,11 @@ LONGEST_QUERY = 2000
 
 class BadView(Exception):
     """It cannot be saved, and why."""
+
+
+def views_of(user: User) -> QuerySet[GpuView]:
+    """Their own: nobody else's are theirs to see."""
+    return GpuView.objects.filter(user=user)
 
 
 def spelt_view(*, name: str, query: str) -> tuple[str, str]:
@@ -40,7 +46,7 @@ def save_view(user: User, *, name: str, query: str, now: datetime) -> GpuView:
     named, spelt = spelt_view(name=name, query=query)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # two tabs of theirs are not to save more than so many
-        own = GpuView.objects.filter(user=user)
+        own = views_of(user)
         if own.exclude(name=named).count() >= MOST:
             raise BadView(f"You have {MOST} views, and can save no more: delete one first.")
         view, _ = own.update_or_create(user=user, name=named, defaults={"query": spelt, "saved_at": now})

@@ -7,8 +7,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
-from health.gpus.views import LONGEST_NAME, LONGEST_QUERY, BadView, save_view
-from health.models import GpuView
+from health.gpus.views import LONGEST_NAME, LONGEST_QUERY, BadView, save_view, views_of
 from health.web.gpus_page import address
 
 
@@ -27,7 +26,7 @@ def save(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def forget(request: PersonRequest, view_id: int) -> HttpResponse:
-    view = get_object_or_404(GpuView, pk=view_id, user=request.user)
+    view = get_object_or_404(views_of(request.user), pk=view_id)
     view.delete()
     messages.success(request, f"The view “{view.name}” is deleted.")
     return redirect("gpus")

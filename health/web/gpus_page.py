@@ -19,7 +19,7 @@ from fleet.states.node import TITLES, state_key
 from health.gpus.asking import COLUMNS, ORDER_TITLES, PARTS, SEVERITIES, GpuColumn, GpuFilter
 from health.gpus.reading import GpuSeen, GpuTable, clusters_seen, table_of
 from health.gpus.roster import TooWide
-from health.models import GpuView
+from health.gpus.views import views_of
 from health.sources.of_clusters import ClusterTelemetry
 from health.sources.of_node import instant
 from health.sources.reading import MetricReading, ReadingState
@@ -85,7 +85,7 @@ def gpus(request: PersonRequest) -> HttpResponse:
         "seq": json.dumps({f"cluster-{cluster}": batch for cluster, batch in seqs}),
         **_table(request),
         **_choices(request.user),
-        "views": GpuView.objects.filter(user=request.user),
+        "views": views_of(request.user),
     }
     return render(request, "health/gpus.html", context)
 

@@ -34,3 +34,25 @@ def test_a_stranger_sees_none_and_nobody_is_asked_to_sign_in(eve, client):
 
     assert eve.get(PLACE).json()["results"] == []
     assert client.get(PLACE).status_code == 401
+
+
+def test_views_are_the_callers_own_and_the_pages(ada, bob):
+    made = ada.post("/api/v1/gpu-views", {"name": " Hot  ones ", "query": "?ordering=-temperature&x=1"}, format="json")
+    assert made.status_code == 201
+    assert made.json()["name"] == "Hot ones"
+    assert "x=1" not in made.json()["query"]
+    again = ada.post("/api/v1/gpu-views", {"name": "Hot ones"}, format="json").json()
+    assert (again["id"], again["query"], again["page"]) == (made.json()["id"], "", "/gpus")
+
+    assert [row["name"] for row in ada.get("/api/v1/gpu-views").json()["results"]] == ["Hot ones"]
+    assert bob.get("/api/v1/gpu-views").json()["results"] == []
+    assert bob.delete(f"/api/v1/gpu-views/{again['id']}").status_code == 404
+    assert ada.delete(f"/api/v1/gpu-views/{again['id']}").status_code == 204
+    assert ada.get("/api/v1/gpu-views").json()["results"] == []
+
+
+def test_a_view_that_cannot_be_saved_says_why(ada):
+    refused = ada.post("/api/v1/gpu-views", {"name": "\u200b"}, format="json")
+
+    assert refused.status_code == 400
+    assert "needs a name" in refused.content.decode()
