@@ -148,8 +148,12 @@ class Schedule:
         if kind is Kind.RELEASE and chance.random() < SENT_LATE:
             self._send_late(write)
             return
-        event = self._event(kind)
         gaps = [gap for gap in moment.gaps if gap < write.seam]
+        if chance.random() < SLEPT.get(kind, SELDOM_SLEPT):
+            sleep = partial(self._sleep, told=chance.random() < TOLD_ASLEEP)
+            self._round(acts={chance.choice(gaps[-1:] if chance.random() < JUST_BEFORE else gaps): sleep})
+            return
+        event = self._event(kind)
         if chance.random() < UNSEEN.get(kind, SELDOM_UNSEEN):
             event()
             self._round()
@@ -164,8 +168,6 @@ class Schedule:
 
     def _event(self, kind: Kind) -> Callable[[], object]:
         """What comes before a write of this kind: a word that stops it, a change of what it rests on, or anything."""
-        if self.chance.random() < SLEPT.get(kind, SELDOM_SLEPT):
-            return partial(self._sleep, told=self.chance.random() < TOLD_ASLEEP)
         events = [*people.EVENTS]
         if self.chance.random() < SAID.get(kind, SELDOM_SAID):
             events = [*people.STOPPING]
