@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
+
 from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, ExporterRound, Node
 from health.models import SourceState, TelemetrySource
@@ -32,7 +34,8 @@ def ages_of(user: User, *, now: datetime) -> list[Age]:
     whole = scope_of(user, Permission.SEE)
     sources = {row.cluster_id: row for row in TelemetrySource.objects.visible_to(user)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}
-    with_gpus = set(Node.objects.filter(is_gpu_node=True).order_by().values_list("cluster", flat=True).distinct())
+    gpu_node = Node.objects.filter(cluster=OuterRef("pk"), is_gpu_node=True)
+    with_gpus = set(Cluster.objects.filter(Exists(gpu_node)).order_by().values_list("pk", flat=True))
     return found + [
         _of_telemetry(one, sources.get(one.pk), rounds.get(one.pk), now=now)
         for one in clusters
