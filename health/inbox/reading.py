@@ -1,5 +1,6 @@
 """What is shown of findings beside themselves: whom they hit, what happened around, who did what. One read for all."""
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from django.db.models import Count, Q
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Held
 from fleet.freshness.kinds import PODS
-from fleet.models import Bookmark, Node, NodeEvent, Pod
+from fleet.models import Bookmark, GoneNode, Node, NodeEvent, Pod
 from health.impact import HeldBy, Impact, impact_of
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
@@ -26,6 +27,7 @@ AROUND = timedelta(minutes=30)
 POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "gpus", "node")
 MOST_AROUND = 40
 MOST_ALIKE = 8
+OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject names it
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,15 @@ def code_of(finding: Finding) -> tuple[str, Q]:
         types = sorted(finding.evidence)
         return " or ".join(types), Q(evidence__has_any_keys=types)
     return "", Q()
+
+
+def gone_node_of(finding: Finding, user: User) -> GoneNode | None:
+    """The node that it is about, where it left since. None: it is there, or it is about none. One query at most."""
+    named = OF_A_NODE.match(finding.subject) if finding.node_id is None else None
+    if named is None:
+        return None
+    gone = GoneNode.objects.visible_to(user).filter(cluster=finding.cluster_id, name=named[1])
+    return gone.filter(gone_at__gte=finding.since).order_by("gone_at").first()
 
 
 def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:

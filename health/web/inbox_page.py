@@ -17,11 +17,11 @@ from django.utils import timezone
 from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, Observer
+from fleet.models import Cluster, GoneNode, Observer
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
-from health.inbox.reading import Detail, FindingCounts, counts_of, detail_of, impacts_of, titles
+from health.inbox.reading import Detail, FindingCounts, counts_of, detail_of, gone_node_of, impacts_of, titles
 from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
@@ -109,6 +109,7 @@ class Chosen:
     is_of_telemetry: bool  # what GPUs said around it is evidence, too; to be drawn where its node is there
     limits_unit: str  # of limits that no line can show; blank: there are none
     scopes: list[tuple[str, str]]
+    gone: GoneNode | None  # its node, where it left since
     before: int | None  # the keys of those beside it in the list
     after: int | None
     people: Collection[str] = field(default_factory=list)
@@ -214,6 +215,7 @@ def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, no
         is_of_telemetry=is_of_telemetry(finding),
         limits_unit=unit_of_limits(finding),
         scopes=_scopes(finding, detail),
+        gone=gone_node_of(finding, user),
         before=keys[place - 1] if place else None,
         after=keys[place + 1] if place is not None and place + 1 < len(keys) else None,
         people=sorted(who_may(Permission.SEE, cluster_id=finding.cluster_id)) if not may_not else [],
