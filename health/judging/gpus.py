@@ -46,6 +46,10 @@ class Hearing:
     ever: frozenset[str]
     frame: Frame | None = None  # that it is from
 
+    @property
+    def devices(self) -> Sequence[GpuDevice]:
+        return self.frame.devices if self.frame is not None else ()
+
     def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
         """Those of these boards that are so busy now, or of which nothing says it."""
         if self.frame is None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from fleet.allocation.holders import held_on
-from fleet.allocation.holding import Held
+from fleet.allocation.holding import Board, Held
 from fleet.models import Cluster, Node, Pod
 from health.judging.gpus import Hearing
 from health.models import GpuHour
@@ -34,7 +34,11 @@ def idle_pods(cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> di
         del idle[uuid]
     nodes = list(Node.objects.filter(cluster=cluster, name__in=names).with_gpus())
     by_key = {node.pk: node.name for node in nodes}
-    held = {by_key[pk]: _pods(its, idle, end) for pk, its in held_on(nodes, now=now).items()}
+    at = {(device.node_name, device.index): device.uuid for device in hearing.devices}
+    held = {}
+    for pk, its in held_on(nodes, now=now).items():
+        boards = {board: idle.get(board.uuid or at.get((by_key[pk], board.index), ""), 0) for board in its.boards}
+        held[by_key[pk]] = _pods(its, boards, end)
     return {name: pods for name, pods in held.items() if pods}
 
 
@@ -61,7 +65,7 @@ def _idle_hours(cluster: Cluster, names: Collection[str], end: datetime) -> dict
     return {uuid: hours for uuid, hours in found.items() if hours}
 
 
-def _pods(held: Held, idle: Mapping[str, int], end: datetime) -> tuple[IdlePod, ...]:
+def _pods(held: Held, idle: Mapping[Board, int], end: datetime) -> tuple[IdlePod, ...]:
     """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
     boards: dict[int, list[int]] = defaultdict(list)  # by the pod's key, for how many hours each of its boards
     pods: dict[int, Pod] = {}
@@ -69,12 +73,11 @@ def _pods(held: Held, idle: Mapping[str, int], end: datetime) -> tuple[IdlePod, 
         for holder in board.holders:
             if not holder.only_looks:
                 pods[holder.pod.pk] = holder.pod
-                boards[holder.pod.pk].append(idle.get(board.uuid, 0))
-    if held.boards and all(board.uuid in idle for board in held.boards):
-        fewest = min(idle[board.uuid] for board in held.boards)
-        for one in held.unplaced:
-            pods[one.pod.pk] = one.pod
-            boards[one.pod.pk] += [fewest] * (one.number or 0)
+                boards[holder.pod.pk].append(idle[board])
+    fewest = min(idle.values(), default=0)  # 0: one of them works
+    for one in held.unplaced:
+        pods[one.pod.pk] = one.pod
+        boards[one.pod.pk] += [fewest] * (one.number or 0)
     found = []
     for key, pod in pods.items():
         lasting = [each for hours in boards[key] if (each := min(hours, _held_for(pod, end)))]

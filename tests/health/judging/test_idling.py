@@ -136,6 +136,15 @@ def test_where_nothing_says_which_gpus_a_pod_has_only_a_node_that_is_idle_as_a_w
     assert found(node) == (IdlePod("team-a/idler", 1, 2),)
 
 
+def test_where_nothing_but_its_exporter_tells_the_uuid_of_a_gpu_its_place_does(node):
+    Gpu.objects.update(uuid="")
+    holding(node, 0, told=False)
+    hours(node, 0.0, 0.0)
+    hours(node, 0.0, 0.0, index=1)
+
+    assert found(node) == (IdlePod("team-a/idler", 1, 2),)
+
+
 def test_the_longest_that_is_asked_for_is_told(node):
     holding(node, 0, began=13 * HOUR)
     hours(node, *[0.0] * 24)
