@@ -22,7 +22,7 @@ from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
 # The simulator can make them, and no rule is about them yet: they are not planted, or only as what is no trouble.
-WITHOUT_A_RULE = {"gpu_health", "gpu_resets", "idle_holder", "series_explosion", "failing_workload"}
+WITHOUT_A_RULE = {"gpu_health", "gpu_resets", "series_explosion", "failing_workload"}
 
 
 def lived(asked: DayAsked) -> Told:
@@ -65,6 +65,16 @@ def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):
 
     assert told.false >= 2
     assert all("bogus" in one.says for one in told.troubles if one.figure == "false")
+
+
+def test_who_holds_gpus_for_hours_and_does_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(schedules, "FOUND", (KINDS["idle-for-hours"],))
+    monkeypatch.setattr(schedules, "HARMLESS", (KINDS["warm"],))
+
+    told = lived(replace(SMALL, nodes=4, hours=5.0))
+
+    assert told.planted >= 1
+    assert (told.missed, told.in_vain) == (0, 0), told.troubles
 
 
 def test_one_plant_alone_is_the_same_one_again():

@@ -169,6 +169,11 @@ def _condition(draw: random.Random, place: Place) -> Planting:
     return _one(NodeCondition(place.node, said), said)
 
 
+def _does_nothing(seen: Seen) -> bool:
+    said = [value for (series, _), value in seen.target.values.items() if series == "DCGM_FI_DEV_GPU_UTIL"]
+    return len(said) >= seen.place.gpus and not any(said)
+
+
 def _nothing(_: random.Random, __: Place) -> Planting:
     """What happens there is no fault of the simulator's: the day does it itself."""
     return Planting(())
@@ -229,6 +234,9 @@ FOUND: tuple[Kind, ...] = (
     Kind("failing-workload", lambda _, at: _one(FailingWorkload(at.node)), lambda seen: seen.has_crashing_pods,
          ("workload-fails-here", "pods-failing"), 5 * MINUTE, is_of_gpu=False, fits=lambda at: at.has_pods,
          needs_telemetry=False),
+    # Two whole hours of the clock, up to one until the first begins, and ten minutes until the last is written.
+    Kind("idle-for-hours", lambda _, at: _one(IdleHolder(at.node)), _does_nothing, ("idle-gpus",), 190 * MINUTE,
+         is_of_gpu=False, fits=lambda at: at.has_pods),
     Kind("plugin-crashes", lambda _, at: _one(BrokenOperand(Ailment.CRASH, node=at.node)),
          lambda seen: seen.has_crashing_pods, ("operand-down", "pods-failing"), 1 * MINUTE, is_of_gpu=False,
          needs_telemetry=False),

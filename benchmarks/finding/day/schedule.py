@@ -99,6 +99,8 @@ def _placed(
         if kind.rules
         else draw.uniform(15 * MINUTE, 40 * MINUTE)
     )
+    if kind.after_s > end_s - QUIET_S:
+        return None  # the day is over before anybody could be told
     lasts_s = min(lasts_s, end_s - QUIET_S - period_s)
     for node in draw.sample(list(places), len(places)):
         begins_s = draw.uniform(QUIET_S, end_s - period_s - lasts_s)
