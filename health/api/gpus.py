@@ -14,8 +14,8 @@ from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
 from health.gpus.asking import LONGEST, ORDERS, SEVERITIES, WORST_FIRST, GpuFilter
+from health.gpus.narrowing import TooWide
 from health.gpus.reading import table_of
-from health.gpus.roster import TooWide
 from health.gpus.writing import written
 from health.rules.base import Severity
 

@@ -12,7 +12,9 @@ from fleet.allocation.holding import Holder
 from fleet.freshness.sight import ClusterSight, sights_of_all
 from fleet.models import Cluster, Gpu, Node, Pool
 from health.gpus.asking import GpuFilter
-from health.gpus.roster import READ, FindingSeen, Roster, read_roster
+from health.gpus.faults import FindingSeen
+from health.gpus.narrowing import read_roster
+from health.gpus.roster import READ, Roster
 from health.inbox.reading import titles
 from health.sources.of_clusters import ClusterTelemetry
 from health.sources.reading import MetricReading, utilisation

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from edges.requests import PersonRequest
 from health.gpus.asking import GpuFilter
+from health.gpus.narrowing import TooWide
 from health.gpus.reading import AT_ONCE, GpuSeen, GpuTable, table_of
-from health.gpus.roster import TooWide
 from health.gpus.writing import HEAD, as_csv, line, spelt, written
 from people.rights import Permission, scope_of
 

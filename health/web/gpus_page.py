@@ -17,8 +17,8 @@ from edges.requests import PersonRequest
 from fleet.models import Node, Observer, Pool
 from fleet.states.node import TITLES, state_key
 from health.gpus.asking import COLUMNS, ORDER_TITLES, PARTS, SEVERITIES, GpuColumn, GpuFilter
+from health.gpus.narrowing import TooWide
 from health.gpus.reading import GpuSeen, GpuTable, clusters_seen, table_of
-from health.gpus.roster import TooWide
 from health.gpus.views import views_of
 from health.sources.of_clusters import ClusterTelemetry
 from health.sources.of_node import instant

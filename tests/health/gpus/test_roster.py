@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.models import Gpu, Node
-from health.gpus import remembered, roster
-from health.gpus.roster import TooWide, _column
+from health.gpus import narrowing, remembered
+from health.gpus.narrowing import TooWide
+from health.gpus.ordering import column_of
 from health.judging.counting import count_on_nodes
 from health.models import Finding
 from health.sources.frames import KeptFrame
@@ -63,10 +64,10 @@ def test_the_first_of_an_order_are_the_first_of_all_of_it(seer, cluster):
         devices += [GpuDevice(f"gpu-{number}", index, f"GPU-{number}-{index}") for index in range(8)]
     tell(cluster, *devices, temperature_celsius=[float(place % 7) for place in range(48)])
     for ordering in ("-temperature", "temperature", "-health", "-driver", "node"):
-        wanted = roster.GpuFilter(ordering=ordering)
+        wanted = narrowing.GpuFilter(ordering=ordering)
         remembered.forget()
-        whole = roster.read_roster(seer, wanted, now=NOON)
-        some = roster.read_roster(seer, wanted, now=NOON, stop=5)
+        whole = narrowing.read_roster(seer, wanted, now=NOON)
+        some = narrowing.read_roster(seer, wanted, now=NOON, stop=5)
 
         assert list(some.order)[:5] == list(whole.order)[:5], ordering
         assert some.matching == whole.matching == 48
@@ -176,7 +177,7 @@ def test_a_namespace_finds_the_gpus_that_its_pods_are_known_to_hold(seer, cluste
     assert names(seer, namespace="team-a") == ["gpu-1/1"]
     assert names(seer, namespace="team-b") == []
 
-    monkeypatch.setattr(roster, "MOST_NODES", 0)
+    monkeypatch.setattr(narrowing, "MOST_NODES", 0)
     with pytest.raises(TooWide, match="Pods of team-a are on 1 of these nodes"):
         names(seer, namespace="team-a")
 
@@ -202,16 +203,16 @@ def test_a_person_sees_the_gpus_of_their_clusters_and_pools_and_counts_no_others
 def test_what_came_or_went_is_seen_at_once(seer, cluster):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     assert names(seer) == ["gpu-1/0"]
-    wanted = roster.GpuFilter()
+    wanted = narrowing.GpuFilter()
 
     Gpu.objects.create(node=node, index=1)
-    assert roster.read_roster(seer, wanted, now=NOON).matching == 2
+    assert narrowing.read_roster(seer, wanted, now=NOON).matching == 2
     node.changed_at, node.name = NOON + timedelta(seconds=1), "renamed"
     node.save()
-    found = roster.read_roster(seer, wanted, now=NOON)
+    found = narrowing.read_roster(seer, wanted, now=NOON)
     assert found.nodes[node.pk].name == "renamed"
     node.delete()
-    assert roster.read_roster(seer, wanted, now=NOON).matching == 0
+    assert narrowing.read_roster(seer, wanted, now=NOON).matching == 0
 
 
 VALUE = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([math.nan, math.inf, 0.0]))
@@ -227,7 +228,7 @@ def test_an_order_takes_for_of_now_what_a_reading_does(said, is_silent):
     standing = Standing(has_source=True, is_silent=is_silent, exported=kept.exported)
     told = ClusterTelemetry(1, standing, kept=kept, boards=boards_in(devices))
 
-    values, is_fresh = _column(told, "power", now=now)
+    values, is_fresh = column_of(told, "power", now=now)
 
     for place in range(len(said)):
         reading = told.read("power_watts", place, now=now)

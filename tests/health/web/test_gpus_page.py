@@ -92,7 +92,7 @@ def test_without_a_gpu_it_says_when_there_will_be_one(viewer):
 
 
 def test_too_much_is_a_sentence(viewer, cluster, monkeypatch):
-    monkeypatch.setattr("health.gpus.roster.MOST_NODES", 0)
+    monkeypatch.setattr("health.gpus.narrowing.MOST_NODES", 0)
     monkeypatch.setattr(gpu_files, "MOST_ROWS", 0)
     make.a_pod(make.a_node(cluster, "gpu-1", gpus=1), is_tenant=True)
 
