@@ -75,7 +75,7 @@ class Replay:
                 confirmed_at = min(confirmed_at, (found.as_bad_since or found.since) + signal.after)
             found.confirmed_at = confirmed_at
             if at >= confirmed_at:
-                found = self._open(found, at)
+                found = self._open(found, confirmed_at if self.is_exact else at)
         if found.opened_at is not None:
             found.tell()
 
@@ -88,7 +88,7 @@ class Replay:
             before.severity, before.cause, before.sentence = found.severity, found.cause, found.sentence
             self.now[found.subject] = before
             return before
-        found.opened_at = found.confirmed_at if self.is_exact else at
+        found.opened_at = at
         self.opened.append(found)
         return found
 

@@ -62,6 +62,18 @@ def test_one_that_comes_back_within_half_an_hour_is_the_same(cluster):
     assert (one.times, one.resolved_at) == (2, NOON - 70 * MINUTE)
 
 
+def test_what_goes_on_for_long_after_it_came_back_at_once_is_the_same(cluster):
+    node = a_node(cluster, "gpu-1")
+    for start, over in ((800, 710), (700, 100)):
+        turned(node, "upgrade_state", "upgrade-done", "drain-required", minutes=start)
+        turned(node, "upgrade_state", "drain-required", "upgrade-done", minutes=over)
+    turned(node, "upgrade_state", "drain-required", "pod-restart-required", minutes=300)
+
+    (one,) = run(cluster, "upgrade-stuck").found
+
+    assert (one.times, one.opened_at, one.resolved_at) == (2, NOON - 770 * MINUTE, NOON - 100 * MINUTE)
+
+
 def test_a_node_that_is_down_still(cluster):
     node = a_node(cluster, "gpu-1", is_ready=False)
     turned(node, "is_ready", True, False, minutes=5)
