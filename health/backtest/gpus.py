@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -92,7 +93,7 @@ class _AroundThen:
     of_one_job: Collection[str] = ()
     repeats: Mapping[int, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def driver_changed(self) -> Mapping[str, datetime]:
         at = self.nodes.at
         found = {}
@@ -150,7 +151,8 @@ class GpuReplay:
         if isinstance(told, NotTold):
             first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
             if last >= begin:
-                self.hearing.miss(max(first, begin), last + step, told.asked.number, told.because)
+                judged = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
+                self.hearing.miss(max(first, begin), last + step, judged, told.because)
             return last
         at = datetime.fromtimestamp(told.frame.taken_at, UTC)
         if at < begin:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fleet.models import Bookmark, Observer
 from health.backtest.replay import Replay
 from health.backtest.running import NoReplay, replay, why_not
+from health.backtest.timelines import NodePast
 from health.judging import looking
 from health.judging.signals import Signal, Subject
 from health.models import Finding, PoolLimits
@@ -141,6 +142,22 @@ def test_a_gpu_that_fell_off_its_bus_is_silent_and_not_forgotten(cluster):
 
     assert found.subject == "GPU 1 of gpu-001"
     assert found.resolved_at is None
+
+
+def test_when_drivers_changed_is_found_out_once_a_look(cluster, monkeypatch):
+    past, read = remembering(), []
+    for index in range(8):
+        past.add(TEMPERATURE, labels(index), said(lambda _: 90.0, minutes=range(60, 0, -1)))
+    turn = NodePast.turn
+
+    def counted(self, column, at):
+        read.extend([at] if column == "driver_version" else [])
+        return turn(self, column, at)
+
+    monkeypatch.setattr(NodePast, "turn", counted)
+
+    assert len(run(cluster, past).found) == 8
+    assert len(read) == len(set(read))
 
 
 def test_a_node_whose_driver_was_being_replaced_is_not_judged(cluster):
