@@ -96,7 +96,11 @@ class Past:
             oldest = steps.first + offset_s - FORGET_AFTER_S
             lost = silenced(earlier, found.devices, self.where, since=oldest)
             self.before = earlier.carried(in_order([*found.devices, *lost]), forget_before=oldest)
-            piece = self._piece([SERIES[name] for name in names], telling[0], steps)
+            try:
+                piece = self._piece([SERIES[name] for name in names], telling[0], steps)
+            except Unusable as error:
+                yield NotTold(steps, str(error))
+                continue
             for number, at in enumerate(steps.times):
                 yield self._reading(piece, number, at + offset_s, offset_s)
 
