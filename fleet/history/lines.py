@@ -28,6 +28,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     PLAN: ("Plans", ()),
     NOTE: ("Notes", ()),
 }
+WITHOUT_PODS = frozenset(KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
 KIND_OF = {event: kind for kind, (_, events) in KINDS.items() for event in events}
 GLYPHS = {"version": "changing", "upgrade": "changing", "cordon": "cordoned", "capacity": "warn"}
 NodeKept = Node | GoneNode

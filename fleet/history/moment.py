@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
-from fleet.history.lines import POD, NodeKept, Span, TimelineLine, lines_of
-from fleet.history.placements import boards_now, placed_at, what
+from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, lines_of
+from fleet.history.placements import boards_now, how_it_was, placed_at
 from fleet.models import GoneNode
 from fleet.queries import timeline
 from people.models import User
@@ -16,6 +16,7 @@ from wording.numbers import count
 
 AROUND = timedelta(minutes=30)
 MOST_AROUND = 100
+MOST_PODS = 1000  # a kubelet takes 110 unless it is told otherwise
 
 
 class NoSuchMoment(ValueError):
@@ -58,7 +59,7 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
         return NodeMoment(at, unseen)
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
     current = None if isinstance(node, GoneNode) else {column: getattr(node, column) for column in TITLES}
-    span = Span(since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
+    span = Span(WITHOUT_PODS, since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
     return NodeMoment(
         at,
         "",
@@ -69,9 +70,9 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
 
 
 def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueThen]:
-    rows = list(placed_at(node, at)[:MOST_AROUND])
+    rows = list(placed_at(node, at)[:MOST_PODS])
     boards = boards_now(node, rows, now=now)
-    return [TrueThen(POD, f"{row} held {what(row, boards)}.", row.since, row.until) for row in rows]
+    return [TrueThen(POD, how_it_was(row, at, boards), row.since, row.until) for row in rows]
 
 
 def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:

@@ -30,7 +30,7 @@ def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: da
     found: dict[str, set[int]] = {}
     for board in held_on([node], now=now)[node.pk].boards:
         for holder in board.holders:
-            if board.index is not None:
+            if board.index is not None and not holder.only_looks:
                 found.setdefault(holder.pod.uid, set()).add(board.index)
     return kept | {uid: sorted(indices) for uid, indices in found.items() if uid not in kept}
 
@@ -38,14 +38,31 @@ def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: da
 def what(row: PodPlacement, boards: Boards) -> str:
     """ "GPU 0, 1", where something tells; else "2 nvidia.com/gpu"."""
     its = boards.get(row.pod_uid, ())
-    asked = ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items())) or "devices by a claim"
+    asked = (
+        ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items()))
+        or "what a claim or a scheduler gave it"
+    )
     return f"GPU {', '.join(map(str, its))} ({asked})" if its else asked
 
 
 def how_it_ended(row: PodPlacement, boards: Boards) -> str:
-    lasted = f" for {spell(row.until - row.since)}" if row.until is not None else ""
     how = f"ended ({row.ended})" if row.ended else "is gone"
+    if row.seen_until is not None:
+        lasted = f" for at least {spell(row.seen_until - row.since)}"
+        return f"{row} {how}, and was last seen at {_at(row.seen_until)}: it held {what(row, boards)}{lasted}."
+    lasted = f" for {spell(row.until - row.since)}" if row.until is not None else ""
     return f"{row} {how}: it held {what(row, boards)}{lasted}."
+
+
+def how_it_was(row: PodPlacement, at: datetime, boards: Boards) -> str:
+    held = f"{row} held {what(row, boards)}"
+    if row.seen_until is None or row.until is None or at <= row.seen_until:
+        return f"{held}."
+    return f"{held} when it was last seen, at {_at(row.seen_until)}; at {_at(row.until)} it was gone."
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def detail_of(row: PodPlacement, boards: Boards) -> dict[str, Any]:
@@ -57,4 +74,5 @@ def detail_of(row: PodPlacement, boards: Boards) -> dict[str, Any]:
         "gpus": list(boards.get(row.pod_uid, ())),
         "since": row.since.isoformat(),
         "until": None if row.until is None else row.until.isoformat(),
+        "seen_until": None if row.seen_until is None else row.seen_until.isoformat(),
     }

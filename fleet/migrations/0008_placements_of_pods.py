@@ -45,6 +45,7 @@ class Migration(migrations.Migration):
                 ("resources", models.JSONField(default=dict)),
                 ("since", models.DateTimeField()),
                 ("until", models.DateTimeField(null=True)),
+                ("seen_until", models.DateTimeField(null=True)),
                 ("ended", models.CharField(blank=True, max_length=128)),
                 ("boards", models.JSONField(default=list)),
                 (
@@ -60,7 +61,11 @@ class Migration(migrations.Migration):
                     models.Index(fields=["cluster", "node_uid", "-since"], name="fleet_podpl_cluster_1a8f33_idx"),
                     models.Index(fields=["until"], name="fleet_podpl_until_2e0f69_idx"),
                 ],
-                "constraints": [models.UniqueConstraint(fields=("cluster", "pod_uid"), name="one_placement_per_pod")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("cluster", "pod_uid", "node_uid"), name="one_placement_per_pod_and_node"
+                    )
+                ],
             },
         ),
         migrations.RunPython(begin, migrations.RunPython.noop),

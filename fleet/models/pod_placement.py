@@ -15,11 +15,14 @@ class PodPlacement(models.Model):
     resources = models.JSONField(default=dict)  # as `Pod.resources`
     since = models.DateTimeField()  # when its node took it, else when it was first seen there
     until = models.DateTimeField(null=True)  # when it was seen to end, or to be gone; null: it is there
+    seen_until = models.DateTimeField(null=True)  # when it was last known there, where nobody looked until it was over
     ended = models.CharField(max_length=128, blank=True)  # Completed, Error, Evicted; blank: it is there, or gone
     boards = models.JSONField(default=list)  # the indices of its GPUs, as told when it ended; empty: nothing told
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "pod_uid"], name="one_placement_per_pod")]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "pod_uid", "node_uid"], name="one_placement_per_pod_and_node")
+        ]
         indexes = [models.Index(fields=["cluster", "node_uid", "-since"]), models.Index(fields=["until"])]
         ordering = ["-since", "-pk"]
 

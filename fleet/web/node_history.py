@@ -16,13 +16,12 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from fleet.history import notes
-from fleet.history.lines import KINDS, POD, NodeKept, Span, TimelineLine, kinds_in, page_of
+from fleet.history.lines import KINDS, WITHOUT_PODS, NodeKept, Span, TimelineLine, kinds_in, page_of
 from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
 from fleet.models import GoneNode
 from fleet.queries import kept_node
 from people.rights import NotAllowed
 
-WITHOUT_PODS = frozenset(KINDS) - {POD}  # the node's page names its pods; theirs would bury the rest
 INSTANT_AT_MOST = 40  # characters
 
 

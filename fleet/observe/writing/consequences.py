@@ -16,6 +16,7 @@ TROUBLE = ("stuck_container", "restarts", "waiting_because")
 def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
     """What has to be kept of it before its rows are written and deleted."""
     if written.kind.model is Node and written.gone:
+        placements.end_on(cluster_id, (row["uid"] for row in written.gone), now=now)
         _bury(cluster_id, written, now=now)
     if written.kind.model is Pod:
         placements.keep(cluster_id, written, now=now)

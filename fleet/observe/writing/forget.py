@@ -32,7 +32,7 @@ def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], date
         while _delete_some(model, cluster_id, epoch=epoch, now=clock()):
             if stop.wait(BREATH_S):
                 return False
-    placements.end_all(cluster_id, now=clock())
+    placements.end_all(cluster_id, epoch=epoch, clock=clock)
     return True
 
 

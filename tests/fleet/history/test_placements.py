@@ -72,6 +72,27 @@ def test_a_moment_names_who_was_there_then_and_nobody_else(node, ada):
     assert [one.sentence.split()[0] for one in then.true_then if one.kind == POD] == ["ml/then", "ml/still"]
 
 
+def test_an_end_that_nobody_saw_is_told_as_that(node, ada):
+    placed(node, "train", since=60, until=1, seen_until=NOON - timedelta(hours=50))
+
+    (ended, _) = lines_of(node, ada, PODS)
+    then = moment_of(node, ada, NOON - timedelta(hours=20), now=NOON)
+
+    assert "and was last seen at" in ended.sentence
+    assert "for at least 10 h" in ended.sentence
+    assert "when it was last seen, at" in next(one.sentence for one in then.true_then if one.kind == POD)
+
+
+def test_pods_do_not_bury_what_else_happened_around_a_moment(node, ada):
+    for number in range(120):
+        placed(node, f"job-{number}", since=6, until=5)
+    make.a_node_event(node, "Cordoned.", at=NOON - timedelta(hours=5, minutes=10), detail={}, kind="cordon")
+
+    then = moment_of(node, ada, NOON - timedelta(hours=5), now=NOON)
+
+    assert [line.sentence for line in then.around] == ["Cordoned."]
+
+
 def test_a_node_that_left_keeps_them(node, ada):
     gone = GoneNode.objects.create(
         node_id=node.pk, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON, was={}

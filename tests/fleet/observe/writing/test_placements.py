@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from fleet.models import Gpu, Pod, PodPlacement
+from fleet.models import Gpu, LostLease, Pod, PodPlacement
 from fleet.observe.writing import placements
 from fleet.observe.writing.forget import forget
 from tests.fleet.documents import a_node_seen, a_pod_seen
@@ -115,6 +115,63 @@ def test_ends_with_the_cluster_of_another_uid(mirror):
     assert forget(mirror.cluster.pk, epoch=1, stop=Event(), clock=lambda: NOON)
 
     assert PodPlacement.objects.get().until == NOON
+
+
+def test_a_node_that_is_made_again_under_its_name_takes_no_history_away(mirror):
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    mirror.list("pods", [a_pod_seen("train-0")])
+    began = PodPlacement.objects.get().since
+
+    mirror.later(minutes=5)
+    mirror.see("nodes", a_node_seen("gpu-001"), is_gone=True)
+    mirror.flush()
+    mirror.later(minutes=5)
+    mirror.see("nodes", a_node_seen("gpu-001", uid="uid-of-its-heir"))
+    mirror.flush()
+
+    found = PodPlacement.objects.order_by("pk").values_list("node_uid", "since", "until")
+    assert list(found) == [
+        ("uid-of-gpu-001", began, NOON + timedelta(minutes=5)),
+        ("uid-of-its-heir", NOON + timedelta(minutes=10), None),
+    ]
+
+
+def test_an_end_that_nobody_saw_says_until_when_it_was_seen(mirror):
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    mirror.list("pods", [a_pod_seen("train-0")])
+
+    mirror.later(hours=60)
+    mirror.list("pods", [])
+
+    row = PodPlacement.objects.get()
+    assert (row.seen_until, row.until) == (NOON, NOON + timedelta(hours=60))
+
+
+def test_what_its_writer_missed_is_put_right_by_the_next_one(mirror):
+    """A worker of a version before, or one that died: its pods went, and came, without a placement."""
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    mirror.list("pods", [a_pod_seen("left"), a_pod_seen("stays"), a_pod_seen("came")])
+    PodPlacement.objects.filter(name="came").delete()
+    Pod.objects.filter(name="left").delete()
+
+    placements.reconcile(mirror.cluster.pk, epoch=1, clock=lambda: NOON)
+
+    found = PodPlacement.objects.order_by("name").values_list("name", "until")
+    assert list(found) == [("came", None), ("left", NOON), ("stays", None)]
+    placements.reconcile(mirror.cluster.pk, epoch=1, clock=lambda: NOON + timedelta(hours=1))
+    assert list(found.all()) == [("came", None), ("left", NOON), ("stays", None)]
+
+
+@pytest.mark.parametrize("act", [placements.reconcile, placements.end_all])
+def test_whose_lease_is_over_ends_nothing(mirror, act):
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    mirror.list("pods", [a_pod_seen("train-0")])
+    Pod.objects.all().delete()
+
+    with pytest.raises(LostLease):
+        act(mirror.cluster.pk, epoch=99, clock=lambda: NOON)
+
+    assert PodPlacement.objects.get().until is None
 
 
 pytestmark = pytest.mark.django_db
