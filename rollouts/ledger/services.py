@@ -10,11 +10,13 @@ from fleet.models import DisruptionBudget, Pod, Workload
 from fleet.models.pod import PodQuerySet
 from kube.selectors import Selector, readable
 from rollouts.domains import Allowance, Domain, DomainKind
-from wording.numbers import either
+from wording.lists import names
+from wording.numbers import count, either
 
 REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
 OWNER = ("owner_kind", "namespace", "owner_name")
 Owner = tuple[str, str, str]
+LEAVE = "leave one of them, spread the pods, or exclude the node"
 
 
 @dataclass
@@ -26,16 +28,17 @@ class _Service:
     without_node: int = 0
     ready: int = 0  # pods of it that are Ready on a node that is not out
     hosts: set[str] = field(default_factory=set)  # those nodes
+    not_ready_on: set[str] = field(default_factory=set)  # other nodes that are not out, where it has a pod
 
     @property
     def is_of_several(self) -> bool:
-        """One that is rolled over, or was scaled down, has more pods than replicas for a while, or for good."""
-        return self.pods > 1 and (self.desired is None or self.desired > 1)
+        """By what is wanted: one that is rolled over has more pods for a while, one that is being drained has fewer."""
+        return (self.pods if self.desired is None else self.desired) > 1
 
     @property
     def is_all_on_one(self) -> bool:
-        """Waiting spreads it no further: none of its pods is elsewhere, or on its way."""
-        return len(self.hosts) == 1 and self.ready == self.pods
+        """Waiting spreads it no further: none of its pods is elsewhere, on its way, or still to be made."""
+        return len(self.hosts) == 1 and self.ready == self.pods >= (self.desired or 0)
 
 
 def services_of(
@@ -61,15 +64,17 @@ def services_of(
 
 
 def _is_kept(one: _Service, budgets: Mapping[str, int]) -> bool:
-    """Whether one of its pods is Ready while they are evicted, and they are."""
-    most = budgets.values()
-    return all(each > 0 for each in most) and any(each < one.pods for each in most)
+    """Whether one of its pods is Ready while they are evicted, and they are: of several budgets, none is (Z30)."""
+    return len(budgets) == 1 and all(0 < most < one.pods for most in budgets.values())
 
 
 def _way_out(one: _Service, budgets: Mapping[str, int]) -> str:
     """What goes on for who waits. Blank: it needs nobody."""
     if one.is_all_on_one:
         there = f"All {one.pods} pods of it are there, and"
+        if len(budgets) > 1:
+            named = names(sorted(budgets))
+            return f"{there} PodDisruptionBudgets {named} all count them, so that the API server evicts none: {LEAVE}."
         if barring := sorted(name for name, most in budgets.items() if most <= 0):
             lets = "have it let one go, spread them, or exclude the node"
             return f"{there} PodDisruptionBudget {barring[0]} lets none of them be evicted: {lets}."
@@ -78,6 +83,11 @@ def _way_out(one: _Service, budgets: Mapping[str, int]) -> str:
     if one.without_node:
         have = either(one.without_node, "Another pod of it has", f"{one.without_node} others of its pods have")
         return f"{have} no node: make room for {either(one.without_node, 'it', 'one')}, or exclude the node."
+    if one.not_ready_on:
+        there = names(sorted(one.not_ready_on))
+        return f"It has another pod on {there} that is not Ready: this waits for it. Mend it, or exclude the node."
+    if one.desired is not None and one.pods < one.desired:
+        return f"It has {one.pods} of its {count(one.desired, 'pod')}: this waits for another, or exclude the node."
     return ""
 
 
@@ -93,9 +103,13 @@ def _read(cluster_id: int, out: Collection[str]) -> dict[str, _Service]:
         service.owners.add((kind, namespace, owner))
         service.pods += 1
         service.without_node += not node_name
-        if is_ready and node_name and node_name not in out:
+        if not node_name or node_name in out:
+            continue
+        if is_ready:
             service.ready += 1
             service.hosts.add(node_name)
+        else:
+            service.not_ready_on.add(node_name)
     return services
 
 

@@ -303,7 +303,9 @@ def test_a_second_budget_that_lets_none_go_holds_against_one_that_does(plan: Pla
         expected_pods=2, changed_at=NOON,
     )  # fmt: skip
 
-    assert "PodDisruptionBudget team-a/all lets none of them be evicted" in why(plan, "n1")
+    assert "PodDisruptionBudgets team-a/all, team-a/chat all count them, so that the API server evicts none" in why(
+        plan, "n1"
+    )
 
 
 def rolling(plan: Plan, *, desired: int | None) -> None:
@@ -354,7 +356,47 @@ def test_while_another_replica_is_on_its_way_it_is_waited_for_whatever_the_budge
     replicas(plan, "n2", is_ready=False, labels={"app": "chat"})
     a_disruption_budget(plan, healthy=1, expected=3, **CHAT)
 
-    assert why(plan, "n1") == "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken."
+    assert why(plan, "n1") == (
+        "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken. It has another pod on n2 "
+        "that is not Ready: this waits for it. Mend it, or exclude the node."
+    )
+
+
+def of_a_stateful_set(plan: Plan, *on: str, desired: int) -> None:
+    nodes(plan, "n1", "n2", "n3")
+    replicas(plan, *on, owner="db", owner_kind="StatefulSet", labels={"app": "chat"})
+    a_workload(plan, "StatefulSet", "db", "/", desired=desired)
+
+
+def test_while_a_pod_is_being_deleted_its_service_is_one_of_several_still(plan: Plan):
+    """A StatefulSet makes no other until it is gone: its last Ready replica went with it."""
+    of_a_stateful_set(plan, "n1", "n2", desired=2)
+    Pod.objects.filter(node_name="n2").update(deleted_at=NOON, is_ready=False)
+
+    assert why(plan, "n1") == (
+        "StatefulSet team-a/db is Ready on n1 alone: the last Ready replica is not taken. "
+        "It has 1 of its 2 pods: this waits for another, or exclude the node."
+    )
+
+
+def test_it_is_not_all_on_one_node_while_a_pod_of_it_is_still_to_be_made(plan: Plan):
+    of_a_stateful_set(plan, "n1", "n1", desired=3)
+    a_disruption_budget(plan, healthy=2, expected=3, **CHAT)
+
+    assert "It has 2 of its 3 pods" in why(plan, "n1")
+
+
+def test_two_budgets_that_each_let_one_go_protect_nothing(plan: Plan):
+    """Z30: the API server evicts no pod that several count."""
+    nodes(plan, "n1", "n2")
+    replicas(plan, "n1", "n1", labels={"app": "chat"})
+    a_disruption_budget(plan, healthy=1, expected=2, **CHAT)
+    DisruptionBudget.objects.create(
+        cluster=plan.cluster, uid="uid-of-all", name="all", namespace="team-a", selector={}, desired_healthy=1,
+        expected_pods=2, changed_at=NOON,
+    )  # fmt: skip
+
+    assert "PodDisruptionBudgets team-a/all, team-a/chat all count them" in why(plan, "n1")
 
 
 def a_workload(plan: Plan, kind: str, name: str, owner: str, **given) -> None:
