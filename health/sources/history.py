@@ -175,11 +175,19 @@ def _lines(
         lines, trouble = {}, f"The web process cannot ask the cluster's Prometheus. {error}"
     finally:
         _turns.release()
+    _keep(key, lines, trouble)
+    return lines, trouble
+
+
+def _keep(key: tuple[object, ...], lines: Lines, trouble: str) -> None:
+    """What is over goes first: the instants are in the key, so that nobody asks for an old answer ever again."""
+    now = time.monotonic()
     with _lock:
+        for old in [old for old, kept in _kept.items() if kept.until <= now]:
+            del _kept[old]
         while len(_kept) >= MOST_KEPT:
             _kept.pop(next(iter(_kept)))
-        _kept[key] = _Kept(time.monotonic() + KEPT_S, lines, trouble)
-    return lines, trouble
+        _kept[key] = _Kept(now + KEPT_S, lines, trouble)
 
 
 def _asked(

@@ -135,6 +135,18 @@ def test_asks_once_for_all_who_look_and_only_for_this_nodes_devices(node):
     assert (int(asked["end"][0]) - int(asked["start"][0])) / int(asked["step"][0]) < 300
 
 
+def test_what_is_over_makes_room(node, monkeypatch):
+    keep(node.cluster)
+    with a_server(matrix()) as (url, server):
+        make.a_source(node.cluster, url=url)
+        monkeypatch.setattr(history, "KEPT_S", 0.0)
+        for age in range(3):
+            history_of(node, "1h", now=NOON + timedelta(seconds=15 * age))
+
+    assert len(server.queries) == 3
+    assert len(history._kept) == 1
+
+
 def test_an_answer_that_is_bad_is_a_sentence_and_is_not_asked_for_again_at_once(node):
     keep(node.cluster)
     with a_server(saying(b"<html>sign in</html>")) as (url, server):
