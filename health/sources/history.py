@@ -211,16 +211,20 @@ def _asked(
 
 
 def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry], subjects: Collection[LabelledDevice]) -> Plot:
+    """What is the board's is one line, of its first slice that says it: a subject's, whichever of them that is."""
     found: list[PlotLine] = []
     boards: set[str] = set()
+    of_subjects = {uuid for uuid, _ in subjects}
     for device in devices:
         metric, line = _line(key, lines, device)
         if line is None or (key not in OF_SLICES and device.uuid in boards):
             continue
         boards.add(device.uuid)
-        name = device.name if key in OF_SLICES else device.board
+        name, is_subject = device.board, device.uuid in of_subjects
+        if key in OF_SLICES:
+            name, is_subject = device.name, (device.uuid, device.gi_id) in subjects
         values = [None if math.isnan(value) else value for value in line]
-        found.append(PlotLine(name, device, metric, values, is_subject=(device.uuid, device.gi_id) in subjects))
+        found.append(PlotLine(name, device, metric, values, is_subject=is_subject))
     found.sort(key=lambda each: not each.is_subject)
     drawn = METRICS[key]
     return Plot(key, drawn.title, drawn.unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))

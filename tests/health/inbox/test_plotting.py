@@ -69,10 +69,14 @@ def node(db, redis, settings):
     return row
 
 
-def answer(*rows: tuple[str, str, list[tuple[float, float]]]):
+def answer(*rows: tuple[str, str, str, list[tuple[float, float]]]):
+    """Of each its metric, UUID and slice."""
     result = [
-        {"metric": {"__name__": name, "UUID": uuid}, "values": [[at, str(value)] for at, value in values]}
-        for name, uuid, values in rows
+        {
+            "metric": {"__name__": name, "UUID": uuid, "GPU_I_ID": gi_id},
+            "values": [[at, str(value)] for at, value in values],
+        }
+        for name, uuid, gi_id, values in rows
     ]
     return saying(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode())
 
@@ -82,7 +86,7 @@ def test_draws_half_an_hour_on_both_sides_with_its_gpu_first(node):
     began = BEGAN.timestamp()
     a_gap = [(began - 30, 70), (began, 92)]
 
-    with a_server(answer((TEMPERATURE, "GPU-a", a_gap), (TEMPERATURE, "GPU-b", a_gap))) as (url, server):
+    with a_server(answer((TEMPERATURE, "GPU-a", "", a_gap), (TEMPERATURE, "GPU-b", "", a_gap))) as (url, server):
         make.a_source(node.cluster, url=url)
         told = plots_of(finding, node, now=NOON)
 
@@ -94,6 +98,23 @@ def test_draws_half_an_hour_on_both_sides_with_its_gpu_first(node):
     assert [limit.value for limit in plot.limits] == [83, 85]
     assert [(mark.kind, mark.sentence) for mark in told.marks] == [("finding", "It began")]
     assert len(server.queries) == 1
+
+
+def test_under_mig_the_line_of_its_board_is_its_own_whichever_slice_says_it(node):
+    slices = [GpuDevice("gpu-1", index, f"GPU-{index}", gi_id) for index in (0, 1) for gi_id in ("7", "8")]
+    frames.keep(node.cluster_id, TelemetryReading(Frame(NOON.timestamp(), slices), frozenset(), {}))
+    finding = make.a_finding(node.cluster, "GPU 1 of gpu-1, slice 8", node=node, since=BEGAN, **HOT)
+    began = [(BEGAN.timestamp(), 92)]
+
+    rows = [(TEMPERATURE, one.uuid, one.gi_id, began) for one in slices]
+    engines = [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", one.uuid, one.gi_id, began) for one in slices]
+    with a_server(answer(*rows, *engines)) as (url, _):
+        make.a_source(node.cluster, url=url)
+        drawn = {plot.key: plot.lines for plot in plots_of(finding, node, now=NOON).plots}
+
+    boards, slices = drawn["temperature_celsius"], drawn["gpu_utilisation_ratio"]
+    assert [(line.name, line.is_subject) for line in boards] == [("GPU 1", True), ("GPU 0", False)]
+    assert [line.name for line in slices if line.is_subject] == ["GPU 1 slice 8"]
 
 
 def test_what_is_not_exported_is_told_from_what_has_no_sample(node):
