@@ -83,7 +83,9 @@ def unit_of_limits(finding: Finding) -> str:
 
 
 def _marks(finding: Finding, first: datetime, last: datetime) -> Iterator[PlotMark]:
-    told = finding.opened_at if finding.opened_at != finding.since else None
-    for at, sentence in ((finding.since, "It began"), (told, "It was told"), (finding.resolved_at, "It was resolved")):
+    """When it opened says nothing of whether anybody was told: its rule may be on trial, and it may have been muted."""
+    confirmed = finding.opened_at if finding.opened_at != finding.since else None
+    happened = ((finding.since, "It began"), (confirmed, "It was confirmed"), (finding.resolved_at, "It was resolved"))
+    for at, sentence in happened:
         if at is not None and first <= at <= last:
             yield PlotMark(at, FINDING, sentence)

@@ -117,6 +117,14 @@ def test_under_mig_the_line_of_its_board_is_its_own_whichever_slice_says_it(node
     assert [line.name for line in slices if line.is_subject] == ["GPU 1 slice 8"]
 
 
+@pytest.mark.parametrize("nobody", [{"is_shadow": True}, {"state": "muted"}], ids=str)
+def test_when_it_was_confirmed_is_not_that_anybody_was_told(node, nobody):
+    told = {"since": BEGAN, "opened_at": BEGAN + timedelta(minutes=5)}
+    finding = make.a_finding(node.cluster, "GPU 1 of gpu-1", node=node, **told, **HOT, **nobody)
+
+    assert [mark.sentence for mark in plots_of(finding, node, now=NOON).marks] == ["It began", "It was confirmed"]
+
+
 def test_what_is_not_exported_is_told_from_what_has_no_sample(node):
     finding = make.a_finding(node.cluster, "GPU 1 of gpu-1", node=node, since=BEGAN, **HOT)
 
