@@ -45,12 +45,12 @@ class FleetRead:
 def read_fleet(user, heard: Mapping[int, ClusterFreshness], *, cluster: Cluster | None = None) -> FleetRead:
     """Four queries, of which one reads what is counted: a node that flaps is the same in the whole and in its pool.
 
-    `heard`: of every cluster that the user sees, by its key. What is counted of one that is not live says of when.
+    `heard`: of every cluster that the user sees, by its key. What is counted of one that is not live says of when. One
+    that was added since is not read yet.
     """
-    alike = read_alike(user, clusters=None if cluster is None else [cluster.pk])
-    pools = Pool.objects.visible_to(user).select_related("cluster")
-    if cluster:
-        pools = pools.filter(cluster=cluster)
+    found = read_alike(user, clusters=None if cluster is None else [cluster.pk])
+    alike = [each for each in found if each.cluster in heard]
+    pools = Pool.objects.visible_to(user).filter(cluster__in=list(heard)).select_related("cluster")
     gpu_nodes = [each for each in alike if each.is_gpu_node]
     read = FleetRead(
         whole=tally(alike),

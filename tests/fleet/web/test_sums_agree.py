@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.states.node import FAULTS
+from fleet.web.summary import cluster_lines, heard_by, read_fleet
 from people.models import User
 from tests import make
 from tests.fleet.kinds_of_nodes import KINDS, TOTAL, UNCOUNTED, a_node_of, by_use
@@ -35,6 +36,22 @@ def fleet():
             if cluster is clusters[0]:
                 node.pools.set([pool for pool, names in zip(pools, (POOLED, TWICE), strict=True) if kind in names])
     return clusters, pools
+
+
+def test_a_cluster_that_is_added_while_a_page_is_read_is_not_on_it_yet():
+    user = make.a_user(role="admin")
+    east = a_node_of(make.a_cluster("east"), "whole")
+    first = make.a_pool(east.cluster, "first")
+    east.pools.set([first])
+    heard = heard_by(cluster_lines(user, now=NOON))
+    west = a_node_of(make.a_cluster("west"), "whole")
+    west.pools.set([make.a_pool(west.cluster, "second")])
+    make.counted(user)
+
+    read = read_fleet(user, heard)
+
+    assert [line.pool for line in read.pools] == [first]
+    assert (read.whole.nodes, read.strays) == (1, {"none": 0, "several": 0})
 
 
 def counts(viewer, what: str) -> list[dict]:
