@@ -53,5 +53,10 @@ def _at(at: datetime) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names of a cluster are words: none of them makes a heading, a link, code or a mention."""
-    return "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in " ".join(text.split()))
+    """Names of a cluster are words: none of them makes a heading, a link, code or a mention.
+
+    A mention is looked for in what Markdown has become, without its backslashes: nobody is called by @ and a space that
+    has no width.
+    """
+    words = "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in " ".join(text.split()))
+    return words.replace("@", "@\u200b")

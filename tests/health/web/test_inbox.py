@@ -1,10 +1,12 @@
 """The inbox: tabs whose numbers add up, the chosen finding, the buttons, and what is said where nothing is."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
 from fleet.models import Bookmark, Observer
+from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow
@@ -229,6 +231,15 @@ def test_names_are_words_in_every_corner(cluster, ada):
 
     assert HOSTILE in page(ada, f"/findings?finding={finding.pk}").text
     assert "\\<script\\>" in page(ada, f"/findings?finding={finding.pk}").text
+
+
+def test_nobody_is_called_by_what_is_pasted_into_a_chat(cluster):
+    finding = make.a_finding(cluster, "node @here", sentence="@everyone look.", action="Ask @ada.")
+    detail = detail_of(finding, make.a_user("root", role="admin"), now=NOON)
+
+    text = as_markdown(detail, link="https://qd.example/findings", now=NOON)
+
+    assert re.findall("@(.)", text) == ["\u200b"] * 3
 
 
 def test_the_page_of_rules_names_each_and_what_was_said_of_it(cluster, ada):
