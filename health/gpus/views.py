@@ -13,6 +13,7 @@ from people.models import User
 MOST = 50  # of one person
 LONGEST_NAME = 60
 LONGEST_QUERY = 2000
+LONGEST_SENT = 32_000  # no filter is: eight values of 253 characters, of twelve each as an address spells the longest
 
 
 class BadView(Exception):
@@ -24,6 +25,11 @@ def views_of(user: User) -> QuerySet[GpuView]:
     return GpuView.objects.filter(user=user)
 
 
+def filter_sent(query: str) -> GpuFilter:
+    """What the table knows of a query as an address has it, with its ? or without."""
+    return GpuFilter.read(QueryDict(query[:LONGEST_SENT].removeprefix("?")))
+
+
 def spelt_view(*, name: str, query: str) -> tuple[str, str]:
     """The name, and of the filter what the table knows, as it spells it.
 
@@ -32,8 +38,7 @@ def spelt_view(*, name: str, query: str) -> tuple[str, str]:
     named = " ".join(name[: LONGEST_NAME + 1].split())
     if not named or len(named) > LONGEST_NAME or not named.isprintable():
         raise BadView(f"A view needs a name of at most {LONGEST_NAME} characters.")
-    spelt = GpuFilter.read(QueryDict(query[:LONGEST_QUERY].removeprefix("?"))).query()
-    if len(spelt) > LONGEST_QUERY:
+    if len(query) > LONGEST_QUERY or len(spelt := filter_sent(query).query()) > LONGEST_QUERY:
         raise BadView("This filter is too long to be saved.")
     return named, spelt
 

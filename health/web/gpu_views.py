@@ -7,19 +7,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
-from health.gpus.views import LONGEST_NAME, LONGEST_QUERY, BadView, save_view, views_of
+from health.gpus.views import LONGEST_NAME, BadView, filter_sent, save_view, views_of
 from health.web.gpus_page import address
 
 
 @require_POST
 def save(request: PersonRequest) -> HttpResponse:
     name = request.POST.get("name", "")[: LONGEST_NAME + 1]
-    query = request.POST.get("query", "")[:LONGEST_QUERY]
+    query = request.POST.get("query", "")
     try:
         view = save_view(request.user, name=name, query=query, now=timezone.now())
     except BadView as refusal:
         messages.error(request, str(refusal))
-        return redirect("gpus")
+        return redirect(address(filter_sent(query).query()))
     messages.success(request, f"The view “{view.name}” is saved.")
     return redirect(address(view.query))
 

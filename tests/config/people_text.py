@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Any
 
 import yaml
-from django.core.exceptions import ValidationError
+from django.core.exceptions import TooManyFieldsSent, ValidationError
 from django.http import HttpRequest, QueryDict, parse_cookie
 from django.utils import timezone
 from django.utils.http import parse_etags
@@ -39,7 +39,7 @@ from health.api.gpus import GpuHealthAsked
 from health.api.hours import HoursAsked
 from health.api.telemetry import HistoryAsked
 from health.gpus.asking import GpuFilter
-from health.gpus.views import BadView, spelt_view
+from health.gpus.views import BadView, filter_sent, spelt_view
 from health.telemetry.promql import BadMatchers, Matchers
 from health.web.inbox_page import Filter as FindingsFilter
 from health.web.rule_page import LimitsForm
@@ -77,6 +77,7 @@ REFUSALS = (
     BadSelector,
     BadView,
     NulCharacter,
+    TooManyFieldsSent,
     ValidationError,
     yaml.YAMLError,
 )
@@ -130,6 +131,7 @@ def _findings_filter(text: str) -> None:
 
 
 def _view(text: str) -> None:
+    filter_sent(text)
     spelt_view(name=text, query=text)
 
 
@@ -222,7 +224,7 @@ PARSERS = (
     Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
            lambda text: GpuHealthAsked(data={"q": text, "limit": text, text[:100]: text}).is_valid(),
            ("health.api.gpus",)),
-    Parser("view of GPUs", "60 and 2,000 characters", FORM_BYTES, _view, ("health.web.gpu_views",)),
+    Parser("view of GPUs", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.gpu_views",)),
     Parser("layout of the map", "64 characters, compared", HEADERS_BYTES, lambda text: text[:64] == "x",
            ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,

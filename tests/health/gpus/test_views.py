@@ -1,3 +1,5 @@
+from urllib.parse import urlencode
+
 import pytest
 
 from health.gpus import views
@@ -32,6 +34,28 @@ def test_the_same_name_again_is_the_same_view(bob):
 def test_a_name_that_is_none_is_refused(bob, name):
     with pytest.raises(BadView, match="needs a name"):
         save_view(bob, name=name, query="", now=NOON)
+
+
+def test_a_filter_that_is_too_long_is_refused_and_never_cut_to_another(bob):
+    query = urlencode({"q": "深" * 240})
+    assert len(query) > views.LONGEST_QUERY
+
+    with pytest.raises(BadView, match="too long to be saved"):
+        save_view(bob, name="mine", query=query, now=NOON)
+    refused = visiting(bob).post("/gpus/views", {"name": "mine", "query": f"?{query}"})
+
+    assert refused.url == f"/gpus?{query}"
+    assert not GpuView.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "three"])
+def test_the_filter_of_a_view_that_is_refused_stays(bob, monkeypatch, name):
+    monkeypatch.setattr(views, "MOST", 1)
+    save_view(bob, name="one", query="", now=NOON)
+
+    refused = visiting(bob).post("/gpus/views", {"name": name, "query": "?q=gpu-1&next=//evil"})
+
+    assert refused.url == "/gpus?q=gpu-1"
 
 
 def test_nobody_saves_more_than_so_many(bob, monkeypatch):
