@@ -41,7 +41,8 @@ class HeardSoFar:
         if heard:
             self.first_at = self.first_at or at
         else:
-            self.gap(at, at + step, "It has no sample of a GPU of that time.")
+            of_what = "a GPU of that time" if known else "a GPU of a node that was known then"
+            self.gap(at, at + step, f"It has no sample of {of_what}.")
         if self.first_at is not None:
             self.heard, self.known, self.now = self.heard + heard, self.known + known, known
 
@@ -128,7 +129,7 @@ class GpuReplay:
         ids = [node.node_id for several in pasts_by_name.values() for node in several]
         classes = classes_of(self.cluster, ids)
         with Client(asked.address, PATIENCE) as client:
-            past = Past(client, asked.matchers, where, self.rule.metrics)
+            past = Past(client, asked.matchers, where, self.rule.metrics, _is_there(pasts_by_name))
             offset_s = self.clock().timestamp() - past.clock()
             if abs(offset_s) <= SKEW_S:
                 offset_s = 0.0
@@ -172,6 +173,14 @@ class GpuReplay:
         for node in pasts(self.cluster, since=begin - DAY):
             found.setdefault(node.name, []).append(node)
         return found
+
+
+def _is_there(nodes: Mapping[str, Sequence[NodePast]]) -> Callable[[str, float], bool]:
+    def is_there(name: str, at: float) -> bool:
+        then = datetime.fromtimestamp(at, UTC)
+        return any(node.is_there(then) for node in nodes.get(name, ()))
+
+    return is_there
 
 
 def _heard(frame: Frame, exported: Collection[str]) -> int:

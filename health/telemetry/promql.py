@@ -12,10 +12,8 @@ MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
 # A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number.
 KEYS = ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_partition_id")
-DETAILS = (
-    "gpu", "gpu_id", "device", "modelName", "card_model", "GPU_I_PROFILE", "Hostname", "hostname", "node", "pod",
-    "exported_pod", "container", "instance", "job",
-)  # fmt: skip
+TOLD = ("gpu", "gpu_id", "modelName", "card_model", "GPU_I_PROFILE", "Hostname", "hostname", "node")
+DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
 LABELS_OF_DEVICES = ("UUID", "uuid", "serial_number")  # each exporter has one of them
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
@@ -127,9 +125,24 @@ def names_within(pattern: str, matchers: Matchers, *, within_s: float) -> str:
 
 
 def devices_within(names: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
-    """As `devices`, of each that had a sample in the time before."""
+    """As `devices`, of each that had a sample in the time before. Not whose pods: in an hour one has many."""
     ranged = f"last_over_time({matchers.with_names('|'.join(names))}[{within_s:.0f}s])"
-    return f"group by ({', '.join((*KEYS, *DETAILS))}) ({ranged})"
+    return f"group by ({', '.join((*KEYS, *TOLD))}) ({ranged})"
+
+
+def exporters_within(names: Iterable[str], stems: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+    """Of each device that had a sample in the time before the pod it is from, where that is called as exporters are.
+
+    `stems`: the names of their pods without what is each one's own.
+    """
+    called = matchers.and_one_of("pod", (f"{stem.replace('.', '[.]')}-[^-]+" for stem in stems))
+    ranged = f"last_over_time({called.with_names('|'.join(names))}[{within_s:.0f}s])"
+    return f"group by ({', '.join((*KEYS, 'pod'))}) ({ranged})"
+
+
+def present(names: Iterable[str], matchers: Matchers) -> str:
+    """Which devices there are, and nothing of them."""
+    return f"group by ({', '.join(KEYS)}) ({matchers.with_names('|'.join(names))})"
 
 
 def is_plain(uuid: str) -> bool:

@@ -6,18 +6,18 @@ are bounded, so that weeks of 40,000 devices fit into a little memory.
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, TelemetryReading, XidTold
-from health.telemetry.frame import Frame, MetricColumn, in_order
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels, vector
 from health.telemetry.prometheus.client import Client
 from health.telemetry.prometheus.ranges import Steps, series_in
-from health.telemetry.prometheus.source import TELLING, XID
+from health.telemetry.prometheus.source import LOOK_EVERY_S, TELLING, XID
 from health.telemetry.remembering import remember
 
 STEPS_AT_ONCE = 60  # of which the devices are looked up together
@@ -36,6 +36,10 @@ class _Piece:
     times: Mapping[str, Mapping[Key, "array[float]"]]
     xids: Lines
     parts: Mapping[str, Lines]  # by the name of the series
+    present: Mapping[Key, "array[float]"]  # NaN: nothing that tells devices has this one
+
+    def said_at(self, number: int) -> set[Key]:
+        return {key for key, line in self.present.items() if line[number] == line[number]}
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,10 @@ class Past:
     matchers: promql.Matchers
     where: Whereabouts
     metrics: tuple[str, ...]
+    is_there: Callable[[str, float], bool] = lambda _node, _at: True  # whether the cluster had this node then
     notes: dict[str, None] = field(default_factory=dict)  # what contradicts, in sentences
-    before: Frame | None = None
+    before: Frame = field(default_factory=lambda: Frame(0.0, ()))
+    looked_at: float = -math.inf
 
     def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | NotTold]:
         """The oldest first. `offset_s`: what is to be added to its clock to have ours; `asked` is by its clock."""
@@ -87,25 +93,58 @@ class Past:
             yield NotTold(asked, f"{because}: not exported then, not scraped, or forgotten by now.")
             return
         telling = [name for name in TELLING if name in there] or names
-        rows = self._at(promql.devices_within(telling, self.matchers, within_s=within_s), asked.last)
-        found = take_inventory(((device_key(each), each) for each in map(labels, rows)), self.where)
+        found = take_inventory(self._devices(telling, asked), self.where)
         self.notes.update(dict.fromkeys(found.notes))
-        at_once = max(1, POINTS_AT_ONCE // max(1, len(found.devices)))
-        for steps in cut(asked, at_once):
-            earlier = self.before or Frame(steps.first + offset_s, ())
-            oldest = steps.first + offset_s - FORGET_AFTER_S
-            lost = silenced(earlier, found.devices, self.where, since=oldest)
-            self.before = earlier.carried(in_order([*found.devices, *lost]), forget_before=oldest)
+        if not found.devices:
+            yield NotTold(asked, "Its series name no node of this cluster, nor an exporter's pod that is there still.")
+            return
+        for steps in cut(asked, max(1, POINTS_AT_ONCE // len(found.devices))):
             try:
-                piece = self._piece([SERIES[name] for name in names], telling[0], steps)
+                piece = self._piece([SERIES[name] for name in names], telling, steps)
             except Unusable as error:
                 yield NotTold(steps, str(error))
                 continue
             for number, at in enumerate(steps.times):
+                self._look(found.devices, piece.said_at(number), at + offset_s)
                 yield self._reading(piece, number, at + offset_s, offset_s)
 
+    def _devices(self, telling: Sequence[str], asked: Steps) -> Iterator[tuple[Key, Mapping[str, str]]]:
+        """Whose pods had them is asked apart: which jobs did in that time is in no answer."""
+        within_s = asked.step_s * asked.number
+        rows = self._at(promql.devices_within(telling, self.matchers, within_s=within_s), asked.last)
+        pods: dict[Key, list[str]] = {}
+        if self.where.exporters:
+            stems = {name.rpartition("-")[0] for name in self.where.exporters}
+            which = promql.exporters_within(telling, stems, self.matchers, within_s=within_s)
+            for said in map(labels, self._at(which, asked.last)):
+                if said.get("pod") in self.where.exporters:
+                    pods.setdefault(device_key(said), []).append(said["pod"])
+        for said in map(labels, rows):
+            key = device_key(said)
+            for pod in pods.get(key, ("",)):
+                yield key, said | {"pod": pod}
+
+    def _look(self, known: Sequence[GpuDevice], said: Collection[Key], at: float) -> None:
+        """Who is in the frame from now on, as a round finds it: every few minutes, and at once where one is new."""
+        places, there = self.before.index(), dict[str, bool]()
+
+        def is_there(device: GpuDevice) -> bool:
+            name = device.node_name
+            if name not in there:
+                there[name] = self.is_there(name, at)
+            return there[name]
+
+        is_new = any(device.key in said and device.key not in places and is_there(device) for device in known)
+        if not is_new and at - self.looked_at < LOOK_EVERY_S:
+            return
+        oldest = at - FORGET_AFTER_S
+        now = [device for device in known if device.key in said and is_there(device)]
+        lost = filter(is_there, silenced(self.before, now, self.where, since=oldest))
+        self.before = self.before.carried(in_order([*now, *lost]), forget_before=oldest)
+        self.looked_at = at
+
     def _reading(self, piece: _Piece, number: int, at: float, offset_s: float) -> TelemetryReading:
-        before = self.before or Frame(at, ())
+        before = self.before
         frame = before.copied()
         frame.taken_at = at
         index = frame.index()
@@ -124,8 +163,9 @@ class Past:
         exported = frozenset(SERIES[name].metric for name in piece.values)
         return TelemetryReading(frame, exported, _xids(piece, number), parts=_parts(piece, number))
 
-    def _piece(self, series: Sequence[MetricSeries], telling: str, steps: Steps) -> _Piece:
-        is_doubled = bool(self._range(promql.doubled(telling, self.matchers), steps))
+    def _piece(self, series: Sequence[MetricSeries], telling: Sequence[str], steps: Steps) -> _Piece:
+        present = _by_device(self._range(promql.present(telling, self.matchers), steps))
+        is_doubled = bool(self._range(promql.doubled(telling[0], self.matchers), steps))
         ask = promql.newest_values if is_doubled else promql.values
         values, times, parts = {}, {}, {}
         for row in series:
@@ -135,7 +175,7 @@ class Past:
             if row.label:
                 parts[row.name] = self._range(promql.parts(row.name, row.label, matchers), steps)
         xids = self._range(promql.last_xids(XID, self.matchers), steps) if XID in values else ()
-        return _Piece(values, times, xids, parts)
+        return _Piece(values, times, xids, parts, present)
 
     def _at(self, expression: str, at: float) -> list[LabelledSample]:
         return vector(self.client.ask(PATH, {"query": expression, "time": f"{at:.3f}"}))

@@ -144,6 +144,33 @@ def test_a_gpu_that_fell_off_its_bus_is_silent_and_not_forgotten(cluster):
     assert found.resolved_at is None
 
 
+def test_a_gpu_is_not_silent_before_it_came_nor_a_slice_after_it_was_cut_away(cluster):
+    past = remembering()
+    past.add(TEMPERATURE, labels(0), said(lambda _: 60.0, minutes=range(24 * 60, 0, -1)))
+    past.add(TEMPERATURE, labels(1), said(lambda _: 60.0, minutes=range(10 * 60 + 30, 0, -1)))
+    for slice_, minutes in (("3", range(24 * 60, 5 * 60, -1)), ("4", range(5 * 60, 0, -1))):
+        cut = labels(2) | {"GPU_I_ID": slice_}
+        past.add(TEMPERATURE, cut, [*said(lambda _: 60.0, minutes=minutes), (AT - minutes.stop * 60, None)])
+
+    one = run(cluster, past, "gpu-silent", last=DAY / 2)
+
+    assert one.found == []
+    assert one.heard_ratio > 0.99
+
+
+def test_where_no_node_was_known_is_no_all_clear(cluster):
+    a_node_event(
+        cluster.nodes.get(), "Seen for the first time.", at=NOON - 120 * MINUTE, kind="ready", detail={"ready": True}
+    )
+    past = remembering()
+    past.add(TEMPERATURE, labels(0), said(lambda _: 60.0, minutes=range(24 * 60, 0, -1)))
+
+    one = run(cluster, past)
+
+    assert one.begin == NOON - 120 * MINUTE
+    assert "of a node that was known then" in one.gaps[0].because
+
+
 def test_when_drivers_changed_is_found_out_once_a_look(cluster, monkeypatch):
     past, read = remembering(), []
     for index in range(8):

@@ -1,19 +1,20 @@
 """A Prometheus that remembers: it answers queries at a time and ranges, for series that a test describes."""
 
 import json
-import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from operator import itemgetter
 from typing import Any
 from urllib.parse import parse_qs
 
 LOOKBACK_S = 300
 NAMED = re.compile(r'__name__=~"([^"]*)"')
 PLAIN = re.compile(r"\(([A-Za-z_]+)\{")
-Sample = tuple[float, float]  # when, and what
+MATCHER = re.compile(r'(\w+)=~"([^"]*)"')
+Sample = tuple[float, float | None]  # when, and what; None: a stale marker, as where its exporter says it no more
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Remembering:
     series: dict[tuple[str, tuple[tuple[str, str], ...]], list[Sample]] = field(default_factory=dict)
     refuses: Callable[[float], bool] = lambda _: False  # of an instant that is asked for
     asked: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)  # of each answer
 
     def add(self, name: str, labels: Mapping[str, str], samples: list[Sample]) -> None:
         self.series[name, tuple(sorted(labels.items()))] = samples
@@ -51,10 +53,12 @@ class Remembering:
             for labels, value in self._said(query, at):
                 found.setdefault(labels, []).append([at, str(value)])
         rows = [{"metric": dict(labels), "values": values} for labels, values in found.items()]
+        self.rows.append(len(rows))
         return 200, {"status": "success", "data": {"resultType": "matrix", "result": rows}}
 
     def _vector(self, query: str, at: float) -> tuple[int, dict[str, Any]]:
         rows = [{"metric": dict(labels), "value": [at, str(value)]} for labels, value in self._said(query, at)]
+        self.rows.append(len(rows))
         return 200, {"status": "success", "data": {"resultType": "vector", "result": rows}}
 
     def _said(self, query: str, at: float) -> Iterator[tuple[tuple[tuple[str, str], ...], float]]:
@@ -67,14 +71,21 @@ class Remembering:
         kept = (re.match(r"\w+ by \(([^)]*)\)", query) or ["", ""])[1].split(", ")
         named = NAMED.search(query)
         names = set(named[1].split("|")) if named else {(PLAIN.search(query) or ["", ""])[1]}
+        wanted = {label: values for label, values in MATCHER.findall(query) if label != "__name__"}
         highest: dict[tuple[tuple[str, str], ...], float] = {}
         for (name, labels), samples in self.series.items():
             since = at - (float(within[1]) if within else LOOKBACK_S)
-            place = bisect_right(samples, (at, math.inf))
+            place = bisect_right(samples, at, key=itemgetter(0))
+            while within and place and samples[place - 1][1] is None:  # in a range there are no markers
+                place -= 1
             if name not in names or not place or samples[place - 1][0] <= since:
                 continue
-            newest = samples[place - 1]
-            value = newest[0] if "timestamp(" in query else newest[1]
+            if not all(re.fullmatch(values, dict(labels).get(label, "")) for label, values in wanted.items()):
+                continue
+            sampled, said = samples[place - 1]
+            if said is None:
+                continue
+            value = sampled if "timestamp(" in query else said
             if query.endswith("> 0") and value <= 0:
                 continue
             key = tuple((key, text) for key, text in (("__name__", name), *labels) if key in kept)

@@ -50,3 +50,100 @@ def test_a_piece_that_is_refused_is_the_gap_and_no_other_is(monkeypatch):
     at = [each.asked.number if isinstance(each, NotTold) else each.frame.taken_at for each in told]
     assert at == [*AN_HOUR.times[:20], 20, *AN_HOUR.times[40:]]
     assert told[20].asked.times == AN_HOUR.times[20:40]
+
+
+def minute(reading) -> int:
+    return round((reading.frame.taken_at - (NOW - HOUR_S)) / 60)
+
+
+def known(told: list) -> dict[tuple[str, str], list[int]]:
+    """By device the minutes at which it is one of the frame's."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for each in told:
+        for device in each.frame.devices:
+            found.setdefault(device.key, []).append(minute(each))
+    return found
+
+
+def test_a_device_is_known_from_its_first_sample_on():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels("GPU-0"), samples(0, 60))
+    remembering.add(CELSIUS, labels("GPU-1"), samples(30, 60))
+
+    minutes = known(read(remembering))
+
+    assert minutes["GPU-0", ""] == [*range(1, 61)]
+    assert minutes["GPU-1", ""] == [*range(30, 61)]
+
+
+def test_a_slice_that_was_cut_away_goes_as_the_others_come():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels(GPU_I_ID="7"), [*samples(0, 22), (NOW - HOUR_S + 22.5 * 60, None)])
+    remembering.add(CELSIUS, labels(GPU_I_ID="9"), samples(23, 60))
+
+    minutes = known(read(remembering))
+
+    assert minutes["GPU-0", "7"] == [*range(1, 23)]
+    assert minutes["GPU-0", "9"] == [*range(23, 61)]
+
+
+def test_a_slice_that_is_unsaid_goes_within_five_minutes_and_a_board_does_not():
+    remembering = Remembering(NOW)
+    for uuid, slice_ in (("GPU-0", "7"), ("GPU-1", "")):
+        more = {"GPU_I_ID": slice_} if slice_ else {}
+        remembering.add(CELSIUS, labels(uuid, **more), [*samples(0, 20), (NOW - HOUR_S + 20.5 * 60, None)])
+    remembering.add(CELSIUS, labels("GPU-2"), samples(0, 60))
+
+    minutes = known(read(remembering))
+
+    assert 20 <= minutes["GPU-0", "7"][-1] <= 25
+    assert minutes["GPU-1", ""][-1] == minutes["GPU-2", ""][-1] == 60
+
+
+def test_devices_of_a_node_are_known_while_it_is_there():
+    remembering, begin = Remembering(NOW), NOW - HOUR_S
+    for host, uuid in (("gpu-001", "GPU-1"), ("gpu-002", "GPU-2")):
+        remembering.add(CELSIUS, labels(uuid, Hostname=host), samples(0, 60))
+    there = {"gpu-001": (30, 61), "gpu-002": (0, 30)}
+
+    where = Whereabouts(frozenset(there))
+    is_there = lambda node, at: there[node][0] <= (at - begin) / 60 < there[node][1]  # noqa: E731
+    minutes = known(read(remembering, where=where, is_there=is_there))
+
+    assert minutes["GPU-1", ""] == [*range(30, 61)]
+    assert minutes["GPU-2", ""][-1] <= 30 + 5
+
+
+def test_short_jobs_make_no_answer_longer():
+    remembering = Remembering(NOW)
+    for job in range(20):
+        said = labels(pod="exporter-x7k2p", exported_pod=f"job-{job}", container=f"main-{job}")
+        remembering.add(CELSIUS, said, samples(job * 3, job * 3 + 3))
+
+    told = read(remembering)
+
+    assert known(told)["GPU-0", ""] == [*range(1, 61)]
+    assert max(remembering.rows) == 1
+
+
+def test_a_device_is_of_the_node_on_which_its_exporter_runs():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels(Hostname="localhost", pod="exporter-x7k2p"), samples(0, 60))
+    remembering.add(CELSIUS, labels("GPU-1", Hostname="localhost", pod="a-tenants"), samples(0, 60))
+    where = Whereabouts(frozenset({"gpu-001"}), {"exporter-x7k2p": "gpu-001"})
+
+    told = read(remembering, where=where)
+
+    assert [device.node_name for device in told[0].frame.devices] == ["gpu-001"]
+    assert list(known(told)) == [("GPU-0", "")]
+
+
+def test_series_that_name_no_node_are_not_called_none():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels(Hostname="localhost", pod="exporter-aaaaa"), samples(0, 60))
+    where = Whereabouts(frozenset({"gpu-001"}), {"exporter-x7k2p": "gpu-001"})
+
+    (told,) = read(remembering, where=where)
+
+    assert isinstance(told, NotTold)
+    assert told.because.startswith("Its series name no node of this cluster")
