@@ -195,7 +195,15 @@ def cut(asked: Steps, most: int) -> Iterator[Steps]:
 
 
 def _by_device(lines: Lines) -> Mapping[Key, "array[float]"]:
-    return {device_key(said): line for said, line in lines}
+    """One line of each, also where its series was called otherwise from a moment on."""
+    found: dict[Key, array[float]] = {}
+    for said, line in lines:
+        before = found.setdefault(device_key(said), line)
+        if before is not line:
+            for place, value in enumerate(line):
+                if before[place] != before[place]:
+                    before[place] = value
+    return found
 
 
 def _xids(piece: _Piece, number: int) -> Mapping[Key, XidTold]:

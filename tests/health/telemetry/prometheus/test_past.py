@@ -114,6 +114,18 @@ def test_devices_of_a_node_are_known_while_it_is_there():
     assert minutes["GPU-2", ""][-1] <= 30 + 5
 
 
+def test_what_spells_its_uuid_otherwise_from_a_moment_on_is_the_same():
+    remembering = Remembering(NOW)
+    old = {"uuid" if key == "UUID" else key: value for key, value in labels().items()}
+    remembering.add(CELSIUS, old, [*samples(0, 30, 50.0), (NOW - HOUR_S + 30.5 * 60, None)])
+    remembering.add(CELSIUS, labels(), samples(31, 60, 70.0))
+
+    told = read(remembering)
+
+    assert [each.frame.columns[METRIC].values[0] for each in told] == [50.0] * 30 + [70.0] * 30
+    assert all(each.frame.taken_at - each.frame.columns[METRIC].times[0] <= 60 for each in told)
+
+
 def test_short_jobs_make_no_answer_longer():
     remembering = Remembering(NOW)
     for job in range(20):
