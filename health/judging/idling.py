@@ -1,18 +1,20 @@
 """Pods whose GPUs did nothing: by the roll-ups of whole hours, by what GPUs say now, and by who holds them."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Q
 
 from fleet.allocation.holders import held_on
-from fleet.allocation.holding import Board, Held
+from fleet.allocation.holding import Board, Held, Holder
 from fleet.models import Cluster, Node, Pod
+from gpu.resources import Layout, ResourceKind, Way
+from gpu.resources.layout import HOW_NOT_SAID
 from health.judging.gpus import Hearing
 from health.models import GpuHour
-from health.rules.base import IdlePod
+from health.rules.base import HeldIdle
 from health.rules.idle_gpus import BELOW, patiences
 
 HOUR = timedelta(hours=1)
@@ -21,7 +23,7 @@ HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what 
 NODES_AT_MOST = 200  # that are looked at: where more are idle it is no one pod
 
 
-def idle_pods(cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> dict[str, tuple[IdlePod, ...]]:
+def held_idle(cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> dict[str, tuple[HeldIdle, ...]]:
     """By the node's name. A query; six more where a pod holds GPUs that did nothing. None where nobody listens."""
     if hearing is None:
         return {}
@@ -33,13 +35,14 @@ def idle_pods(cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> di
     for uuid in hearing.busy(set(idle), least=BELOW):
         del idle[uuid]
     nodes = list(Node.objects.filter(cluster=cluster, name__in=names).with_gpus())
-    by_key = {node.pk: node.name for node in nodes}
+    by_key = {node.pk: node for node in nodes}
     at = {(device.node_name, device.index): device.uuid for device in hearing.devices}
-    held = {}
-    for pk, its in held_on(nodes, now=now).items():
-        boards = {board: idle.get(board.uuid or at.get((by_key[pk], board.index), ""), 0) for board in its.boards}
-        held[by_key[pk]] = _pods(its, boards, end)
-    return {name: pods for name, pods in held.items() if pods}
+    found = {}
+    for pk, held in held_on(nodes, now=now).items():
+        node = by_key[pk]
+        uuids = {board: board.uuid or at.get((node.name, board.index), "") for board in held.boards}
+        found[node.name] = _held(node, held, uuids, idle, end)
+    return {name: held for name, held in found.items() if held}
 
 
 def _candidates(cluster: Cluster, end: datetime) -> list[str]:
@@ -65,25 +68,33 @@ def _idle_hours(cluster: Cluster, names: Collection[str], end: datetime) -> dict
     return {uuid: hours for uuid, hours in found.items() if hours}
 
 
-def _pods(held: Held, idle: Mapping[Board, int], end: datetime) -> tuple[IdlePod, ...]:
+def _held(
+    node: Node, held: Held, uuids: Mapping[Board, str], idle: Mapping[str, int], end: datetime
+) -> tuple[HeldIdle, ...]:
     """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
-    boards: dict[int, list[int]] = defaultdict(list)  # by the pod's key, for how many hours each of its boards
-    pods: dict[int, Pod] = {}
-    for board in held.boards:
-        for holder in board.holders:
-            if not holder.only_looks:
-                pods[holder.pod.pk] = holder.pod
-                boards[holder.pod.pk].append(idle[board])
-    fewest = min(idle.values(), default=0)  # 0: one of them works
-    for one in held.unplaced:
-        pods[one.pod.pk] = one.pod
-        boards[one.pod.pk] += [fewest] * (one.number or 0)
-    found = []
-    for key, pod in pods.items():
-        lasting = [each for hours in boards[key] if (each := min(hours, _held_for(pod, end)))]
-        if lasting:
-            found.append(IdlePod(f"{pod.namespace}/{pod.name}", len(lasting), min(lasting)))
-    return tuple(sorted(found, key=lambda one: one.name))
+    layout = Layout.read(node.layout)
+    found = [
+        HeldIdle(str(holder.pod), hours, uuids[board], _way(holder, board, layout))
+        for board in held.boards
+        for holder in board.holders
+        if not holder.only_looks and (hours := min(idle.get(uuids[board], 0), _held_for(holder.pod, end)))
+    ]
+    fewest = min((idle.get(uuid, 0) for uuid in uuids.values()), default=0)  # 0: one of them works
+    found += [
+        HeldIdle(str(one.pod), hours, way=layout.way(one.resource), number=one.number)
+        for one in held.unplaced
+        if one.number and (hours := min(fewest, _held_for(one.pod, end)))
+    ]
+    return tuple(sorted(found, key=lambda one: (one.pod, one.board)))
+
+
+def _way(holder: Holder, board: Board, layout: Layout) -> Way:
+    """What a pod has of a board: one that it has together with another pod is shared, whatever its resource says."""
+    way = layout.way(holder.resource)
+    if holder.profile and not way.profile:
+        way = replace(way, profile=holder.profile)
+    pods = {one.pod.pk for one in board.holders if not one.only_looks}
+    return replace(way, sharing=HOW_NOT_SAID) if way.kind is ResourceKind.WHOLE and len(pods) > 1 else way
 
 
 def _held_for(pod: Pod, end: datetime) -> int:

@@ -18,10 +18,10 @@ from health.judging.failing import failing_pods
 from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
 from health.judging.gpus import Hearing
-from health.judging.idling import idle_pods
+from health.judging.idling import held_idle
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.base import FailingPod, IdlePod, NodeCondition, NodeFacts, Rule, WorkloadHere
+from health.rules.base import FailingPod, HeldIdle, NodeCondition, NodeFacts, Rule, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
 from health.stack import read_stack
 
@@ -48,7 +48,7 @@ class _Around:
     drivers: dict[str, dict[str, str]]
     away: Mapping[str, tuple[str, ...]]
     falls: Mapping[str, int]
-    idle: Mapping[str, tuple[IdlePod, ...]]
+    idle: Mapping[str, tuple[HeldIdle, ...]]
     hearing: Hearing | None
 
     @classmethod
@@ -65,7 +65,7 @@ class _Around:
             drivers_said(cluster),
             operands_away(cluster, hearing),
             falls(cluster, now=now),
-            idle_pods(cluster, hearing, now=now),
+            held_idle(cluster, hearing, now=now),
             hearing,
         )
 
@@ -168,7 +168,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         drivers=_drivers(row, around),
         workloads=around.workloads.get(row["name"], ()),
         operands_away=around.away.get(row["name"], ()),
-        idle_pods=around.idle.get(row["name"], ()),
+        held_idle=around.idle.get(row["name"], ()),
     )
 
 

@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from gpu.resources import Way
 from health.telemetry.base import Exploding
 
 NODE = "node"  # the subject of a rule that is asked of each node
 NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
+WHOLE = Way()  # a GPU that nobody shares
 Facts = TypeVar("Facts", contravariant=True)
 
 
@@ -79,12 +81,14 @@ class WorkloadHere:
 
 
 @dataclass(frozen=True)
-class IdlePod:
-    """A pod whose GPUs did nothing."""
+class HeldIdle:
+    """What a pod has of a GPU that did nothing."""
 
-    name: str  # namespace/name
-    gpus: int  # boards of it that are idle
-    hours: int  # at least, up to now
+    pod: str  # namespace/name
+    hours: int  # that the GPU did nothing while the pod had it: at least, up to now
+    board: str = ""  # the GPU's UUID; blank: nothing says which
+    way: Way = WHOLE  # what it has of it: a GPU as a whole, a slice, a share
+    number: int = 1  # of these, where nothing says which
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class NodeFacts:
     # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.
     drivers: tuple[tuple[str, str], ...] = ()
     workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
-    idle_pods: tuple[IdlePod, ...] = ()
+    held_idle: tuple[HeldIdle, ...] = ()
     operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
 
     @property

@@ -3,14 +3,16 @@
 By the roll-ups of whole hours, and only of GPUs whose utilisation somebody heard: what is not exported is not idle.
 """
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
+from gpu.resources import Way, in_words
+from health.rules.base import NODE, NODES, PODS, WHOLE, HeldIdle, NodeFacts, Severity, Wrong
 from wording.lists import names
-from wording.numbers import count, either
+from wording.numbers import are, either
 
 # Mission A6: allocated but idle is less than 5 % for an hour.
 BELOW = 0.05  # of its time, in the mean of an hour
@@ -18,6 +20,7 @@ BELOW = 0.05  # of its time, in the mean of an hour
 # service waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
 PATIENCE: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}
 WITHOUT_POOL = 2
+UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says which they are
 
 
 @dataclass(frozen=True)
@@ -29,28 +32,70 @@ class IdleGpus:
     after: ClassVar[timedelta] = timedelta(0)  # the hours took their time
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        hours = max((PATIENCE[each] for each in node.workload_classes if each in PATIENCE), default=WITHOUT_POOL)
-        idle = sorted((pod for pod in node.idle_pods if pod.hours >= hours), key=lambda pod: (-pod.gpus, pod.name))
+        hours = patience(node.workload_classes)
+        idle = [each for each in node.held_idle if each.hours >= hours]
         if not idle:
             return None
-        gpus = sum(pod.gpus for pod in idle)
-        who = [f"{pod.name} ({count(pod.gpus, 'GPU')})" for pod in idle]
+        boards, pods = _boards(idle), _by_pod(idle)
+        amounts = _amounts(each for each in idle if not each.board) + Counter({WHOLE: len(boards)})
+        unplaced = sum(each.hours * each.number for each in idle if not each.board and each.way == WHOLE)
+        who = [f"{pod} ({_in_words(_amounts(its))})" for pod, its in pods.items()]
         return Wrong(
             Severity.NOTE,
-            f"{count(gpus, 'GPU')} of {node.name} {either(gpus, 'is', 'are')} held and less than {BELOW:.0%} busy, in "
-            f"each of the last {hours} hours and more: {names(who)}.",
-            f"Ask whose {either(len(idle), 'pod it is', 'pods they are')}: one that waits for data, for its peers or "
+            f"{_in_words(amounts)} of {node.name} {are(amounts.total())} held and less than {BELOW:.0%} busy, in each "
+            f"of the last {hours} hours and more: {names(who)}.",
+            f"Ask whose {either(len(pods), 'pod it is', 'pods they are')}: one that waits for data, for its peers or "
             "for a person holds its GPUs as one that works does. What nobody needs is to be ended.",
             {
                 "below": BELOW,
                 "hours": hours,
-                "gpu_hours_at_least": sum(pod.gpus * pod.hours for pod in idle),
-                "pods": {pod.name: {"gpus": pod.gpus, "hours_at_least": pod.hours} for pod in idle},
+                "gpu_hours_at_least": sum(boards.values()) + unplaced,
+                "pods": {pod: _evidence(its) for pod, its in pods.items()},
             },
-            why=f"{hours} " + " ".join(f"{pod.name}:{pod.gpus}" for pod in idle),
+            why=f"{hours} {' '.join(sorted(boards))} {' '.join(who)}",
         )
+
+
+def patience(workload_classes: Collection[str]) -> int:
+    """For how many hours a GPU may do nothing on a node whose pools are of these classes."""
+    return max((PATIENCE[each] for each in workload_classes if each in PATIENCE), default=WITHOUT_POOL)
 
 
 def patiences() -> list[int]:
     """The hours that any rule asks for, the fewest first."""
     return sorted({*PATIENCE.values(), WITHOUT_POOL})
+
+
+def _boards(idle: Iterable[HeldIdle]) -> dict[str, int]:
+    """By UUID for how many hours: a board that several have a part of is one GPU."""
+    found: dict[str, int] = {}
+    for each in idle:
+        if each.board:
+            found[each.board] = max(each.hours, found.get(each.board, 0))
+    return found
+
+
+def _by_pod(idle: Iterable[HeldIdle]) -> dict[str, list[HeldIdle]]:
+    """Those with the most GPUs first."""
+    found: dict[str, list[HeldIdle]] = defaultdict(list)
+    for each in idle:
+        found[each.pod].append(each)
+    return dict(sorted(found.items(), key=lambda pair: (-_amounts(pair[1])[WHOLE], pair[0])))
+
+
+def _evidence(idle: Collection[HeldIdle]) -> dict[str, Any]:
+    """Of one pod."""
+    return {"holds": _in_words(_amounts(idle)), "hours_at_least": {each.board or UNKNOWN: each.hours for each in idle}}
+
+
+def _amounts(idle: Iterable[HeldIdle]) -> Counter[Way]:
+    found: Counter[Way] = Counter()
+    for each in idle:
+        found[each.way] += each.number
+    return found
+
+
+def _in_words(amounts: Counter[Way]) -> str:
+    """Whole ones first: `1 GPU and 4 time-slices`."""
+    ways = sorted((way for way in amounts if amounts[way]), key=lambda way: (way != WHOLE, str(way)))
+    return " and ".join(in_words(amounts[way], way) for way in ways)

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Gpu
+from fleet.models import Gpu, Node, ResourceClaim, ResourceSlice
+from gpu.resources import Way
 from health.judging.gpus import Hearing
-from health.judging.idling import idle_pods
+from health.judging.idling import held_idle
 from health.models import GpuHour
-from health.rules.base import IdlePod
+from health.rules.base import HeldIdle
 from health.sources.hours import provide_partition
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from tests.make import NOON, a_cluster, a_node, a_pod
@@ -53,15 +54,15 @@ def hearing(*values: float | None) -> Hearing:
     return Hearing(frozenset({"gpu-1"}), frozenset({"gpu-1"}), frame)
 
 
-def found(node, heard: Hearing | None = None) -> tuple[IdlePod, ...]:
-    return idle_pods(node.cluster, heard or hearing(0.0, 0.0), now=NOW).get("gpu-1", ())
+def found(node, heard: Hearing | None = None) -> tuple[HeldIdle, ...]:
+    return held_idle(node.cluster, heard or hearing(0.0, 0.0), now=NOW).get("gpu-1", ())
 
 
 def test_a_pod_whose_gpu_did_nothing_for_two_hours(node):
     holding(node, 0)
     hours(node, 0.0, 0.049)
 
-    assert found(node) == (IdlePod("team-a/idler", 1, 2),)
+    assert found(node) == (HeldIdle("team-a/idler", 2, "GPU-0"),)
 
 
 @pytest.mark.parametrize("values", [(0.0,), (0.0, 0.05), (0.05, 0.0, 0.0), (None, None), (0.0, None)])
@@ -92,7 +93,7 @@ def test_what_it_says_now_counts_too(node, values, number):
 
 def test_where_nobody_listens_nobody_is_idle(node, django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert idle_pods(node.cluster, None, now=NOW) == {}
+        assert held_idle(node.cluster, None, now=NOW) == {}
 
 
 def test_a_pod_that_came_within_the_hours_had_no_time(node):
@@ -115,7 +116,7 @@ def test_of_a_pod_that_uses_some_of_its_gpus_the_others_are_told(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.9, 0.9, index=1)
 
-    assert found(node, hearing(0.0, 0.9)) == (IdlePod("team-a/idler", 1, 2),)
+    assert found(node, hearing(0.0, 0.9)) == (HeldIdle("team-a/idler", 2, "GPU-0"),)
 
 
 def test_a_board_is_idle_when_all_its_slices_are(node):
@@ -133,7 +134,7 @@ def test_where_nothing_says_which_gpus_a_pod_has_only_a_node_that_is_idle_as_a_w
     assert found(node) == ()
 
     hours(node, 0.0, 0.0, index=1)
-    assert found(node) == (IdlePod("team-a/idler", 1, 2),)
+    assert found(node) == (HeldIdle("team-a/idler", 2),)
 
 
 def test_where_nothing_but_its_exporter_tells_the_uuid_of_a_gpu_its_place_does(node):
@@ -142,14 +143,74 @@ def test_where_nothing_but_its_exporter_tells_the_uuid_of_a_gpu_its_place_does(n
     hours(node, 0.0, 0.0)
     hours(node, 0.0, 0.0, index=1)
 
-    assert found(node) == (IdlePod("team-a/idler", 1, 2),)
+    assert found(node) == (HeldIdle("team-a/idler", 2),)
+
+
+def test_each_board_has_hours_of_its_own(node):
+    holding(node, 0, 1, began=25 * HOUR)
+    hours(node, *[0.0] * 24)
+    hours(node, 0.0, 0.0, index=1)
+
+    assert found(node) == (HeldIdle("team-a/idler", 24, "GPU-0"), HeldIdle("team-a/idler", 2, "GPU-1"))
+
+
+def test_turns_on_a_board_are_called_so(node):
+    Node.objects.update(layout="gpu=whole/time-slicing*4")
+    for name in ("a", "b"):
+        a_pod(node, name, devices={GPU: ["GPU-0"]}, started_at=NOON - 3 * HOUR)
+    hours(node, 0.0, 0.0)
+
+    way = Way(sharing="time-slicing", replicas=4)
+    assert found(node) == (HeldIdle("team-a/a", 2, "GPU-0", way), HeldIdle("team-a/b", 2, "GPU-0", way))
+
+
+def test_turns_that_nothing_places_are_no_gpus(node):
+    Node.objects.update(layout="gpu=whole/time-slicing*4")
+    a_pod(node, "a", gpus=3, started_at=NOON - 3 * HOUR)
+    hours(node, 0.0, 0.0)
+    hours(node, 0.0, 0.0, index=1)
+
+    assert found(node) == (HeldIdle("team-a/a", 2, way=Way(sharing="time-slicing", replicas=4), number=3),)
+
+
+def test_a_slice_is_called_so(node):
+    Node.objects.update(layout="gpu=1g.10gb")
+    a_pod(node, "a", devices={GPU: ["MIG-GPU-0/1/0"]}, started_at=NOON - 3 * HOUR)
+    hours(node, 0.0, 0.0, gi_id="1")
+
+    assert found(node) == (HeldIdle("team-a/a", 2, "GPU-0", Way("1g.10gb")),)
+
+
+def test_pods_that_have_a_whole_board_together_share_it(node):
+    for name in ("a", "b"):
+        a_pod(node, name, devices={GPU: ["GPU-0"]}, started_at=NOON - 3 * HOUR)
+    hours(node, 0.0, 0.0)
+
+    assert {each.way for each in found(node)} == {Way(sharing="shared")}
+
+
+def test_who_only_looks_at_a_board_holds_none(node):
+    ResourceSlice.objects.create(
+        cluster=node.cluster, uid="slice", name="slice", changed_at=NOON, driver="gpu.nvidia.com", pool="gpu-1",
+        pool_generation=1, node_name="gpu-1", devices=[{"name": "gpu-0", "type": "gpu", "uuid": "GPU-0"}],
+    )  # fmt: skip
+    for name in ("mine", "watcher"):
+        device = {"driver": "gpu.nvidia.com", "pool": "gpu-1", "device": "gpu-0", "admin": name == "watcher"}
+        ResourceClaim.objects.create(
+            cluster=node.cluster, uid=name, namespace="team-a", name=name, created_at=NOON, changed_at=NOON,
+            allocated=[device],
+        )  # fmt: skip
+        a_pod(node, name, gpus=0, claims=[name], is_tenant=True, started_at=NOON - 3 * HOUR)
+    hours(node, 0.0, 0.0)
+
+    assert found(node) == (HeldIdle("team-a/mine", 2, "GPU-0"),)
 
 
 def test_the_longest_that_is_asked_for_is_told(node):
     holding(node, 0, began=13 * HOUR)
     hours(node, *[0.0] * 24)
 
-    assert found(node) == (IdlePod("team-a/idler", 1, 12),)
+    assert found(node) == (HeldIdle("team-a/idler", 12, "GPU-0"),)
 
 
 def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
@@ -157,6 +218,6 @@ def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    pods = idle_pods(node.cluster, hearing(0.0, 0.0), now=NOON + HOUR + timedelta(minutes=5))
+    pods = held_idle(node.cluster, hearing(0.0, 0.0), now=NOON + HOUR + timedelta(minutes=5))
 
-    assert pods == {"gpu-1": (IdlePod("team-a/idler", 1, 2),)}
+    assert pods == {"gpu-1": (HeldIdle("team-a/idler", 2, "GPU-0"),)}

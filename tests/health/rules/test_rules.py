@@ -7,7 +7,7 @@ import pytest
 from fleet.models.kinds import MIRRORED
 from health.rules import RULES
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
-from health.rules.base import NODE, ClusterFacts, FailingPod, IdlePod, NodeFacts, Severity, WorkloadHere
+from health.rules.base import NODE, ClusterFacts, FailingPod, HeldIdle, NodeFacts, Severity, WorkloadHere
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
@@ -116,7 +116,7 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
     lost = replace(WELL, allocatable=left)
     return {
         "allocatable-below-expected": (lost, replace(lost, capacity=left), replace(lost, capacity={})),
-        "idle-gpus": (replace(WELL, idle_pods=(IdlePod("team-a/notebook", number, 24),)),),
+        "idle-gpus": (replace(WELL, held_idle=(HeldIdle("team-a/notebook", 24, number=number),)),),
         "inference-on-time-slices": (replace(shared, sharing_replicas=number),),
         "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue_since=NOON),),
         "pods-failing": (replace(WELL, failing_pods=pods),),
