@@ -1,11 +1,11 @@
 """Pods whose GPUs did nothing: by the roll-ups of whole hours, by what GPUs say now, and by who holds them."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Board, Held, Holder
@@ -13,36 +13,91 @@ from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
 from gpu.resources.layout import HOW_NOT_SAID
 from health.judging.gpus import Hearing
-from health.models import GpuHour
+from health.models import Finding, GpuHour
 from health.rules.base import HeldIdle
-from health.rules.idle_gpus import BELOW, patiences
+from health.rules.idle_gpus import BELOW, IdleGpus, patiences, told_in
 
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it
 HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
+Told = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_MOST = 200  # that are looked at: where more are idle it is no one pod
 
 
+@dataclass(frozen=True)
+class _Hours:
+    """Of boards, by their UUID."""
+
+    idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
+    worked: Collection[str]  # in the last hour that was heard as a whole
+    busy_now: Collection[str]  # or nothing says that they are not
+
+    def of(self, uuid: str, told: int) -> int:
+        """`told`: for how long it was, as a finding says. It is so until it was heard to work for an hour: neither
+        silence nor a busy moment ends it.
+        """
+        if not told and uuid in self.busy_now:
+            return 0
+        return max(self.idle.get(uuid, 0), 0 if uuid in self.worked else told)
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """At one node."""
+
+    held: Held
+    layout: Layout
+    uuids: Sequence[str]  # of its boards, in their order
+    hours: _Hours
+    told: Told
+    end: datetime
+
+    def found(self) -> tuple[HeldIdle, ...]:
+        return tuple(sorted([*self._placed(), *self._unplaced()], key=lambda one: (one.pod, one.board)))
+
+    def _placed(self) -> Iterator[HeldIdle]:
+        for board, uuid in zip(self.held.boards, self.uuids, strict=True):
+            for holder in board.holders:
+                pod = str(holder.pod)
+                hours = self.hours.of(uuid, self.told.get((pod, uuid), 0))
+                if not holder.only_looks and (lasting := min(hours, _held_for(holder.pod, self.end))):
+                    yield HeldIdle(pod, lasting, uuid, _way(holder, board, self.layout))
+
+    def _unplaced(self) -> Iterator[HeldIdle]:
+        """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
+        for one in self.held.unplaced:
+            pod = str(one.pod)
+            hours = min((self.hours.of(uuid, self.told.get((pod, ""), 0)) for uuid in self.uuids), default=0)
+            if one.number and (lasting := min(hours, _held_for(one.pod, self.end))):
+                yield HeldIdle(pod, lasting, way=self.layout.way(one.resource), number=one.number)
+
+
 def held_idle(cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> dict[str, tuple[HeldIdle, ...]]:
-    """By the node's name. A query; six more where a pod holds GPUs that did nothing. None where nobody listens."""
+    """By the node's name. Two queries; six more where a pod holds GPUs that did nothing. None where nobody listens."""
     if hearing is None:
         return {}
     end = (now.astimezone(UTC) - WRITTEN_WITHIN).replace(minute=0, second=0, microsecond=0)
-    names = _candidates(cluster, end)
+    told = _told(cluster)
+    names = sorted({*_candidates(cluster, end), *told})
     if not names:
         return {}
-    idle = _idle_hours(cluster, names, end)
-    for uuid in hearing.busy(set(idle), least=BELOW):
-        del idle[uuid]
+    hours = _hours(cluster, hearing, names, end)
     nodes = list(Node.objects.filter(cluster=cluster, name__in=names).with_gpus())
-    by_key = {node.pk: node for node in nodes}
+    held = held_on(nodes, now=now)
     at = {(device.node_name, device.index): device.uuid for device in hearing.devices}
     found = {}
-    for pk, held in held_on(nodes, now=now).items():
-        node = by_key[pk]
-        uuids = {board: board.uuid or at.get((node.name, board.index), "") for board in held.boards}
-        found[node.name] = _held(node, held, uuids, idle, end)
-    return {name: held for name, held in found.items() if held}
+    for node in nodes:
+        its = held[node.pk]
+        uuids = [board.uuid or at.get((node.name, board.index), "") for board in its.boards]
+        looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
+        found[node.name] = looking.found()
+    return {name: idle for name, idle in found.items() if idle}
+
+
+def _told(cluster: Cluster) -> dict[str, Told]:
+    """By the node's name."""
+    findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
+    return {name: told_in(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
 
 
 def _candidates(cluster: Cluster, end: datetime) -> list[str]:
@@ -54,38 +109,24 @@ def _candidates(cluster: Cluster, end: datetime) -> list[str]:
     return list(rows.order_by("node_name").values_list("node_name", flat=True).distinct()[:NODES_AT_MOST])
 
 
-def _idle_hours(cluster: Cluster, names: Collection[str], end: datetime) -> dict[str, int]:
-    """By the board's UUID for how many of the hours that are asked for it did nothing, each of its slices counted."""
-    is_idle = Q(utilisation__lt=BELOW, seen_s__gte=HEARD_FOR * HOUR.total_seconds())
+def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: datetime) -> _Hours:
+    """A board is idle while all its slices are, and works while one of them does."""
+    heard = Q(seen_s__gte=HEARD_FOR * HOUR.total_seconds())
+    is_idle, is_busy = heard & Q(utilisation__lt=BELOW), heard & Q(utilisation__gte=BELOW)
     counts = {f"of_{hours}": Count("hour", filter=is_idle & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
+    lasts = {"was_idle": Max("hour", filter=is_idle), "was_busy": Max("hour", filter=is_busy)}
     since = end - max(patiences()) * HOUR
     rows = GpuHour.objects.filter(cluster=cluster, node_name__in=names, hour__gte=since, hour__lt=end)
-    found: dict[str, int] = {}
-    counted: Any = rows.order_by().values("uuid", "gi_id").annotate(**counts)
+    idle: dict[str, int] = {}
+    worked: set[str] = set()
+    counted: Any = rows.order_by().values("uuid", "gi_id").annotate(**counts, **lasts)
     for row in counted:
+        uuid = row["uuid"]
         hours = max((each for each in patiences() if row[f"of_{each}"] == each), default=0)
-        found[row["uuid"]] = min(hours, found.get(row["uuid"], hours))
-    return {uuid: hours for uuid, hours in found.items() if hours}
-
-
-def _held(
-    node: Node, held: Held, uuids: Mapping[Board, str], idle: Mapping[str, int], end: datetime
-) -> tuple[HeldIdle, ...]:
-    """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
-    layout = Layout.read(node.layout)
-    found = [
-        HeldIdle(str(holder.pod), hours, uuids[board], _way(holder, board, layout))
-        for board in held.boards
-        for holder in board.holders
-        if not holder.only_looks and (hours := min(idle.get(uuids[board], 0), _held_for(holder.pod, end)))
-    ]
-    fewest = min((idle.get(uuid, 0) for uuid in uuids.values()), default=0)  # 0: one of them works
-    found += [
-        HeldIdle(str(one.pod), hours, way=layout.way(one.resource), number=one.number)
-        for one in held.unplaced
-        if one.number and (hours := min(fewest, _held_for(one.pod, end)))
-    ]
-    return tuple(sorted(found, key=lambda one: (one.pod, one.board)))
+        idle[uuid] = min(hours, idle.get(uuid, hours))
+        if row["was_busy"] and not (row["was_idle"] and row["was_idle"] > row["was_busy"]):
+            worked.add(uuid)
+    return _Hours(idle, worked, hearing.busy(idle, least=BELOW))
 
 
 def _way(holder: Holder, board: Board, layout: Layout) -> Way:

@@ -26,6 +26,7 @@ from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
 from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
 from health.rules.gpus import GPU_RULES
+from health.rules.idle_gpus import IdleGpus
 from health.rules.series_explosion import SeriesExplosion
 from health.rules.unsupported_combination import UnsupportedCombination
 from health.telemetry.base import Exploding
@@ -48,12 +49,14 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     live = {row.kind for row in marks if row.is_fresh(now=now)}
     sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
+    gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
+    if gpus.hearing is None:
+        unheard.add(IdleGpus.key)
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_cluster = [rule for rule in rules if rule.subject != NODE]
     signals = [*_of_cluster(cluster, observer, sight, source, of_cluster, now=now), *_of_sources(cluster)]
-    gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     signals += gpus.signals
     if of_nodes:
         signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)

@@ -53,7 +53,7 @@ class _Around:
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
-        """Eleven queries, one more where GPUs are heard, eight for each of a few nodes whose upgrade does not end, nine
+        """Eleven queries, two more where GPUs are heard, eight for each of a few nodes whose upgrade does not end, nine
         where pods fail, and six where GPUs are held and idle.
         """
         return cls(

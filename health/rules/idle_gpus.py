@@ -66,6 +66,15 @@ def patiences() -> list[int]:
     return sorted({*PATIENCE.values(), WITHOUT_POOL})
 
 
+def told_in(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """By pod and board, for how many hours at least, of what a finding told. A blank board: nothing says which."""
+    return {
+        (pod, "" if board == UNKNOWN else board): hours
+        for pod, its in evidence["pods"].items()
+        for board, hours in its.get("idle_hours", {}).items()
+    }
+
+
 def _boards(idle: Iterable[HeldIdle]) -> dict[str, int]:
     """By UUID for how many hours: a board that several have a part of is one GPU."""
     found: dict[str, int] = {}
@@ -85,7 +94,7 @@ def _by_pod(idle: Iterable[HeldIdle]) -> dict[str, list[HeldIdle]]:
 
 def _evidence(idle: Collection[HeldIdle]) -> dict[str, Any]:
     """Of one pod."""
-    return {"holds": _in_words(_amounts(idle)), "hours_at_least": {each.board or UNKNOWN: each.hours for each in idle}}
+    return {"holds": _in_words(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
 
 
 def _amounts(idle: Iterable[HeldIdle]) -> Counter[Way]:

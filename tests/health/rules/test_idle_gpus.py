@@ -5,7 +5,7 @@ import pytest
 
 from gpu.resources import Way
 from health.rules.base import HeldIdle, NodeFacts, Severity
-from health.rules.idle_gpus import IdleGpus, patiences
+from health.rules.idle_gpus import IdleGpus, patiences, told_in
 
 GPU = "nvidia.com/gpu"
 NODE = NodeFacts("gpu-1", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -48,7 +48,7 @@ def test_of_a_pods_gpus_those_count_that_were_idle_for_long_enough():
 
     assert wrong.sentence.startswith("1 GPU of gpu-1 is held")
     assert wrong.evidence["gpu_hours_at_least"] == 24
-    assert wrong.evidence["pods"] == {"team-a/chat": {"holds": "1 GPU", "hours_at_least": {"GPU-0": 24}}}
+    assert wrong.evidence["pods"] == {"team-a/chat": {"holds": "1 GPU", "idle_hours": {"GPU-0": 24}}}
 
 
 def test_four_time_slices_of_one_board_are_one_gpu():
@@ -89,6 +89,16 @@ def test_it_is_the_same_trouble_while_it_goes_on():
     assert before.cause == after.cause
     assert before.cause != judged(HeldIdle("a/b", 2, "GPU-0"), HeldIdle("a/c", 2, "GPU-1")).cause
     assert before.cause != judged(HeldIdle("a/b", 2, "GPU-1")).cause
+
+
+def test_its_evidence_says_of_whom_it_was_told():
+    wrong = judged(*boards("a/b", 2, 12), HeldIdle("a/c", 2, number=3))
+
+    assert told_in(wrong.evidence) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
+
+
+def test_evidence_of_an_older_version_tells_of_nobody():
+    assert told_in({"pods": {"a/b": {"gpus": 1, "hours_at_least": 2}}}) == {}
 
 
 def test_nobody_who_works_is_told_of():
