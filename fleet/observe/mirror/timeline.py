@@ -96,9 +96,10 @@ def _capacity(old: Columns, new: Columns) -> Iterator[Entry]:
 
 def _mig(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["mig_config_state"], new["mig_config_state"]
-    if was == now or not now:
+    if was == now:
         return
     sentence = {
+        "": "The MIG manager says nothing any more.",
         "pending": f"The MIG manager applies the MIG layout {new['mig_config']}.",
         "rebooting": f"The MIG manager reboots it to apply the MIG layout {new['mig_config']}.",
         "success": f"The MIG manager has applied the MIG layout {new['mig_config']}.",

@@ -80,6 +80,15 @@ def test_what_the_mig_manager_does_is_told():
     ]
 
 
+def test_that_the_mig_manager_says_nothing_any_more_is_told():
+    before = row(labels=mig_mixed({}, config="all-1g.10gb", state="pending"))
+
+    (line,) = entries(before, row(before))
+
+    assert (line.kind, line.sentence) == ("capacity", "The MIG manager says nothing any more.")
+    assert (line.detail["column"], line.detail["was"], line.detail["is"]) == ("mig_config_state", "pending", "")
+
+
 def test_a_lost_share_is_told():
     before = row(gpus=32, labels=time_sliced(4))
 
