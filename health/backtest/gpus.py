@@ -22,6 +22,7 @@ from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import NotTold, Past
 from health.telemetry.prometheus.ranges import Steps
 from health.telemetry.prometheus.source import SKEW_S
+from wording.lists import names
 
 PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
 WARM_UP = timedelta(hours=1)  # what counters grew is told of up to an hour: heard before the first look is judged
@@ -37,9 +38,12 @@ class HeardSoFar:
     now: int = 0  # GPUs that are known at the last look
     gaps: list[tuple[datetime, datetime, str]] = field(default_factory=list)  # from, to, why
 
-    def count(self, at: datetime, heard: int, known: int, step: timedelta) -> None:
+    def count(self, at: datetime, heard: int, known: int, step: timedelta, *, but_unsure: bool = False) -> None:
+        """`but_unsure`: of nodes of which nobody knows whether they were being changed."""
         if heard:
             self.first_at = self.first_at or at
+        elif but_unsure:
+            self.gap(at, at + step, "Whether its nodes were being changed is not known.")
         else:
             of_what = "a GPU of that time" if known else "a GPU of a node that was known then"
             self.gap(at, at + step, f"It has no sample of {of_what}.")
@@ -117,6 +121,7 @@ class GpuReplay:
     replay: Replay = field(default_factory=Replay)
     hearing: HeardSoFar = field(default_factory=HeardSoFar)
     notes: list[str] = field(default_factory=list)
+    _unfinished: dict[str, datetime] = field(default_factory=dict)  # since when, by the name of a node
 
     def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
         """`tell`: how far it is, 0 to 1.
@@ -158,7 +163,9 @@ class GpuReplay:
         at = datetime.fromtimestamp(told.frame.taken_at, UTC)
         if at < begin:
             return begin
-        self.hearing.count(at, _heard(told.frame, told.exported), len(told.frame.devices), step)
+        unsure = {name for name, since in self._unfinished.items() if since <= at}
+        heard = _heard(told.frame, told.exported, unsure)
+        self.hearing.count(at, heard, len(told.frame.devices), step, but_unsure=bool(unsure))
         around = _AroundThen(_Then(nodes, at), classes)
         judging = Judging(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
@@ -172,6 +179,14 @@ class GpuReplay:
         found: dict[str, list[NodePast]] = {}
         for node in pasts(self.cluster, since=begin - DAY):
             found.setdefault(node.name, []).append(node)
+            if since := node.unfinished_since:
+                self._unfinished[node.name] = since
+        if self._unfinished:
+            which = names([f"{name} ({since:%Y-%m-%d %H:%M} UTC)" for name, since in sorted(self._unfinished.items())])
+            self.notes.append(
+                "Nothing says when these were done with a new driver or layout, and from then on their GPUs are not "
+                f"judged: {which}."
+            )
         return found
 
 
@@ -183,11 +198,14 @@ def _is_there(nodes: Mapping[str, Sequence[NodePast]]) -> Callable[[str, float],
     return is_there
 
 
-def _heard(frame: Frame, exported: Collection[str]) -> int:
-    """How many devices have a fresh sample of any metric that is read."""
+def _heard(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> int:
+    """How many devices have a fresh sample of any metric that is read, and are judged by it."""
     oldest = frame.taken_at - STALE_AFTER_S
     fresh = [map(oldest.__le__, frame.columns[key].times) for key in exported if key in frame.columns]
-    return sum(map(any, zip(*fresh, strict=True))) if fresh else 0
+    heard = map(any, zip(*fresh, strict=True)) if fresh else iter(())
+    if not unsure:
+        return sum(heard)
+    return sum(said for device, said in zip(frame.devices, heard, strict=False) if device.node_name not in unsure)
 
 
 def _steps(begin: datetime, end: datetime, step: timedelta, offset_s: float) -> Steps:

@@ -14,13 +14,17 @@ from health.rules.upgrade_stuck import UpgradeStuck
 
 # What these read of a node is on its timeline. What else rules read (pods, conditions, what is expected) is not kept.
 REPLAYED: tuple[Rule[NodeFacts], ...] = (NodeNotReady(), NodeFlapping(), UpgradeFailed(), UpgradeStuck())
+READ = ("is_ready", "upgrade_state")
 
 
 def replay_node(node: NodePast, rule: Rule[NodeFacts], *, begin: datetime, end: datetime) -> list[WouldBe]:
     """The oldest first."""
     replay = Replay(is_exact=True)
     subject = Subject(f"node {node.name}", node.node_id, node.uid, node.name)
+    known_until = node.known_until(READ)
     for at in _instants(node, begin, end):
+        if known_until is not None and at >= known_until:
+            break
         wrong = rule.judge(_facts(node, at)) if node.is_there(at) else None
         replay.look(at, [Signal(subject, rule, wrong)] if wrong else [])
     return replay.opened

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from fleet.models import Cluster
 from health.backtest.gpus import GpuReplay
-from health.backtest.nodes import REPLAYED, replay_node
+from health.backtest.nodes import READ, REPLAYED, replay_node
 from health.backtest.replay import WouldBe
 from health.backtest.timelines import pasts
 from health.inbox.limiting import COMPARING
@@ -26,6 +26,7 @@ from health.rules.limits import Limits
 from health.rules.node_flapping import WITHIN
 from health.sources.secrets import NoSecret
 from health.telemetry.prometheus.answers import Unusable
+from wording.lists import names
 from wording.numbers import count
 
 LONGEST = timedelta(days=90)
@@ -160,16 +161,21 @@ def _from_timelines(cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, *,
     begin = max(now - last, now - kept, cluster.added_at)
     found: list[WouldBe] = []
     nodes = unknown = 0
+    unsure: list[str] = []
     for node in pasts(cluster, since=begin - WITHIN):
         nodes += 1
         unknown += not node.is_known
         if node.is_known:
             found += replay_node(node, rule, begin=begin, end=now)
+        if known_until := node.known_until(READ):
+            unsure.append(f"{node.name} ({known_until:%Y-%m-%d %H:%M} UTC)")
     if nodes == unknown:
         return Replayed(cluster.name, "It has no GPU nodes of which anything is kept.")
     notes = ["It was not written down when Quarterdeck itself did not run: what changed then counts as of its return."]
     if unknown:
         notes.append(f"Of {count(unknown, 'node')} that left nothing says how they were.")
+    if unsure:
+        notes.append(f"How these were from then on is not known, as a change was not written down: {names(unsure)}.")
     return Replayed(
         cluster.name,
         read="the timelines of its nodes",

@@ -1,18 +1,26 @@
 """What nodes of a cluster were, from what is kept of their timelines."""
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
+
+from django.db.models import Q
 
 from fleet.history.facts import changes_in
 from fleet.models import Cluster, GoneNode, Node, NodeEvent
+from fleet.states.node import AT_REST, RECONFIGURING
 
 COLUMNS = ("is_ready", "upgrade_state", "mig_config_state", "driver_version")
 KINDS = ("ready", "upgrade", "capacity", "version")
+AT_ONCE = 500  # rows
+AT_WORK: Mapping[str, Callable[[str], bool]] = {  # as `health.judging.gpus.is_changing`
+    "upgrade_state": lambda state: state not in AT_REST,
+    "mig_config_state": RECONFIGURING.__contains__,
+}
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 Turn = tuple[datetime, Any]  # since when a column was so; the first: since who knows when
 
@@ -28,6 +36,8 @@ class NodePast:
     reasons: Mapping[datetime, str]  # why it was not ready, by when it became so
     because: str = ""  # why it is not ready now
     is_known: bool = True  # else it is gone, and nothing that is kept says how it was
+    # By column: it changed once more after this turn, and nobody wrote down when.
+    unknown_since: Mapping[str, datetime] = field(default_factory=dict)
 
     def is_there(self, at: datetime) -> bool:
         return self.seen_from <= at and (self.gone_at is None or at < self.gone_at)
@@ -39,6 +49,17 @@ class NodePast:
     def was(self, column: str, at: datetime) -> Any:
         return self.turn(column, at)[1]
 
+    @property
+    def unfinished_since(self) -> datetime | None:
+        """When what was being replaced on it began, of which nothing says when it was over. None: nothing."""
+        return self.known_until(
+            column for column, is_at_work in AT_WORK.items() if is_at_work(self.turns[column][-1][1])
+        )
+
+    def known_until(self, columns: Iterable[str]) -> datetime | None:
+        """None: until now."""
+        return min((self.unknown_since[column] for column in columns if column in self.unknown_since), default=None)
+
     def falls(self, since: datetime, until: datetime) -> int:
         """How often it stopped being ready."""
         turns = self.turns["is_ready"]
@@ -46,40 +67,55 @@ class NodePast:
 
 
 def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
-    """Of each GPU node that is, and each node that was. Three queries."""
-    events: dict[str, list[tuple[datetime, str, dict[str, Any]]]] = defaultdict(list)
-    rows = NodeEvent.objects.filter(cluster=cluster, kind__in=KINDS, at__gte=since).order_by("at", "pk")
-    for uid, at, sentence, detail in rows.values_list("node_uid", "at", "sentence", "detail").iterator(chunk_size=2000):
-        events[uid].append((at, sentence, detail))
+    """Of each GPU node that is, and each node that was. Three queries; of one node at a time the events are held."""
     columns = ("pk", "uid", "name", "not_ready_because", *COLUMNS)
-    for row in Node.objects.filter(cluster=cluster).with_gpus().values(*columns).iterator(chunk_size=500):
-        yield _past(row["pk"], row["uid"], row["name"], None, events.get(row["uid"], ()), row)
-    gone_since = GoneNode.objects.filter(cluster=cluster, gone_at__gte=since).exclude(was__Product="")
-    for gone in gone_since.iterator(chunk_size=500):
-        yield _past(gone.node_id, gone.uid, gone.name, gone.gone_at, events.get(gone.uid, ()), None)
+    there = Node.objects.filter(cluster=cluster).with_gpus().order_by().values(*columns)
+    gone_since = GoneNode.objects.filter(cluster=cluster, gone_at__gte=since).exclude(was__Product="").order_by()
+    nodes: dict[str, list[_Kept]] = {}
+    for row in there.iterator(chunk_size=AT_ONCE):
+        nodes.setdefault(row["uid"], []).append(_Kept(row["pk"], row["uid"], row["name"], None, row))
+    for gone in gone_since.iterator(chunk_size=AT_ONCE):
+        nodes.setdefault(gone.uid, []).append(_Kept(gone.node_id, gone.uid, gone.name, gone.gone_at, None))
+    said = NodeEvent.objects.filter(cluster=cluster, kind__in=KINDS, at__gte=since)
+    told = said.filter(Q(detail__column__in=COLUMNS) | Q(detail__has_key="ready")).order_by("node_uid", "at", "pk")
+    rows = told.values_list("node_uid", "at", "sentence", "detail").iterator(chunk_size=AT_ONCE)
+    for uid, its in groupby(rows, key=itemgetter(0)):
+        if uid in nodes:
+            events = [(at, sentence, detail) for _, at, sentence, detail in its]
+            yield from (_past(one, events) for one in nodes.pop(uid))
+    yield from (_past(one, ()) for several in nodes.values() for one in several)
 
 
-def _past(
-    node_id: int,
-    uid: str,
-    name: str,
-    gone_at: datetime | None,
-    events: Sequence[tuple[datetime, str, dict[str, Any]]],
-    row: Mapping[str, Any] | None,
-) -> NodePast:
+@dataclass(frozen=True)
+class _Kept:
     """`row`: what it is now; None: it is gone."""
+
+    node_id: int
+    uid: str
+    name: str
+    gone_at: datetime | None
+    row: Mapping[str, Any] | None
+
+
+def _past(kept: _Kept, events: Sequence[tuple[datetime, str, dict[str, Any]]]) -> NodePast:
+    row = kept.row
     first = next((at for at, _, detail in events if "ready" in detail), LONG_AGO)
     changes = changes_in((at, detail) for at, _, detail in events)
     reasons = {at: sentence.partition(": ")[2] for at, sentence, detail in events if detail.get("column") == "is_ready"}
     at_first = row if row is not None else {"is_ready": _ready_at_first(events)}
     turns: dict[str, list[Turn]] = {}
+    unknown_since: dict[str, datetime] = {}
     for column in COLUMNS:
         its = [one for one in changes if one.column == column]
         was = its[0].was if its else at_first.get(column, "")
         turns[column] = [(LONG_AGO, was), *((one.at, one.now) for one in its)]
+        if row is not None and turns[column][-1][1] != row[column]:
+            unknown_since[column] = turns[column][-1][0]
     because = str(row["not_ready_because"]) if row is not None else ""
     is_known = row is not None or first != LONG_AGO or len(turns["is_ready"]) > 1
-    return NodePast(node_id, uid, name, first, gone_at, turns, reasons, because, is_known)
+    return NodePast(
+        kept.node_id, kept.uid, kept.name, first, kept.gone_at, turns, reasons, because, is_known, unknown_since
+    )
 
 
 def _ready_at_first(events: Sequence[tuple[datetime, str, dict[str, Any]]]) -> bool | None:

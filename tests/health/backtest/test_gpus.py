@@ -199,6 +199,22 @@ def test_a_node_whose_driver_was_being_replaced_is_not_judged(cluster):
     assert run(cluster, past).found == []
 
 
+def test_of_a_node_whose_new_layout_nobody_saw_end_is_no_all_clear(cluster):
+    node = cluster.nodes.get()
+    a_node_event(
+        node, at=NOON - 6 * 60 * MINUTE, kind="capacity",
+        detail={"column": "mig_config_state", "was": "", "is": "pending"},
+    )  # fmt: skip
+    past = remembering()
+    past.add(TEMPERATURE, labels(), said(warm, minutes=range(12 * 60, 0, -1)))
+
+    one = run(cluster, past, last=DAY / 2)
+
+    assert one.found == []
+    assert 0.45 < one.heard_ratio < 0.55
+    assert "gpu-001 (2026-11-21 06:00 UTC)" in one.notes[-1]
+
+
 @pytest.mark.parametrize(
     ("rule", "said"),
     [

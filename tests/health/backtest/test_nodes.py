@@ -1,11 +1,13 @@
 """Rules about nodes over what is kept of their timelines."""
 
+import tracemalloc
 from datetime import timedelta
 
 import pytest
 
-from fleet.models import Cluster, GoneNode, Node
+from fleet.models import Cluster, GoneNode, Node, NodeEvent
 from health.backtest.running import replay
+from health.backtest.timelines import pasts
 from health.models import Finding
 from health.rules.base import Severity
 from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event
@@ -135,6 +137,36 @@ def test_it_reaches_no_further_back_than_the_cluster_is_known(cluster):
     a_node(young, "gpu-1")
 
     assert run(young, "node-not-ready").begin == NOON - 2 * DAY
+
+
+def test_what_changed_once_more_and_nobody_wrote_down_is_not_known(cluster):
+    node = a_node(cluster, "gpu-1", is_ready=True)
+    turned(node, "is_ready", True, False, minutes=300)
+    turned(node, "is_ready", False, True, minutes=290)
+    turned(node, "is_ready", True, False, minutes=200)
+
+    one = run(cluster, "node-not-ready")
+
+    assert [each.resolved_at for each in one.found] == [NOON - 290 * MINUTE]
+    assert "gpu-1 (2026-11-21 08:40 UTC)" in one.notes[-1]
+
+
+def test_events_are_read_node_by_node(cluster):
+    wide = {"column": "is_ready", "was": True, "is": False, "beside": "x" * 4000}
+    nodes = [a_node(cluster, f"gpu-{number}", is_ready=False) for number in range(40)]
+    NodeEvent.objects.bulk_create(
+        NodeEvent(cluster=cluster, node_uid=node.uid, at=NOON - number * MINUTE, kind="ready", detail=wide)
+        for number in range(50)
+        for node in nodes
+    )
+
+    tracemalloc.start()
+    changes = {past.name: len(past.turns["is_ready"]) - 1 for past in pasts(cluster, since=NOON - DAY)}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert changes == {f"gpu-{number}": 50 for number in range(40)}
+    assert peak < 8 << 20  # all of them together were 17 MB
 
 
 def test_a_cluster_without_gpu_nodes_is_not_known(cluster):
