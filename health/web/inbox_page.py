@@ -21,7 +21,7 @@ from fleet.models import Cluster, GoneNode, Observer
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
-from health.inbox.reading import Detail, FindingCounts, counts_of, detail_of, gone_node_of, impacts_of, titles
+from health.inbox.reading import AROUND, Detail, FindingCounts, counts_of, detail_of, gone_node_of, impacts_of, titles
 from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
@@ -107,6 +107,7 @@ class Chosen:
     markdown: str
     evidence: list[tuple[str, str]]
     is_of_telemetry: bool  # what GPUs said around it is evidence, too; to be drawn where its node is there
+    plotted_until: datetime  # what they said after that is not
     limits_unit: str  # of limits that no line can show; blank: there are none
     scopes: list[tuple[str, str]]
     gone: GoneNode | None  # its node, where it left since
@@ -213,6 +214,7 @@ def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, no
         markdown=as_markdown(detail, link=link, now=now),
         evidence=[(name, _in_words(value)) for name, value in finding.evidence.items()],
         is_of_telemetry=is_of_telemetry(finding),
+        plotted_until=finding.since + AROUND,
         limits_unit=unit_of_limits(finding),
         scopes=_scopes(finding, detail),
         gone=gone_node_of(finding, user),

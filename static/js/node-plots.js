@@ -1,10 +1,10 @@
 // Small multiples of what a node's GPUs said: a line a GPU, gaps where no sample was, marks where something happened.
 import uPlot from "../vendor/uplot/uPlot.esm.js";
-import { clock } from "./times.js";
+import { clock, now } from "./times.js";
 
 const EVERY_MS = 30000;
 const HEIGHT_PX = 150;
-const OVER_S = 120; // what ended so long ago does not change any more
+const LATE_MS = 120000; // samples come some time after their instants
 const MARKS = { xid: "--bad", finding: "--ink" };
 const SYNC = "node-plots";
 // Told apart by colour-blind eyes, too; the ninth to sixteenth are dashed.
@@ -19,26 +19,44 @@ const SHOWN = {
 class NodePlots {
   constructor(place) {
     this.place = place;
+    this.about = aboutOf(place);
+    this.until = Date.parse(place.dataset.until); // NaN: its time goes on
     this.plots = [];
+    this.asked = 0;
+    this.drawn = 0; // which of those that were asked for
     this.window = place.querySelector("[data-window]") ? "1h" : "";
     this.said = place.querySelector("[data-said]");
     this.frame = place.querySelector("[data-plots]");
     this.marks = place.querySelector("[data-marks]");
-    for (const button of place.querySelectorAll("[data-window]")) button.addEventListener("click", () => this.choose(button.dataset.window));
-    place.addEventListener("click", ({ target }) => target.closest("[data-alone]") && this.alone());
-    place.addEventListener("htmx:afterSwap", () => this.load());
-    new ResizeObserver(() => this.fit()).observe(this.frame);
-    document.addEventListener("theme:changed", () => this.known && this.draw(this.known));
-    document.addEventListener("visibilitychange", () => this.again());
+    this.ended = new AbortController();
+    const { signal } = this.ended;
+    for (const button of place.querySelectorAll("[data-window]")) button.addEventListener("click", () => this.choose(button.dataset.window), { signal });
+    place.addEventListener("click", ({ target }) => target.closest("[data-alone]") && this.alone(), { signal });
+    place.addEventListener("htmx:afterSwap", () => this.load(), { signal });
+    this.resized = new ResizeObserver(() => this.fit());
+    this.resized.observe(this.frame);
+    document.addEventListener("theme:changed", () => this.known && this.draw(this.known), { signal });
+    document.addEventListener("visibilitychange", () => this.again(), { signal });
     this.timer = setInterval(() => this.again(), EVERY_MS);
     this.load();
   }
 
+  // Its element is gone, or is about something else now.
+  end() {
+    this.ended.abort();
+    clearInterval(this.timer);
+    this.resized.disconnect();
+    for (const plot of this.plots) plot.destroy();
+  }
+
   again() {
-    if (!this.place.isConnected) return clearInterval(this.timer);
-    const last = this.known?.times.at(-1);
-    const isOver = last && Date.now() / 1000 - last > OVER_S && !this.known.trouble;
-    if (!document.hidden && !isOver) this.load();
+    if (!this.place.isConnected) return this.end();
+    if (!document.hidden && !this.isOver) this.load();
+  }
+
+  // Whether all of its time is drawn, with what came late: it does not change any more.
+  get isOver() {
+    return !this.known?.trouble && this.drawnAt + (now() - Date.now()) > this.until + LATE_MS;
   }
 
   choose(window) {
@@ -54,27 +72,36 @@ class NodePlots {
 
   alone() {
     this.place.querySelector("#node-twin").replaceChildren();
-    this.draw({ ...this.known, twin: null });
+    if (this.known) this.draw({ ...this.known, twin: null });
+    this.load(); // what is on its way is of both
   }
 
   async load() {
-    const asked = this.window, twin = this.twin;
-    let words = "";
+    const number = (this.asked += 1), at = Date.now(), span = this.window, twin = this.twin;
+    let known = null, words = "The server did not answer";
     try {
-      const response = await fetch(this.place.dataset.history + (asked && `?window=${asked}`), { headers: { Accept: "application/json" }, redirect: "manual" });
-      if (asked !== this.window) return;
-      if (response.ok) return this.draw({ ...(await response.json()), twin: twin && (await this.other(twin, asked)) });
-      words = `The server answered ${response.status || "with another page"} at ${clock(Date.now())} UTC`;
+      const response = await this.fetch(this.place.dataset.history, span);
+      if (response.ok) known = { ...(await response.json()), twin: twin && (await this.other(twin, span)) };
+      else words = `The server answered ${response.status || "with another page"}`;
     } catch {
-      words = `The server did not answer at ${clock(Date.now())} UTC`;
+      // said below
     }
-    this.say(`${words}: ${this.known ? "this is how it was before. " : ""}It is asked again in ${EVERY_MS / 1000} s.`, "is-warn");
+    const isWanted = number > this.drawn && span === this.window && twin === this.twin;
+    if (this.ended.signal.aborted || !isWanted) return;
+    if (!known) return this.say(`${words} at ${clock(now())} UTC: ${this.known ? "this is how it was before. " : ""}It is asked again in ${EVERY_MS / 1000} s.`, "is-warn");
+    this.drawn = number;
+    this.drawnAt = at;
+    this.draw(known);
+  }
+
+  fetch(address, span) {
+    return fetch(address + (span && `?window=${span}`), { headers: { Accept: "application/json" }, redirect: "manual", signal: this.ended.signal });
   }
 
   // What the twin said at the same time. Without an answer nothing of it is drawn, and that is said.
-  async other(twin, asked) {
+  async other(twin, span) {
     try {
-      const response = await fetch(`${twin.dataset.twin}?window=${asked}`, { headers: { Accept: "application/json" }, redirect: "manual" });
+      const response = await this.fetch(twin.dataset.twin, span);
       if (response.ok) return { name: twin.dataset.name, ...(await response.json()) };
     } catch {
       // said below, as for any other answer
@@ -284,14 +311,20 @@ function small(words) {
   return Object.assign(document.createElement("span"), { className: "faint", textContent: words });
 }
 
-const started = new WeakSet();
+const started = new WeakMap();
 
+// A part that is fetched again keeps its elements: one may be about something else since.
 function start() {
   for (const place of document.querySelectorAll("[data-history]")) {
-    if (started.has(place)) continue;
-    started.add(place);
-    new NodePlots(place);
+    const plots = started.get(place);
+    if (plots?.about === aboutOf(place)) continue;
+    plots?.end();
+    started.set(place, new NodePlots(place));
   }
+}
+
+function aboutOf({ dataset }) {
+  return `${dataset.history} ${dataset.own}`;
 }
 
 start();

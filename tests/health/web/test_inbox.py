@@ -292,6 +292,18 @@ def test_what_gpus_said_is_drawn_where_its_node_is_there(cluster, ada):
     assert "What its GPUs said" not in page(ada, f"/findings?finding={other.pk}").text
 
 
+def test_plots_of_one_that_came_back_are_others_and_end_half_an_hour_after_it_did(cluster, ada):
+    node = make.a_node(cluster)
+    hot = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, rule="gpu-hot", since=NOON - timedelta(minutes=40))
+    before = ada.get(f"/findings?finding={hot.pk}").content.decode()
+
+    Finding.objects.filter(pk=hot.pk).update(since=NOON)
+    after = ada.get(f"/findings?finding={hot.pk}").content.decode()
+
+    assert f'data-own="finding-{hot.pk}-2026-11-21T11:20:00+00:00" data-until="2026-11-21T11:50:00+00:00"' in before
+    assert f'data-own="finding-{hot.pk}-2026-11-21T12:00:00+00:00" data-until="2026-11-21T12:30:00+00:00"' in after
+
+
 def test_says_where_the_same_code_is_and_when_the_driver_changed(cluster, ada):
     node, other = make.a_node(cluster, "gpu-1"), make.a_node(cluster, "gpu-2")
     make.a_node_event(node, "Runs driver 2.", at=NOON - timedelta(hours=2), detail={"column": "driver_version"})

@@ -1,0 +1,186 @@
+"""What plots do while answers come late, fail, or are about something else. The answers are the test's own."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.conftest import Watched
+
+OWN = re.compile(r"/api/v1/nodes/\d+/telemetry/history")
+ITS_TWIN, A_FINDING, ANOTHER = "/api/v1/twin", "/api/v1/findings/1/telemetry", "/api/v1/findings/2/telemetry"
+STOP = "<button data-alone>Stop comparing</button>"
+TWIN = f'<div data-twin="{ITS_TWIN}" data-name="gpu-twin"><p>Compared. {STOP}</p></div>'
+A_SECTION = """([about, until]) => {
+  const fresh = `<section id="finding-plots" data-own="${about}" data-history="${about}" data-until="${until}">
+    <p data-said>Loading…</p><div class="plot-grid" data-plots></div><ul data-marks></ul></section>`;
+  const old = document.getElementById("finding-plots");
+  if (old) Idiomorph.morph(old, fresh, { morphStyle: "outerHTML" });
+  else document.getElementById("main").insertAdjacentHTML("beforeend", fresh);
+  const detail = { target: document.body };
+  document.body.dispatchEvent(new CustomEvent("htmx:afterSwap", { bubbles: true, detail }));
+}"""
+
+
+def said(window: str, *, age: timedelta = timedelta(0), value: float = 61, **given: Any) -> dict[str, Any]:
+    """An answer whose newest instant is so old."""
+    last = (datetime.now(UTC) - age).timestamp()
+    line = {"name": "GPU 0", "values": [60, value], "is_subject": False}
+    plot = {"key": "temperature_celsius", "title": "Temperature", "unit": "°C", "lines": [line], "left_out": 0}
+    return {
+        "window": window, "times": [last - 15, last], "trouble": "", "plots": [{**plot, "limits": []} | given],
+        "not_drawn": [], "not_exported": [], "silent_since": None, "marks": [], "marks_left_out": 0,
+    }  # fmt: skip
+
+
+class Answers:
+    """Of histories, by their addresses: what is asked, and what is held back until it is let go."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.asked: list[str] = []
+        self.held: list[Route] = []
+
+    def give(self, address: str | re.Pattern[str], answer: Callable[[str], dict[str, Any] | None]) -> None:
+        """By the window that is asked for. None: it is held back."""
+        pattern = address if isinstance(address, re.Pattern) else re.compile(re.escape(address))
+
+        def fulfil(route: Route) -> None:
+            self.asked.append(route.request.url)
+            told = answer(route.request.url.partition("window=")[2])
+            if told is None:
+                self.held.append(route)
+            else:
+                route.fulfill(json=told)
+
+        self.page.route(pattern, fulfil)
+
+    def let_go(self, told: dict[str, Any]) -> None:
+        """What is held back, and wait until the page has had time to draw it."""
+        for route in self.held:
+            with self.page.expect_response(route.request.url):
+                route.fulfill(json=told)
+        self.held.clear()
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def number(self, address: str) -> int:
+        return sum(address in url for url in self.asked)
+
+
+@pytest.fixture
+def looking(window) -> Watched:
+    """At a node of the fleet, of which nothing is fetched yet."""
+    watched = window("viewer")
+    watched.is_live()
+    watched.page.route(re.compile(r"/parts/nodes/\d+/twin$"), lambda route: route.fulfill(body=TWIN))
+    return watched
+
+
+@pytest.fixture
+def answers(looking: Watched) -> Answers:
+    return Answers(looking.page)
+
+
+def open_a_node(page: Page) -> None:
+    page.locator("#nodes tbody tr .name a").first.click()
+    page.wait_for_selector("#link[data-state='live']")
+
+
+def drawn(page: Page, window: str = "") -> None:
+    expect(page.get_by_role("img", name=f"over {window}" if window else "Temperature")).to_have_count(1)
+
+
+def test_what_goes_on_is_asked_for_again_however_old_its_newest_instant(looking, answers):
+    page = looking.page
+    answers.give(OWN, lambda window: said(window, age=timedelta(minutes=20)))
+    page.clock.install()
+    open_a_node(page)
+    drawn(page)
+
+    with page.expect_request(OWN):
+        page.clock.fast_forward("00:31")
+
+
+def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looking, answers):
+    page = looking.page
+    answers.give(OWN, said)
+    answers.give(A_FINDING, lambda _: said("around", age=timedelta(minutes=10)))
+    answers.give(ANOTHER, lambda _: said("around", age=timedelta(hours=1)))
+    page.clock.install()
+    open_a_node(page)
+    now = datetime.now(UTC)
+
+    page.evaluate(A_SECTION, [A_FINDING, (now + timedelta(minutes=20)).isoformat()])
+    expect(page.locator("#finding-plots").get_by_role("img")).to_have_count(1)
+    with page.expect_request(re.compile(A_FINDING)):
+        page.clock.fast_forward("00:31")
+
+    page.evaluate(A_SECTION, [ANOTHER, (now - timedelta(hours=1)).isoformat()])
+    expect(page.locator("#finding-plots [data-said]")).to_be_hidden()
+    for _ in range(3):
+        with page.expect_request(OWN):  # what goes on beside it
+            page.clock.fast_forward("00:31")
+    assert answers.number(ANOTHER) == 1
+
+
+def test_a_section_that_is_about_another_now_is_drawn_anew(looking, answers):
+    page = looking.page
+    answers.give(OWN, said)
+    answers.give(A_FINDING, lambda _: said("around", title="Temperature then"))
+    answers.give(ANOTHER, lambda _: said("around", title="Temperature now"))
+    open_a_node(page)
+    past = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    page.evaluate(A_SECTION, [A_FINDING, past])
+    expect(page.get_by_role("img", name="Temperature then")).to_have_count(1)
+
+    page.evaluate(A_SECTION, [ANOTHER, past])
+
+    expect(page.get_by_role("img", name="Temperature now")).to_have_count(1)
+    expect(page.get_by_role("img", name="Temperature then")).to_have_count(0)
+    expect(page.locator("#finding-plots [data-said]")).to_be_hidden()
+
+
+def test_an_answer_of_the_window_before_comes_too_late(looking, answers):
+    page = looking.page
+    answers.give(OWN, said)
+    answers.give(ITS_TWIN, lambda window: None if window == "1h" else said(window))
+    open_a_node(page)
+    with page.expect_request(re.compile(ITS_TWIN)):
+        page.click("text=Compare with a healthy twin")
+
+    page.click("[data-window='6h']")
+    drawn(page, "6h")
+    answers.let_go(said("1h"))
+
+    drawn(page, "6h")
+
+
+def test_a_twin_that_answers_after_nobody_compares_is_not_drawn(looking, answers):
+    page = looking.page
+    answers.give(OWN, said)
+    answers.give(ITS_TWIN, lambda _: None)
+    open_a_node(page)
+    drawn(page)
+    with page.expect_request(re.compile(ITS_TWIN)):
+        page.click("text=Compare with a healthy twin")
+
+    page.click("text=Stop comparing")
+    answers.let_go(said("1h", value=70))
+
+    expect(page.locator("#node-plots .plot-values")).to_have_text("GPU 0 61")
+
+
+def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
+    page = looking.page
+    answers.give(OWN, lambda _: None)
+    open_a_node(page)
+    page.click("text=Compare with a healthy twin")
+
+    page.click("text=Stop comparing")
+    answers.let_go(said("1h"))
+
+    drawn(page)
+    expect(page.locator("#node-twin")).to_be_empty()
