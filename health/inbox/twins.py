@@ -3,21 +3,27 @@
 Of the same product, driver and layout, in a pool of this node's. Whoever looks at the same rows is given the same one.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models.functions import Abs
 
+from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pool
+from fleet.models.node import members_of
 from fleet.states.node import NodeState
 from health.inbox.hours import HOURS, NodeHour, hours_of
 from health.sources.of_node import NodeTelemetry, telemetry_of
+from health.sources.reading import MetricReading
 from people.models import User
-from wording.numbers import count
+from wording.instants import moment
 
 HEALTHY = (NodeState.READY, NodeState.HELD)
 MOST_LABELS = 20
+NOTHING = "There is nothing to compare it with"
 OF_THE_STACK = ("nvidia.com/", "amd.com/", "habana.ai/", "node.kubernetes.io/", "topology.kubernetes.io/")
 # What each node has for itself, or what says of it only that time went by.
 OF_ITS_OWN = ("timestamp", "hostname", "driver-upgrade-state")
@@ -57,8 +63,8 @@ class Twin:
 
 
 def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
-    """Sixteen queries at most."""
-    chosen, because = _chosen(node, user)
+    """Nineteen queries at most, and of the nodes that come into question one is loaded."""
+    chosen, because = _chosen(node, user, now=now)
     if chosen is None:
         return Twin(None, because)
     pairs = [TwinDifference(title, said(node), said(chosen)) for title, said in PROPERTIES]
@@ -72,47 +78,68 @@ def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
     )
 
 
-def _chosen(node: Node, user: User) -> tuple[Node | None, str]:
+def _chosen(node: Node, user: User, *, now: datetime) -> tuple[Node | None, str]:
     """The one with the same kernel before others, then whose GPUs are as much in use, then the first by name."""
     if not node.gpu_product:
-        return None, "There is nothing to compare it with: nothing says of which product its GPUs are."
+        return None, f"{NOTHING}: nothing says of which product its GPUs are."
+    heard = heard_of(node.cluster, now=now)
+    if heard.heard_at is None:
+        return None, f"{NOTHING}: its cluster was never heard, and nobody knows which nodes of it are healthy."
+    verb = "is" if heard.is_fresh else "was"
+    then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
     product, driver = node.gpu_product, node.driver_version
     pools = list(node.pools.order_by("name"))
     where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
-    running = f"driver {driver}" if driver else "no driver that it names"
+    running = f"runs driver {driver}" if driver else "names no driver that it runs"
     others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)
-    steps: tuple[tuple[str, Callable[[QuerySet[Node]], QuerySet[Node]]], ...] = (
-        (f"no other node of {where}, of those that you may see, has GPUs {product}", lambda rows: _of(rows, pools)),
-        (f"none of the {{}} with them in {where} runs {running}", lambda rows: rows.filter(driver_version=driver)),
-        ("none of the {} with its driver has GPUs cut and shared so", lambda rows: rows.filter(layout=node.layout)),
-        ("none of the {} like it is healthy now", lambda rows: rows.filter(state_code__in=list(map(int, HEALTHY)))),
+    rows = _of(others.exclude(pk=node.pk), pools)
+    if not rows.exists():
+        return None, f"{NOTHING}: no other node of {where}, of those that you may see, has GPUs {product}."
+    # Which nodes are left, what one of them must be, and what the only one is instead.
+    steps = (
+        (
+            f"with them in {where}",
+            running,
+            f"does not run driver {driver}" if driver else "names its driver",
+            Q(driver_version=driver),
+        ),
+        (
+            "with its driver",
+            "has GPUs cut and shared so",
+            "has its GPUs cut and shared in another way",
+            Q(layout=node.layout),
+        ),
+        (
+            "like it",
+            f"{verb} healthy{then or ' now'}",
+            f"{verb} not healthy{then or ' now'}",
+            Q(state_code__in=list(map(int, HEALTHY))),
+        ),
     )
-    rows: QuerySet[Node] = others.exclude(pk=node.pk)
-    for lacks, narrowed in steps:
-        before = rows
-        rows = narrowed(before)
+    for such, wanted, instead, narrowed in steps:
+        before, rows = rows, rows.filter(narrowed)
         if not rows.exists():
-            return (
-                None,
-                f"There is nothing to compare it with: {lacks.format(count(before.distinct().count(), 'node'))}.",
-            )
-    found = sorted(
-        rows.distinct(),
-        key=lambda one: (one.kernel != node.kernel, abs(one.gpu_allocated - node.gpu_allocated), one.name),
-    )
-    one = found[0]
-    said = f"It is healthy, of {where}, has GPUs {product} and runs {running}"
-    if len(found) == 1:
+            number = before.count()
+            only, none = f"the only node {such} {instead}", f"none of the {number} nodes {such} {wanted}"
+            return None, f"{NOTHING}: {only if number == 1 else none}."
+    number, one = rows.count(), _nearest(rows, node)
+    said = f"It {verb} healthy{then}, of {where}, has GPUs {product} and {running}"
+    if number == 1:
         return one, f"{said}; it is the only such node."
     nearest = "the same kernel" if one.kernel == node.kernel else "another kernel, as they all have,"
     return one, (
-        f"{said}; of {len(found)} such nodes it is the one with {nearest} and about as many GPUs held "
+        f"{said}; of {number} such nodes it is the one with {nearest} and about as many GPUs held "
         f"({one.gpu_allocated}, here {node.gpu_allocated}), the first by name."
     )
 
 
+def _nearest(rows: QuerySet[Node], node: Node) -> Node:
+    other_kernel = Case(When(kernel=node.kernel, then=Value(0)), default=Value(1), output_field=IntegerField())
+    return rows.order_by(other_kernel, Abs(F("gpu_allocated") - Value(node.gpu_allocated)), "name")[0]
+
+
 def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
-    return rows.filter(pools__in=pools) if pools else rows.filter(pools__isnull=True)
+    return rows.filter(pk__in=members_of([pool.pk for pool in pools])) if pools else rows.filter(pools__isnull=True)
 
 
 def _labels(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
@@ -132,7 +159,6 @@ def _now(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:
     here, there = telemetry_of(node, now=now), telemetry_of(twin, now=now)
     asked = (
         ("Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
-        ("Utilisation now, mean", "gpu_utilisation_ratio", _mean, "{:.0%}"),
         ("Power now, mean", "power_watts", _mean, "{:.0f} W"),
         ("Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
         ("SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
@@ -140,16 +166,34 @@ def _now(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:
         ("ECC errors not corrected", "ecc_uncorrected", sum, "{:.0f}"),
         ("PCIe replays", "pcie_replays", sum, "{:.0f}"),
     )
+    yield TwinDifference("Utilisation now, mean", *map(_busy_said, (here, there)))
     for title, key, of, form in asked:
-        yield TwinDifference(title, _said(here, key, of, form), _said(there, key, of, form))
+        yield TwinDifference(title, *(_said(_of_boards(each, key), of, form) for each in (here, there)))
 
 
-def _said(known: NodeTelemetry, key: str, of: Callable[[list[float]], float], form: str) -> str:
-    readings = [device.metrics[key] for device in known.devices]
+def _busy_said(known: NodeTelemetry) -> str:
+    """Of each slice, and of each board that is not cut."""
+    cut = {device.uuid for device in known.devices if device.gi_id}
+    readings = [device.busy for device in known.devices if device.gi_id or device.uuid not in cut]
+    return _said(readings, _mean, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
+
+
+def _of_boards(known: NodeTelemetry, key: str) -> list[MetricReading]:
+    """Of each board the newest: its exporter says what is the board's of each of its slices."""
+    boards: dict[str | int | None, list[MetricReading]] = defaultdict(list)
+    for device in known.devices:
+        boards[device.uuid or device.index].append(device.metrics[key])
+    return [max(of, key=lambda each: (each.is_fresh, each.sampled_at or 0.0)) for of in boards.values()]
+
+
+def _said(
+    readings: Sequence[MetricReading], of: Callable[[list[float]], float], form: str, *, called: str = "GPUs"
+) -> str:
     values = [reading.value for reading in readings if reading.is_fresh and reading.value is not None]
-    if values:
-        return form.format(of(values))
-    return readings[0].state.value.replace("-", " ") if readings else ""
+    if not values:
+        return readings[0].state.value.replace("-", " ") if readings else ""
+    some = "" if len(values) == len(readings) else f" ({len(values)} of {len(readings)} {called})"
+    return form.format(of(values)) + some
 
 
 def _hours(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:

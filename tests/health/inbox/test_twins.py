@@ -1,5 +1,6 @@
 """A healthy twin: which node it is and why, why there is none, and what differs."""
 
+from array import array
 from datetime import timedelta
 
 import pytest
@@ -7,12 +8,14 @@ from django.urls import reverse
 
 from health.inbox.twins import twin_of
 from health.sources import frames
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
 from tests.pages import page, visiting
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 
 @pytest.fixture
@@ -79,11 +82,13 @@ def test_says_what_lacks_where_there_is_none(cluster, pool, root):
 
     assert "no other node of pool h100, of those that you may see, has GPUs H100." in because()
     other = like(cluster, "gpu-2", pool, driver_version="570.1", layout="time-slicing:4", is_ready=False)
-    assert "none of the 1 node with them in pool h100 runs driver 580.1." in because()
+    assert "the only node with them in pool h100 does not run driver 580.1." in because()
     type(other).objects.update(driver_version="580.1")
-    assert "none of the 1 node with its driver has GPUs cut and shared so." in because()
+    assert "the only node with its driver has its GPUs cut and shared in another way." in because()
     type(other).objects.update(layout="")
-    assert "none of the 1 node like it is healthy now." in because()
+    assert "the only node like it is not healthy now." in because()
+    like(cluster, "gpu-3", pool, is_ready=False)
+    assert "none of the 2 nodes like it is healthy now." in because()
     type(here).objects.update(gpu_product="")
     here.refresh_from_db()
     assert "nothing says of which product" in because()
@@ -114,6 +119,91 @@ def test_says_what_differs_and_what_does_not(cluster, pool, root):
     assert {one.title: one.here for one in found.measured}["Hottest GPU now"] == "no source"
 
 
+def test_a_cluster_that_nobody_sees_has_no_healthy_nodes_but_some_that_were(redis, root):
+    cluster = make.a_cluster("away", seen_at=NOON - timedelta(days=2))
+    pool = make.a_pool(cluster, "h100")
+    here = like(cluster, "gpu-1", pool)
+    like(cluster, "gpu-2", pool)
+
+    because = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()["because"]
+
+    assert because.startswith(
+        "It was healthy when its cluster was last heard, 19 November 2026 12:00 UTC, of pool h100"
+    )
+    assert because in page(visiting(root), reverse("node-twin", args=[here.pk])).text
+    type(here).objects.exclude(pk=here.pk).update(is_ready=False)
+    assert (
+        "the only node like it was not healthy when its cluster was last heard" in twin_of(here, root, now=NOON).because
+    )
+
+
+def test_a_cluster_that_was_never_heard_has_no_twins(redis, root):
+    cluster = make.a_cluster("new", seen_at=None)
+    here = like(cluster, "gpu-1")
+    like(cluster, "gpu-2")
+
+    found = twin_of(here, root, now=NOON)
+
+    assert found.node is None
+    assert "nobody knows which nodes of it are healthy" in found.because
+
+
+def measured(here, root) -> dict[str, str]:
+    return {one.title: one.here for one in twin_of(here, root, now=NOON).measured}
+
+
+def told(*devices: GpuDevice, at: list[float] | None = None, **columns: list[float]) -> TelemetryReading:
+    frame = Frame(NOON.timestamp(), devices)
+    for key, values in columns.items():
+        times = array("d", at or [NOON.timestamp() - 5] * len(values))
+        frame.columns[key] = MetricColumn(array("d", values), times)
+    return TelemetryReading(frame, frozenset(columns), {})
+
+
+def test_what_each_slice_says_of_its_board_counts_once_and_the_engine_says_how_busy_they_are(cluster, pool, root):
+    here = like(cluster, "gpu-1", pool, gpus=1)
+    like(cluster, "gpu-2", pool, gpus=1)
+    make.a_source(cluster, exported=["ecc_uncorrected", "gpu_utilisation_ratio", "engine_active_ratio"])
+    slices = [GpuDevice("gpu-1", 0, "GPU-a", str(number), "1g.10gb") for number in range(7)]
+    reading = told(
+        *slices, ecc_uncorrected=[2.0] * 7, gpu_utilisation_ratio=[0.0] * 7, engine_active_ratio=[0.5] * 6 + [1.0]
+    )
+    frames.keep(cluster.pk, reading)
+
+    said = measured(here, root)
+
+    assert said["ECC errors not corrected"] == "2"
+    assert said["Utilisation now, mean"] == "57%"
+    late = [NOON.timestamp() - 600] + [NOON.timestamp() - 5] * 6
+    frames.keep(cluster.pk, told(*slices, at=late, ecc_uncorrected=[2.0] * 7, engine_active_ratio=[0.5] * 7))
+    said = measured(here, root)
+    assert said["ECC errors not corrected"] == "2"
+    assert said["Utilisation now, mean"] == "50% (6 of 7 GPUs and slices)"
+
+
+def test_says_of_how_many_gpus_a_number_is_where_not_all_are_fresh(cluster, pool, root):
+    here = like(cluster, "gpu-1", pool)
+    like(cluster, "gpu-2", pool)
+    make.a_source(cluster, exported=["pcie_replays", "engine_active_ratio"])
+    devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(8)]
+    old = [NOON.timestamp() - 600] * 7 + [NOON.timestamp() - 5]
+    frames.keep(cluster.pk, told(*devices, at=old, pcie_replays=[3.0] * 8, engine_active_ratio=[0.25] * 8))
+
+    said = measured(here, root)
+
+    assert said["PCIe replays"] == "3 (1 of 8 GPUs)"
+    assert said["Utilisation now, mean"] == "25% (1 of 8 GPUs)"
+
+
+def test_a_twin_in_two_of_its_pools_is_one_node(cluster, pool, root):
+    both = make.a_pool(cluster, "more")
+    here, twin = like(cluster, "gpu-1", pool), like(cluster, "gpu-2", pool)
+    for each in (here, twin):
+        each.pools.add(both)
+
+    assert "it is the only such node." in twin_of(here, root, now=NOON).because
+
+
 def test_page_and_rest_say_the_same(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
     twin = like(cluster, "gpu-2", pool)
@@ -132,5 +222,9 @@ def test_costs_no_more_with_more_nodes(cluster, pool, root, django_assert_max_nu
     for number in range(2, 12):
         like(cluster, f"gpu-{number}", pool, created_at=NOON - timedelta(days=9))
 
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(24) as read:
         twin_of(here, root, now=NOON)
+
+    rows = [query["sql"] for query in read.captured_queries if "kubelet_version" in query["sql"]]
+    assert len(rows) == 1, "one node is read whole, and no other"
+    assert "LIMIT 1" in rows[0]
