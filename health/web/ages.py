@@ -8,9 +8,10 @@ from django.db.models import Exists, OuterRef
 from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, ExporterRound, Node
 from health.models import SourceState, TelemetrySource
-from health.sources.of_node import instant, standing_of
+from health.sources.of_node import standing_of
 from people.models import User
 from people.rights import Permission, scope_of
+from wording.instants import moment
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,10 @@ class Age:
 
 
 def ages_of(user: User, *, now: datetime) -> list[Age]:
-    """Of each cluster that this person sees, and of what tells of its GPUs where they see it whole. Six queries."""
+    """Of each cluster that this person sees, and of what tells of its GPUs. Six queries.
+
+    Who does not see a cluster whole has no more of its source than how old it is: what it said names addresses.
+    """
     sights = sights_of_all(now=now)
     clusters = list(Cluster.objects.visible_to(user).order_by("name"))
     found = [
@@ -32,19 +36,19 @@ def ages_of(user: User, *, now: datetime) -> list[Age]:
         for one in clusters
     ]
     whole = scope_of(user, Permission.SEE)
-    sources = {row.cluster_id: row for row in TelemetrySource.objects.visible_to(user)}
+    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=clusters)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}
-    gpu_node = Node.objects.filter(cluster=OuterRef("pk"), is_gpu_node=True)
+    gpu_node = Node.objects.visible_to(user).with_gpus().filter(cluster=OuterRef("pk"))
     with_gpus = set(Cluster.objects.filter(Exists(gpu_node)).order_by().values_list("pk", flat=True))
     return found + [
-        _of_telemetry(one, sources.get(one.pk), rounds.get(one.pk), now=now)
+        _of_telemetry(one, sources.get(one.pk), rounds.get(one.pk), is_whole=whole.covers_cluster(one.pk), now=now)
         for one in clusters
-        if whole.covers_cluster(one.pk) and (one.pk in sources or one.pk in with_gpus)
+        if one.pk in sources or one.pk in with_gpus
     ]
 
 
 def _of_telemetry(
-    cluster: Cluster, source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime
+    cluster: Cluster, source: TelemetrySource | None, asked: ExporterRound | None, *, is_whole: bool, now: datetime
 ) -> Age:
     name, standing = f"telemetry of {cluster.name}", standing_of(source, asked, now=now)
     if not standing.has_source:
@@ -53,11 +57,9 @@ def _of_telemetry(
         return Age(name, None, is_late=True, because=f"{lacks}: nobody sees how its GPUs are.")
     if source is None or source.state == SourceState.OFF:
         read_at = asked.read_at if asked else None
-        return Age(name, read_at, standing.is_silent, asked.message if asked else "")
-    because = source.message
-    if standing.is_silent and not because:
-        since = instant(standing.silent_since)
-        because = (
-            "Nobody has asked it yet." if source.answered_at is None else f"Nobody asks it since {since:%H:%M} UTC."
-        )
+        return Age(name, read_at, standing.is_silent, asked.message if asked and is_whole else "")
+    because = source.message if is_whole else ""
+    if standing.is_silent and not source.message:
+        asked_at = source.answered_at
+        because = f"Nobody asks it since {moment(asked_at, now=now)}." if asked_at else "Nobody has asked it yet."
     return Age(name, source.answered_at, standing.is_silent, because)

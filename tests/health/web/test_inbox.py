@@ -10,6 +10,7 @@ from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow
+from health.web.ages import ages_of
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -341,3 +342,33 @@ def test_all_quiet_says_of_each_source_how_old_it_is_or_that_there_is_none(clust
 
     make.a_source(cluster, answered_at=NOON - timedelta(hours=2))
     assert "Nobody asks it since" in page(ada, "/findings").text
+
+
+def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():
+    cluster, other = make.a_cluster("prod"), make.a_cluster("other")
+    pool = make.a_pool(cluster)
+    make.a_node(cluster, pool=pool)
+    make.a_node(other)
+    make.a_source(cluster, state="silent", message="https://prometheus.internal refuses us.")
+    make.a_source(other)
+
+    bob = make.a_user("bob", role="viewer", on=pool)
+
+    found = [(age.name, age.at, age.is_late, age.because) for age in ages_of(bob, now=NOON)]
+
+    assert found[1:] == [("telemetry of prod", NOON, True, "")]
+    assert "telemetry of prod" in page(visiting(bob), "/findings").text
+
+
+def test_who_sees_a_pool_learns_nothing_of_exporters_in_others():
+    cluster = make.a_cluster("prod")
+    pool = make.a_pool(cluster)
+    make.a_node(cluster)
+
+    assert "telemetry of prod" not in page(visiting(make.a_user(role="viewer", on=pool)), "/findings").text
+
+
+def test_since_when_nobody_asks_has_its_date_where_it_is_not_today(cluster, ada):
+    make.a_source(cluster, answered_at=NOON - timedelta(days=3))
+
+    assert "Nobody asks it since 18 November 2026 12:00 UTC." in page(ada, "/findings").text
