@@ -1,5 +1,6 @@
 """A rule about GPUs, replayed from what a cluster's Prometheus still has: the same frames, the same judgement."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -8,16 +9,18 @@ from itertools import chain
 from typing import Any
 
 from fleet.models import Cluster
+from health.backtest.holders import Holders, holders
 from health.backtest.replay import Replay
 from health.backtest.timelines import NodePast, pasts
 from health.judging.gpus import DAY, Judging, classes_of
 from health.judging.limits import LimitsInForce
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule
+from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
 from health.sources.frames import KeptFrame
 from health.sources.rounds import round_of
 from health.telemetry.base import STALE_AFTER_S, TelemetryReading
-from health.telemetry.frame import Frame
+from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import NotTold, Past
 from health.telemetry.prometheus.ranges import Steps
@@ -25,6 +28,8 @@ from health.telemetry.prometheus.source import SKEW_S
 from wording.lists import names
 
 PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
+READS_HOLDERS = frozenset({NvlinkQuiet.key})
+READS_BESIDE = {NvlinkQuiet.key: BUSY}  # what it judges by and is no metric of its own
 WARM_UP = timedelta(hours=1)  # what counters grew is told of up to an hour: heard before the first look is judged
 
 
@@ -38,15 +43,12 @@ class HeardSoFar:
     now: int = 0  # GPUs that are known at the last look
     gaps: list[tuple[datetime, datetime, str]] = field(default_factory=list)  # from, to, why
 
-    def count(self, at: datetime, heard: int, known: int, step: timedelta, *, but_unsure: bool = False) -> None:
-        """`but_unsure`: of nodes of which nobody knows whether they were being changed."""
+    def count(self, at: datetime, heard: int, known: int, step: timedelta, because: str) -> None:
+        """`because`: where none is heard."""
         if heard:
             self.first_at = self.first_at or at
-        elif but_unsure:
-            self.gap(at, at + step, "Whether its nodes were being changed is not known.")
         else:
-            of_what = "a GPU of that time" if known else "a GPU of a node that was known then"
-            self.gap(at, at + step, f"It has no sample of {of_what}.")
+            self.gap(at, at + step, because)
         if self.first_at is not None:
             self.heard, self.known, self.now = self.heard + heard, self.known + known, known
 
@@ -91,12 +93,19 @@ class _Then(Mapping[str, Mapping[str, Any]]):
 
 @dataclass(frozen=True)
 class _AroundThen:
-    """As far as it is kept. Which pools a node is in is what it is now; who held its GPUs nobody knows."""
+    """As far as it is kept. Which pools a node is in is what it is now."""
 
     nodes: _Then
     classes: Mapping[int, frozenset[str]]
-    of_one_job: Collection[str] = ()
+    holders: Holders
+    devices: Sequence[GpuDevice]
     repeats: Mapping[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def of_one_job(self) -> Collection[str]:
+        boards = Counter(device.node_name for device in self.devices if not device.gi_id)
+        there = {name: node["uid"] for name in boards if (node := self.nodes.get(name))}
+        return {name for name, uid in there.items() if self.holders.most(uid, self.nodes.at) >= boards[name]}
 
     @cached_property
     def driver_changed(self) -> Mapping[str, datetime]:
@@ -121,6 +130,7 @@ class GpuReplay:
     replay: Replay = field(default_factory=Replay)
     hearing: HeardSoFar = field(default_factory=HeardSoFar)
     notes: list[str] = field(default_factory=list)
+    _holders: Holders = field(default_factory=Holders)
     _unfinished: dict[str, datetime] = field(default_factory=dict)  # since when, by the name of a node
 
     def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
@@ -133,8 +143,11 @@ class GpuReplay:
         where = replace(asked.where, nodes=asked.where.nodes | set(pasts_by_name))
         ids = [node.node_id for several in pasts_by_name.values() for node in several]
         classes = classes_of(self.cluster, ids)
+        if self.rule.key in READS_HOLDERS:
+            self._holders = holders(self.cluster, since=begin)
+        metrics = (*self.rule.metrics, *READS_BESIDE.get(self.rule.key, ()))
         with Client(asked.address, PATIENCE) as client:
-            past = Past(client, asked.matchers, where, self.rule.metrics, _is_there(pasts_by_name))
+            past = Past(client, asked.matchers, where, metrics, _is_there(pasts_by_name))
             offset_s = self.clock().timestamp() - past.clock()
             if abs(offset_s) <= SKEW_S:
                 offset_s = 0.0
@@ -164,9 +177,14 @@ class GpuReplay:
         if at < begin:
             return begin
         unsure = {name for name, since in self._unfinished.items() if since <= at}
-        heard = _heard(told.frame, told.exported, unsure)
-        self.hearing.count(at, heard, len(told.frame.devices), step, but_unsure=bool(unsure))
-        around = _AroundThen(_Then(nodes, at), classes)
+        known_from = self._holders.known_from
+        if self.rule.key in READS_HOLDERS and (known_from is None or at < known_from):
+            self.hearing.count(at, 0, len(told.frame.devices), step, "Which pods had its GPUs was not written down.")
+            return at
+        read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
+        heard, because = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
+        self.hearing.count(at, heard, len(told.frame.devices), step, because)
+        around = _AroundThen(_Then(nodes, at), classes, self._holders, told.frame.devices)
         judging = Judging(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
         )
@@ -196,6 +214,12 @@ def _is_there(nodes: Mapping[str, Sequence[NodePast]]) -> Callable[[str, float],
         return any(node.is_there(then) for node in nodes.get(name, ()))
 
     return is_there
+
+
+def _why_unheard(frame: Frame, unsure: Collection[str]) -> str:
+    if not frame.devices:
+        return "It has no sample of a GPU of a node that was known then."
+    return "Whether its nodes were being changed is not known." if unsure else "It has no sample of a GPU of that time."
 
 
 def _heard(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> int:

@@ -21,7 +21,6 @@ from health.models import Finding, TelemetrySource
 from health.rules.base import NodeFacts, Rule
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuRule
-from health.rules.gpus.nvlink_quiet import NvlinkQuiet
 from health.rules.limits import Limits
 from health.rules.node_flapping import WITHIN
 from health.sources.secrets import NoSecret
@@ -31,10 +30,8 @@ from wording.numbers import count
 
 LONGEST = timedelta(days=90)
 STEP = timedelta(minutes=1)
-# Of rules about GPUs, what no Prometheus has and no row keeps.
-NOT_KEPT = {NvlinkQuiet.key: "which pod held the GPUs of a node then"}
 ON_TIMELINES = {rule.key: rule for rule in REPLAYED}
-BY_METRICS = {rule.key: rule for rule in GPU_RULES if rule.key not in NOT_KEPT}
+BY_METRICS = {rule.key: rule for rule in GPU_RULES}
 UNSEEING = ("cluster-not-seen", "cluster-unwatched")
 
 
@@ -70,13 +67,11 @@ def why_not(rule: str) -> str:
     """Why the past says nothing of this rule. Blank: it does."""
     if rule in ON_TIMELINES or rule in BY_METRICS:
         return ""
-    instead = " Put it on trial instead." if rule in MAY_BE_SHADOWS else ""
-    if rule in NOT_KEPT:
-        return f"It needs to know {NOT_KEPT[rule]}: that is not kept.{instead}"
     known = {entry.key: entry for entry in every_rule()}
     if rule not in known:
         return f"There is no rule {rule}. bin/manage rule list names them."
     reads = ", ".join(known[rule].reads) or "Quarterdeck's own rows"
+    instead = " Put it on trial instead." if rule in MAY_BE_SHADOWS else ""
     return f"It reads {reads}, of which only what is there now is kept: nothing says how that was.{instead}"
 
 

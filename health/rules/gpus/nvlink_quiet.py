@@ -14,6 +14,7 @@ from health.telemetry.frame import Frame
 from health.telemetry.peers import far_below_peers
 
 METRIC = "nvlink_mib_per_s"
+BUSY = ("engine_active_ratio", "gpu_utilisation_ratio")  # the first is believed where there are both
 IDLE = 0.05
 
 
@@ -32,7 +33,7 @@ class NvlinkQuiet:
         sent, peers = gpu.now.get(METRIC), gpu.peers.get(METRIC)
         if not gpu.is_of_one_job or sent is None or peers is None or sent >= peers * self.share:
             return None
-        if gpu.now.get("engine_active_ratio", gpu.now.get("gpu_utilisation_ratio", 0.0)) < IDLE:
+        if next((gpu.now[key] for key in BUSY if key in gpu.now), 0.0) < IDLE:
             return None
         return Wrong(
             Severity.WARNING,

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleet.models import Bookmark, Observer
+from fleet.models import Bookmark, Observer, PodPlacement
 from health.backtest.replay import Replay
 from health.backtest.running import NoReplay, replay, why_not
 from health.backtest.timelines import NodePast
@@ -215,10 +215,35 @@ def test_of_a_node_whose_new_layout_nobody_saw_end_is_no_all_clear(cluster):
     assert "gpu-001 (2026-11-21 06:00 UTC)" in one.notes[-1]
 
 
+def placed(cluster, *, gpus: int, since: int, until: int) -> None:
+    """Minutes before noon."""
+    PodPlacement.objects.create(
+        cluster=cluster, node_uid=cluster.nodes.get().uid, pod_uid=f"uid-{since}", namespace="ml", name=f"job-{since}",
+        resources={"nvidia.com/gpu": gpus}, since=NOON - since * MINUTE, until=NOON - until * MINUTE,
+    )  # fmt: skip
+
+
+def test_a_quiet_link_is_one_while_one_pod_had_all_gpus_of_the_node(cluster):
+    past = remembering()
+    for index in range(4):
+        sent = said(lambda _, index=index: 1.0 if index == 2 else 9000.0, minutes=range(12 * 60, 0, -1))
+        past.add("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", labels(index), sent)
+        past.add("DCGM_FI_DEV_GPU_UTIL", labels(index), said(lambda _: 90.0, minutes=range(12 * 60, 0, -1)))
+    for gpus, since, until in ((1, 600, 500), (4, 400, 300), (3, 300, 0)):
+        placed(cluster, gpus=gpus, since=since, until=until)
+
+    one = run(cluster, past, "gpu-nvlink-quiet", last=DAY / 2)
+
+    (found,) = one.found
+    assert found.subject == "GPU 2 of gpu-001"
+    assert (found.opened_at, found.resolved_at) == (NOON - 390 * MINUTE, NOON - 300 * MINUTE)
+    assert one.begin == NOON - 600 * MINUTE
+    assert "was not written down" in one.gaps[0].because
+
+
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("gpu-nvlink-quiet", "which pod held the GPUs"),
         ("pods-failing", "only what is there now is kept"),
         ("plan-halted", "only what is there now is kept"),
         ("gpu-hott", "There is no rule"),

@@ -1,0 +1,44 @@
+"""Which pods had many GPUs of a node, and when: as far as it was written down."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Min, Q
+
+from fleet.models import Cluster, PodPlacement
+from gpu.resources import Layout, count
+from health.telemetry.peers import FEWEST
+
+AT_ONCE = 500  # rows
+BY_NAME = Layout()  # how GPUs were shared then is not kept
+
+
+@dataclass(frozen=True)
+class Held:
+    since: datetime
+    until: datetime | None
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Holders:
+    by_node: Mapping[str, Sequence[Held]] = field(default_factory=dict)  # by its UID, of pods with many
+    known_from: datetime | None = None  # None: nothing was written down
+
+    def most(self, uid: str, at: datetime) -> int:
+        """How many GPUs of this node one pod had, where they were many."""
+        there = (each for each in self.by_node.get(uid, ()) if each.since <= at)
+        return max((each.gpus for each in there if each.until is None or at < each.until), default=0)
+
+
+def holders(cluster: Cluster, *, since: datetime) -> Holders:
+    """Two queries. GPUs are compared with their peers where a node has some: who had fewer than those is left out."""
+    rows = PodPlacement.objects.filter(cluster=cluster).order_by()
+    lasting = rows.filter(Q(until=None) | Q(until__gt=since)).values_list("node_uid", "since", "until", "resources")
+    by_node: dict[str, list[Held]] = {}
+    for uid, begun, until, resources in lasting.iterator(chunk_size=AT_ONCE):
+        gpus = count(resources, BY_NAME).whole or 0
+        if gpus >= FEWEST:
+            by_node.setdefault(uid, []).append(Held(begun, until, gpus))
+    return Holders(by_node, rows.aggregate(first=Min("since"))["first"])
