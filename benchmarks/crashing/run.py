@@ -93,7 +93,7 @@ def schedules(seed: int, numbers: Iterable[int], *, plant: str = "", few: bool =
 
 def runner_of(seed: int, *, few: bool) -> Any:
     from benchmarks.crashing.plays import COURSES, SHAPES
-    from benchmarks.crashing.schedule import Runner
+    from benchmarks.crashing.runner import Runner
 
     return Runner(seed, shapes=SHAPES[:2] if few else SHAPES, courses=COURSES[:3] if few else COURSES)
 

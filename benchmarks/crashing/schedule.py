@@ -1,34 +1,26 @@
-"""One schedule: a plan somewhere in its life, what happens to it from there, and how people bring it to its end.
-
-Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once,
-before a write that rests on its not happening; in the rest, much. Both are random from the seed.
-"""
+"""One schedule: a plan somewhere in its life, what happens to it from there, and how people bring it to its end."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from benchmarks.crashing import people
 from benchmarks.crashing.oracle import Reading, Violation, at_the_end
-from benchmarks.crashing.plays import COURSES, SHAPES, STEPS_A_ROUND, WHOLE, Course, Moment, moments, world_of
+from benchmarks.crashing.plays import STEPS_A_ROUND, Moment
 from benchmarks.crashing.rows import keep_database, put_database_back
 from benchmarks.crashing.seams import Fault, Kind, Write
 from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.words import Word
-from benchmarks.crashing.world import NEW, OLD, Shape, World, connected
+from benchmarks.crashing.world import NEW, OLD, Shape, World
 from rollouts.lifecycle import TargetState
 from rollouts.models import Disruption, Hold, Plan, Target
 from simulator.kinds import LEASE, NODE
 from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
-STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
-BUSY = 0.6  # of the random ones: those that begin where something is written
-RACED = 0.7  # of those that cut no seam
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
@@ -38,85 +30,6 @@ TOLD_ASLEEP = 0.6  # what is wanted is another thing when he wakes
 WEIGHT = {Kind.RELEASE: 4, Kind.VERSION: 4, Kind.HOLD: 2}  # what cannot be taken back, and what is done most
 LAST = 4  # gaps before a write: between what is asked last and the write itself
 TIRED_AFTER, MOST_CALM = 30, 70  # rounds
-ENDINGS = ("go on", "go on", "rollback", "abort")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    violations: tuple[Violation, ...]
-    rounds: int
-    world: World  # as it was left: until the next schedule of its shape
-    cut: str = ""  # which seam; blank: it cuts none of those
-
-
-class Runner:
-    """Runs schedules in one process, each from the seed and its number alone."""
-
-    def __init__(self, seed: int, *, shapes: tuple[Shape, ...] = SHAPES, courses: tuple[Course, ...] = COURSES) -> None:
-        self.seed = seed
-        shared = [(shape, course) for shape in shapes for course in courses]
-        self.lives = [(*life, slot) for life in shared for slot in range(life[1].share)]
-        self._ended: set[tuple[Shape, str, Any]] = set()  # from where the same people have come to an end before
-
-    def numbers(self, count: int, part: int, parts: int) -> list[int]:
-        """Of so many schedules, those of one of several processes: all of some lives."""
-        own = {slot for slot in range(len(self.lives)) if slot * parts // len(self.lives) == part}
-        return [number for number in range(count) if number // 2 % len(self.lives) in own]
-
-    def get_ready(self, numbers: Iterable[int], *, all_guards: bool = True) -> None:
-        """Live every life that they need once, with all guards, so that there is something to begin from.
-
-        `all_guards`: they run with them, too, so that what such a life has come to they will come to.
-        """
-        for shape, course in self._lives(numbers):
-            for moment in moments(shape, course):
-                if all_guards and moment.leads_to is not None:
-                    self._ended.add((shape, moment.leads_to, moment.signature))
-
-    def seams(self, numbers: Iterable[int]) -> int:
-        return sum(moment.seams for life in self._lives(numbers) for moment in moments(*life))
-
-    def _lives(self, numbers: Iterable[int]) -> list[tuple[Shape, Course]]:
-        needed = {self._life(number)[:2] for number in numbers}
-        return [(shape, course) for shape, course, slot in self.lives if slot == 0 and (shape, course) in needed]
-
-    def _life(self, number: int) -> tuple[Shape, Course, int]:
-        return self.lives[number // 2 % len(self.lives)]
-
-    def run(self, number: int) -> Outcome:
-        chance = random.Random(f"{self.seed}:{number}")
-        turn, is_random = divmod(number, 2)
-        shape, course, slot = self._life(number)
-        world, life = world_of(shape), moments(shape, course)
-        cut = ""
-        with connected(world):
-            schedule = Schedule(world, chance, self._ended)
-            if not is_random:
-                at = _seam(life, self.seed + STRIDE * (turn // len(self.lives) * course.share + slot))
-                schedule.cut(*at)
-                cut = f"{shape}, {course}: round {life.index(at[0])}, seam {at[1]}"
-            elif chance.random() < RACED:
-                schedule.race(life if course is WHOLE else (*moments(shape, WHOLE), *life))
-            else:
-                schedule.go_wild(_somewhere(life, chance))
-            if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
-                schedule.calm_down(chance.choice(ENDINGS))
-            return Outcome(tuple(schedule.judge()), schedule.rounds, world, cut)
-
-
-def _seam(life: tuple[Moment, ...], number: int) -> tuple[Moment, int]:
-    """The seams of all rounds of a life, one after another, from somewhere on."""
-    left = number % sum(moment.seams for moment in life)
-    for moment in life:
-        if left < moment.seams:
-            return moment, left + 1
-        left -= moment.seams
-    raise AssertionError(number)
-
-
-def _somewhere(life: tuple[Moment, ...], chance: random.Random) -> Moment:
-    busy = [moment for moment in life if moment.is_busy]
-    return chance.choice(busy if chance.random() < BUSY else life)
 
 
 class Schedule:
