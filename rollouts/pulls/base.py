@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -18,6 +18,7 @@ from rollouts.models import ImagePull, PullJob
 from rollouts.models.moving import record_event
 
 LONGEST = 500  # of what others say
+LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
 BY_ITSELF = "quarterdeck"
 
 
@@ -49,6 +50,12 @@ class PullRound:
             for pod in self.pods
             if pod.namespace == row.namespace and is_ours(row.wanted, pod.labels, pod.annotations)
         ]
+
+    def may_still_land(self, row: PullJob) -> bool:
+        """Whether a request for its Job may be on its way that was not there when this round looked."""
+        if row.intended_at is None or row.made_at is not None:
+            return False
+        return self.seen_at is None or self.seen_at - row.intended_at < LANDED_BY
 
     def write(
         self,

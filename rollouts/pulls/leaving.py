@@ -1,14 +1,10 @@
 """Leaving nothing: a row is done with only when its Job and its pod were read back to be gone."""
 
-from datetime import timedelta
-
 from kube import client
 from rollouts.images.job import is_ours
 from rollouts.images.progress import PullOutcome, Told
 from rollouts.models import PullJob
 from rollouts.pulls.base import PullRound, bounded
-
-LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
 
 
 def tell_what_was_not_through(pull_round: PullRound) -> None:
@@ -20,13 +16,11 @@ def tell_what_was_not_through(pull_round: PullRound) -> None:
 def delete(pull_round: PullRound, row: PullJob) -> str:
     """Why it cannot be. Blank: it is gone, or on its way."""
     pull_round.is_in_motion = True
-    if row.pk not in pull_round.jobs or pull_round.seen_at is None:
+    if row.pk not in pull_round.jobs:
         return ""  # It was made in this round: the next one sees it.
     job = pull_round.jobs[row.pk]
     if job is None or not is_ours(row.wanted, job.labels, job.annotations):
-        was_lost_at = row.intended_at or pull_round.seen_at
-        is_settled = row.made_at is not None or pull_round.seen_at - was_lost_at >= LANDED_BY
-        if is_settled and not pull_round.pods_of(row):
+        if not pull_round.may_still_land(row) and not pull_round.pods_of(row):
             PullJob.objects.filter(pk=row.pk, gone_at=None).update(gone_at=pull_round.clock(), trouble="")
         return ""
     if job.metadata.deletion_timestamp is not None:

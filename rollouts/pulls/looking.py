@@ -38,7 +38,7 @@ def look(pull_round: PullRound, row: PullJob) -> None:
         return
     if not is_ours(row.wanted, job.labels, job.annotations):
         says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
-        pull_round.write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=now, gone_at=now)
+        pull_round.write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=now)
         return
     pod = _pod_of(pull_round, row, job)
     pull_round.is_in_motion |= pod is None

@@ -33,11 +33,19 @@ def make(pull_round: PullRound) -> str:
     for row in pull_round.rows().to_come():
         if room <= 0 or pull_round.pull.ends_because:
             return why_not
-        if said := _make_one(pull_round, row):
+        if pull_round.may_still_land(row):  # beside another try it would be made once more, after the end of all
+            why_not, room = _not_known_yet(row), room - 1
+        elif said := _make_one(pull_round, row):
             why_not = said
         else:
             room -= 1
     return why_not
+
+
+def _not_known_yet(row: PullJob) -> str:
+    return (
+        f"Whether the Job for {row.node_name} was made is not known yet: a minute after the last try it is tried again."
+    )
 
 
 def _make_one(pull_round: PullRound, row: PullJob) -> str:

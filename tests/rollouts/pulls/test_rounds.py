@@ -15,8 +15,7 @@ from kube.structs import PodSeen
 from people.models import AuditEntry
 from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
-from rollouts.pulls.base import PullRound, bounded
-from rollouts.pulls.leaving import LANDED_BY
+from rollouts.pulls.base import LANDED_BY, PullRound, bounded
 from rollouts.pulls.looking import look, pod_look, see
 from rollouts.pulls.making import intend
 from rollouts.pulls.rounds import IN_MOTION, LOOK_AGAIN, run_pull
@@ -208,10 +207,65 @@ def test_a_worker_that_dies_between_row_and_job_makes_it_once(pulling: Pulling, 
         with pytest.raises(KeyboardInterrupt):
             pulling.round()
     assert pulling.row().intended_at is not None
-    pulling.ground.clock.move(seconds=30)
+    pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
     pulling.round().round()
 
     assert len(pulling.jobs()) == 1
+
+
+def test_a_try_that_may_still_land_is_not_repeated(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    """The second one would be through, deleted and forgotten when the first lands."""
+    pulling.ask()
+
+    lose(pulling, monkeypatch)
+    pulling.round()
+
+    assert pulling.jobs() == []
+    assert pulling.pull.waiting_for == (
+        f"Whether the Job for {CANARY} was made is not known yet: a minute after the last try it is tried again."
+    )
+    pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
+    pulling.round()
+    assert len(pulling.jobs()) == 1
+
+
+def test_a_try_that_may_still_land_has_its_place_among_those_at_once(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("rollouts.pulls.making.AT_ONCE", 1)
+    pulling.ask(nodes_each=2)
+
+    lose(pulling, monkeypatch)
+    pulling.round()
+
+    assert pulling.jobs() == []
+
+
+def test_another_job_of_that_name_hides_no_try_that_may_still_land(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
+    pulling.ask()
+
+    lose(pulling, monkeypatch)
+    take_its_name(pulling)
+    pulling.round()
+
+    assert "which is not ours" in pulling.row().says
+    assert pulling.row().gone_at is None
+
+
+def lose(pulling: Pulling, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round whose request for a Job is given up."""
+
+    def give_up(*_: object) -> None:
+        raise client.Unreachable("It did not answer in time.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "create_job", give_up)
+        pulling.round()
+
+
+def take_its_name(pulling: Pulling) -> None:
+    container = {"name": "main", "image": "busybox"}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    theirs = {"metadata": {"name": pulling.row().job_name}, "spec": {"template": template}}
+    pulling.ground.store.create(JOB, theirs, NAMESPACE)
 
 
 def test_a_worker_that_dies_after_its_job_was_made_takes_it_for_its_own(
@@ -237,12 +291,11 @@ def test_a_worker_that_dies_after_its_job_was_made_takes_it_for_its_own(
 
 def test_another_job_of_that_name_is_left_alone(pulling: Pulling):
     pulling.ask()
-    container = {"name": "main", "image": "busybox"}
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    theirs = {"metadata": {"name": pulling.row().job_name}, "spec": {"template": template}}
-    pulling.ground.store.create(JOB, theirs, NAMESPACE)
+    take_its_name(pulling)
 
-    pulling.round().round().round()
+    pulling.round().round()
+    pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
+    pulling.round()
 
     assert [job["metadata"]["name"] for job in pulling.jobs()] == [pulling.row().job_name]
     assert pulling.row().outcome == PullOutcome.UNKNOWN
@@ -358,6 +411,7 @@ def test_one_that_is_refused_after_a_try_that_was_lost_is_still_looked_for(
 
         with monkeypatch.context() as patched:
             patched.setattr(client, "create_job", fail)
+            pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
             pulling.round()
 
     assert (pulling.row().outcome, pulling.row().gone_at) == (PullOutcome.UNKNOWN, None)
@@ -504,13 +558,8 @@ def test_another_cluster_at_the_address_is_not_taken_for_one_without_our_jobs(pu
 
 
 def test_a_request_that_may_still_land_is_waited_for(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
-    def lose(*_: object) -> None:
-        raise client.Unreachable("It did not answer in time.")
-
     pulling.ask()
-    with monkeypatch.context() as patched:
-        patched.setattr(client, "create_job", lose)
-        pulling.round()
+    lose(pulling, monkeypatch)
     cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
     pulling.round()
     assert pulling.pull.ended_at is None
@@ -522,15 +571,10 @@ def test_a_request_that_may_still_land_is_waited_for(pulling: Pulling, monkeypat
 
 
 def test_the_minute_counts_from_the_newest_try(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
-    def lose(*_: object) -> None:
-        raise client.Unreachable("It did not answer in time.")
-
     pulling.ask()
-    with monkeypatch.context() as patched:
-        patched.setattr(client, "create_job", lose)
-        pulling.round()
-        pulling.ground.clock.move(seconds=LANDED_BY.total_seconds() - 10)
-        pulling.round()
+    lose(pulling, monkeypatch)
+    pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
+    lose(pulling, monkeypatch)
     cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
     pulling.ground.clock.move(seconds=30)
 
