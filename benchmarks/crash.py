@@ -1,6 +1,6 @@
 """Whatever becomes of its workers, its messages and its API server, nothing is let go unbidden and every plan ends.
 
-bin/bench crash [--seed N] [--schedules N] [--schedule K] [--sigkills N] [--plant NAME] [--plants]
+bin/bench crash [--seed N] [--schedules N] [--schedule K] [--pulls] [--sigkills N] [--plant NAME] [--plants]
 
 Most of it is one process: the real engine, rows and API server with no socket between them and a clock of its own, so
 that a plan's life takes a tenth of a second, and its worker can die between any two writes. What cannot be had so, a
@@ -33,7 +33,8 @@ def main() -> None:
         return
     figures = Figures("crash", {"seed": seed} | ({"plant": asked.plant} if asked.plant else {}))
     figures.measure_reference()
-    found = in_processes(seed, asked.schedules, plant=asked.plant, few=asked.few, processes=asked.processes)
+    chosen = {"few": asked.few, "only_pulls": asked.pulls, "processes": asked.processes}
+    found = in_processes(seed, asked.schedules, plant=asked.plant, **chosen)
     figures.beside("schedules", found.schedules, "schedules", rounds=found.rounds)
     figures.beside("seams", found.seams, "seams", cut=len(found.cut - {""}))
     killed, in_turn, stopped = kill(seed, asked.sigkills, found) if asked.sigkills and not asked.plant else (0, 0, 0)
@@ -99,6 +100,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--plant", default="", metavar="NAME", help="take one guard out: the bench must fail")
     parser.add_argument("--plants", action="store_true", help="list the guards that can be taken out")
     parser.add_argument("--processes", type=whole(1, 64), default=0, metavar="N", help="as many as there are cores")
+    parser.add_argument("--pulls", action="store_true", help="only those with an image pull")
     parser.add_argument("--few", action="store_true", help="fewer sizes and lives: a start in seconds")
     return parser.parse_args()
 

@@ -36,6 +36,7 @@ REFUSALS = {
     Fault.FAILING: Refused(500, "InternalError", "an error on the server has prevented the request from succeeding"),
 }
 WRITES = {"POST", "PUT", "PATCH", "DELETE"}
+LEASES = "/leases"
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Late:
 
     ask: Ask
     at: str
-    turn: int
+    user: str  # whose turn it was
 
 
 class Line:
@@ -71,8 +72,8 @@ class Line:
         if method in WRITES:
             self.seams.pass_one(is_over=False)
         fault = self.seams.next_fault(method, parts.path, ask.body)
-        if fault is Fault.LATE and method == "PATCH":
-            self.late.append(Late(ask, micro_stamp(self.clock.moment()), self._turn))
+        if fault is Fault.LATE and method in WRITES and LEASES not in parts.path:
+            self.late.append(Late(ask, micro_stamp(self.clock.moment()), self._user))
         answer = None if fault in {Fault.RESET_BEFORE, Fault.LATE} else self._answer(ask, fault)
         self.seams.pass_one(is_over=True)
         if answer is None or fault is Fault.RESET_AFTER:
@@ -87,7 +88,7 @@ class Line:
     def arrive(self) -> None:
         """What was late takes effect."""
         for late in self.late:
-            self._log(late.ask, _answered(self._api, late.ask), late.at, late.turn)
+            self._log(late.ask, _answered(self._api, late.ask), late.at, late.user)
         self.late.clear()
 
     # For whoever else lives in the cluster
@@ -102,14 +103,16 @@ class Line:
     def _answer(self, ask: Ask, fault: Fault | None) -> Answer:
         at = micro_stamp(self.clock.moment())
         answer = of_refusal(REFUSALS[fault]) if fault in REFUSALS else _answered(self._api, ask)
-        self._log(ask, answer, at, self._turn)
+        self._log(ask, answer, at, self._user)
         return answer
 
     @property
-    def _turn(self) -> int:
-        return self.seams.turn.number if self.seams.turn else 0
+    def _user(self) -> str:
+        """Blank: nobody's turn."""
+        turn = self.seams.turn
+        return f"{turn.of}-{turn.number}" if turn and turn.number else ""
 
-    def _log(self, ask: Ask, answer: Answer, at: str, turn: int) -> None:
+    def _log(self, ask: Ask, answer: Answer, at: str, user: str) -> None:
         entry = Entry(
             n=len(self.log) + 1,
             at=at,
@@ -118,7 +121,7 @@ class Line:
             path=ask.path,
             query=ask.query_string,
             user_agent=ask.headers.get("user-agent", ""),
-            user=f"turn-{turn}" if turn else ask.user.name,
+            user=user or ask.user.name,
             code=answer.status,
             took_ms=0.0,
             body=ask.json() if ask.method in WRITES and ask.body else None,

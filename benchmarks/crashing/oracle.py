@@ -34,6 +34,7 @@ FRESH = timedelta(seconds=60)
 OWN_UID = "/namespaces/kube-system"
 ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
 NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies/"), "/leases/"
+JOBS = "/jobs"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Reading:
         self.listed_held: dict[str, bool] | None = None  # at our last list of all nodes
         self.listed_by: str = ""  # in which turn
         self.lease: dict[str, Any] = {}
-        self.lease_when_asked: dict[str, Any] = {}
+        self.lease_when_asked: dict[str, dict[str, Any]] = {}  # turn → the Lease when it last asked
         self.is_elsewhere = False  # the address leads to another cluster
         self.was_elsewhere: dict[str, bool] = {}  # turn → whether it did when it last asked
         self.version_read: dict[str, str] = {}  # turn → version of the object when it last asked
@@ -205,19 +206,17 @@ class Reading:
             self._note_turn(entry)
         if entry["code"] >= REFUSED:
             return
+        if is_ours and _writes_where_it_must_be_ours(entry):
+            self._check_lease(entry)
         if LEASES in path or path.endswith("/leases"):
             self._see_lease(entry)
         elif path.startswith(NODES) and method == "PATCH":
-            if is_ours and not path.endswith("/status"):
-                self._check_lease(entry)
             self._see_node(entry, is_ours=is_ours)
         elif path == NODES.rstrip("/") and method == "POST":
             self.nodes[entry["body"]["metadata"]["name"]] = _as_seen(entry["body"])
         elif path.startswith(NODES) and method == "DELETE":
             self.nodes.pop(path.removeprefix(NODES), None)
         elif any(part in path for part in OBJECTS) and method == "PATCH":
-            if is_ours:
-                self._check_lease(entry)
             self._see_object(entry, is_ours=is_ours)
 
     def _note_turn(self, entry: dict[str, Any]) -> None:
@@ -243,7 +242,7 @@ class Reading:
         elif path.endswith(ASKED_ONCE_A_WAVE):
             self.cordoned_in_wave[entry["user"]] = set(self.cordoned_read.get(entry["user"], ()))
         elif LEASES in path:
-            self.lease_when_asked = dict(self.lease)
+            self.lease_when_asked[entry["user"]] = dict(self.lease)
         elif path.endswith(OWN_UID):
             self.was_elsewhere[entry["user"]] = self.is_elsewhere
         elif any(part in path for part in OBJECTS):
@@ -265,7 +264,7 @@ class Reading:
         """At the time at which we last looked, another one drove this cluster, or it was another cluster."""
         if self.was_elsewhere.get(entry["user"], self.is_elsewhere):
             self._say("writes_to_another", f"{entry['path']} at {entry['at']}")
-        lease = self.lease_when_asked
+        lease = self.lease_when_asked.get(entry["user"], self.lease)
         if lease.get("holderIdentity") != "another":
             return
         renewed = datetime.fromisoformat(lease["renewTime"])
@@ -384,6 +383,15 @@ class Reading:
 
     def _say(self, figure: str, says: str) -> None:
         self.found.append(Violation(figure, says))
+
+
+def _writes_where_it_must_be_ours(entry: dict[str, Any]) -> bool:
+    """A node, the driver object or a Job: whatever may be written only with the Lease, and in the right cluster."""
+    path, method = entry["path"], entry["method"]
+    if method == "PATCH":
+        is_node = path.startswith(NODES) and not path.endswith("/status")
+        return is_node or any(part in path for part in OBJECTS)
+    return JOBS in path and method in {"POST", "DELETE"}
 
 
 def _as_seen(node: dict[str, Any]) -> NodeSeen:

@@ -131,8 +131,8 @@ def behind_its_back(world: World, chance: random.Random) -> None:
         _delete,
         _join,
         _version,
-        _take_lease,
-        _stop,
+        take_lease,
+        stop,
         _sicken,
         _lose_state,
         _opt_out,
@@ -216,19 +216,19 @@ def write_version(world: World, version: str) -> None:
     world.line.tell(KUBECTL, "PATCH", world.object_path, {"spec": spec})
 
 
-def _take_lease(world: World, _chance: random.Random) -> None:
+def take_lease(world: World, _chance: random.Random) -> None:
     """Another Quarterdeck: it does not wait for its turn."""
     spec = {"holderIdentity": "another", "renewTime": micro_stamp(world.clock())}
     world.line.tell("quarterdeck-of-others", "PATCH", OTHERS_LEASE, {"spec": spec})
 
 
-def _stop(world: World, _chance: random.Random) -> None:
+def stop(world: World, _chance: random.Random) -> None:
     switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"because": "A schedule wants it."}}
     if world.line.tell(KUBECTL, "POST", "/api/v1/namespaces/quarterdeck/configmaps", switch).status < 300:
         world.say("kubectl", "stop")
 
 
-def _lead_elsewhere(world: World, _chance: random.Random) -> None:
+def lead_elsewhere(world: World, _chance: random.Random) -> None:
     """The address leads to another cluster now, with nodes of the same names."""
     if world.own_uid() == world.cluster.uid:
         world.name_cluster("another")
@@ -251,13 +251,13 @@ STOPPING: tuple[Event, ...] = (
     *(lambda world, _, verb=verb: command(world, "bob", verb) for verb in ("halt", "pause", "abort", "rollback")),
     lambda world, chance: freeze(world, chance, "bob"),
     lambda world, _: reject(world),
-    _stop,
-    _stop,
+    stop,
+    stop,
 )
 EVENTS: tuple[Event, ...] = (
     *STOPPING,
-    _take_lease,
-    _lead_elsewhere,
+    take_lease,
+    lead_elsewhere,
     _unlabel,
     _label,
     _cordon,
@@ -268,7 +268,7 @@ EVENTS: tuple[Event, ...] = (
 RESTS_ON: dict[Kind, tuple[Event, ...]] = {  # what a write of this kind has looked at before
     Kind.VERSION: (_unlabel, _unlabel, _version, _join),
     Kind.WAY_BACK: (_unlabel, _version),
-    Kind.LEASE: (_take_lease, _lead_elsewhere),
+    Kind.LEASE: (take_lease, lead_elsewhere),
     Kind.HOLD: (_unlabel, _label),
     Kind.RELEASE: (_unlabel, _label, _cordon, _opt_out),
 }
@@ -299,10 +299,10 @@ def tidy(world: World) -> None:
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
             status = {"status": {"conditions": [ready]}}
             world.line.tell("kube-controller-manager", "PATCH", f"/api/v1/nodes/{name}/status", status)
-    _tidy_cluster(world)
+    tidy_cluster(world)
 
 
-def _tidy_cluster(world: World) -> None:
+def tidy_cluster(world: World) -> None:
     if world.own_uid() != world.cluster.uid:
         world.name_cluster(world.cluster.uid)
         world.say("kubectl", "here again")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -18,8 +18,10 @@ from rollouts.engine.act import opt_outs, version, waves
 from rollouts.engine.decide import promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
 from rollouts.engine.decide.budget import Room
-from rollouts.models import Plan
+from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
+from rollouts.pulls import base, leaving, looking, making
+from rollouts.pulls.base import PullRound
 from rollouts.restraints import Restraints
 
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -66,6 +68,39 @@ def _hold_once(writer: Any, uid: str, name: str, *, anew: bool = False) -> bool:
 
 def _nothing_before(seen: Any, those: Any) -> dict[str, None]:
     return dict.fromkeys(neighbours.before(seen, those))
+
+
+INTEND_PULL, WRITE_PULL = making.intend, PullRound.write
+
+
+def _intend_afterwards(pull_round: PullRound, row: PullJob, image: str) -> str:
+    """All of its checks, and no word of what is made."""
+    before = row.intended_at
+    because = INTEND_PULL(pull_round, row, image)
+    PullJob.objects.filter(pk=row.pk).update(intended_at=before)
+    return because
+
+
+def _write_intent_too(pull_round: PullRound, row: PullJob, told: Any, *, now: datetime, **given: Any) -> None:
+    if given.get("made_at"):
+        PullJob.objects.filter(pk=row.pk).update(intended_at=given["made_at"])
+    WRITE_PULL(pull_round, row, told, now=now, **given)
+
+
+def _intend_whatever(pull_round: PullRound, row: PullJob, image: str) -> str:
+    row.image, row.system = image, making.system_of(image, pull_round.pull.to_version)
+    PullJob.objects.filter(pk=row.pk).update(intended_at=pull_round.clock(), image=row.image, system=row.system)
+    return ""
+
+
+def _take_pull(pull: ImagePull, *, owner: str, now: datetime) -> bool:  # noqa: ARG001
+    ImagePull.objects.filter(pk=pull.pk).update(lease_owner=owner, epoch=F("epoch") + 1)
+    pull.refresh_from_db(fields=["epoch"])
+    return True
+
+
+def _keep_any_pull(pull: ImagePull, *, now: datetime) -> None:
+    ImagePull.objects.filter(pk=pull.pk).update(lease_until=now + LEASE)
 
 
 AGREED = _always(answer=True)
@@ -136,6 +171,30 @@ PLANTS = {
             _instead(waves, "_still_may", _always(None)),
             _instead(waves, "_is_still_wanted", AGREED),
         ),
+    ),
+    "pull-intent": Plant(
+        "the row that says that a Job may be there, written before the Job is: it is written after it",
+        (_instead(making, "intend", _intend_afterwards), _instead(PullRound, "write", _write_intent_too)),
+    ),
+    "pull-stop": Plant(
+        "the look for the stop, freezes and the ConfigMap before a Job is made",
+        (_instead(making, "stopped_in_cluster", _always("")), _instead(making, "why_frozen", _always(""))),
+    ),
+    "pull-landing": Plant(
+        "that a request for a Job that may still land is waited for",
+        (_instead(base, "LANDED_BY", timedelta(0)),),
+    ),
+    "pull-ours": Plant(
+        "the look at whose Job of our name it is",
+        (_instead(looking, "is_ours", AGREED), _instead(leaving, "is_ours", AGREED)),
+    ),
+    "pull-called-off": Plant(
+        "the look for a cancellation, the plan's end and an edit just before a Job is made",
+        (_instead(making, "intend", _intend_whatever),),
+    ),
+    "pull-turn": Plant(
+        "the lease of a pull: a worker that lost its turn, or never had it, goes on",
+        (_instead(ImagePull, "keep_lease", _keep_any_pull), _instead(ImagePull, "take_lease", _take_pull)),
     ),
 }
 

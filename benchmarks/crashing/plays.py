@@ -85,15 +85,10 @@ def world_of(shape: Shape) -> World:
 
 
 @lru_cache
-def blank(shape: Shape) -> Kept:
-    return world_of(shape).keep()
-
-
-@lru_cache
 def moments(shape: Shape, course: Course) -> tuple[Moment, ...]:
     """Of each round: from the first, or from where it parts from the whole life, to the end of the plan."""
     world = world_of(shape)
-    begins = moments(shape, WHOLE)[course.parts_at].kept if course is not WHOLE else blank(shape)
+    begins = moments(shape, WHOLE)[course.parts_at].kept if course is not WHOLE else world.started
     world.put_back(begins)
     with connected(world):
         return tuple(_play(world, course))

@@ -98,7 +98,9 @@ def runner_of(seed: int, *, few: bool) -> Any:
     return Runner(seed, shapes=SHAPES[:2] if few else SHAPES, courses=COURSES[:3] if few else COURSES)
 
 
-def in_processes(seed: int, count: int, *, plant: str = "", few: bool = False, processes: int = 0) -> Found:
+def in_processes(
+    seed: int, count: int, *, plant: str = "", few: bool = False, only_pulls: bool = False, processes: int = 0
+) -> Found:
     """Without one of its guards the engine needs no more than to be found out once."""
     found = Found()
     if not count:
@@ -109,7 +111,7 @@ def in_processes(seed: int, count: int, *, plant: str = "", few: bool = False, p
     started = []
     for part in range(processes):
         ours, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, seed, count, (part, processes), plant, few)
+        arguments = (theirs, seed, count, (part, processes), plant, few, only_pulls)
         started.append(context.Process(target=_run_part, args=arguments, daemon=True))
         started[-1].start()
         theirs.close()
@@ -144,11 +146,11 @@ def _gather(found: Found, pipes: list[Connection], count: int, *, until_found: b
 
 
 def _run_part(
-    pipe: Connection, seed: int, count: int, part: tuple[int, int], plant: str, few: bool  # noqa: FBT001
+    pipe: Connection, seed: int, count: int, part: tuple[int, int], plant: str, few: bool, only_pulls: bool  # noqa: FBT001
 ) -> None:  # fmt: skip
     make_ready()
     runner = runner_of(seed, few=few)
-    numbers = runner.numbers(count, *part)
+    numbers = runner.numbers(count, *part, only_pulls=only_pulls)
     for number, outcome in schedules(seed, numbers, plant=plant, few=few):
         pipe.send((number, outcome.rounds, outcome.cut, [(one.figure, one.says) for one in outcome.violations]))
     pipe.send(runner.seams(numbers))

@@ -1,7 +1,8 @@
 """Which schedules there are: each from the seed and its number alone.
 
 Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once,
-before a write that rests on its not happening; in the rest, much. Both are random from the seed.
+before a write that rests on its not happening; in the rest, much. Both are random from the seed. One in ten of all,
+which cuts none of those seams, has an image pull beside its plan.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import Any
 
 from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.plays import COURSES, SHAPES, WHOLE, Course, Moment, moments, world_of
+from benchmarks.crashing.pull_plays import PULLS, PullCourse, pull_moments
+from benchmarks.crashing.pull_schedule import PullSchedule
 from benchmarks.crashing.schedule import Schedule
 from benchmarks.crashing.world import Shape, World, connected
 
 STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
 BUSY = 0.6  # of the random ones: those that begin where something is written
 RACED = 0.7  # of those that cut no seam
+PULL_EVERY, PULL_AT = 10, 9
 ENDINGS = ("go on", "go on", "rollback", "abort")
 
 
@@ -39,10 +43,11 @@ class Runner:
         self.lives = [(*life, slot) for life in shared for slot in range(life[1].share)]
         self._ended: set[tuple[Shape, str, Any]] = set()  # from where the same people have come to an end before
 
-    def numbers(self, count: int, part: int, parts: int) -> list[int]:
+    def numbers(self, count: int, part: int, parts: int, *, only_pulls: bool = False) -> list[int]:
         """Of so many schedules, those of one of several processes: all of some lives."""
         own = {slot for slot in range(len(self.lives)) if slot * parts // len(self.lives) == part}
-        return [number for number in range(count) if number // 2 % len(self.lives) in own]
+        wanted = range(PULL_AT, count * PULL_EVERY, PULL_EVERY) if only_pulls else range(count)
+        return [number for number in wanted if number // 2 % len(self.lives) in own]
 
     def get_ready(self, numbers: Iterable[int], *, all_guards: bool = True) -> None:
         """Live every life that they need once, with all guards, so that there is something to begin from.
@@ -53,6 +58,8 @@ class Runner:
             for moment in moments(shape, course):
                 if all_guards and moment.leads_to is not None:
                     self._ended.add((shape, moment.leads_to, moment.signature))
+        for number in (each for each in numbers if each % PULL_EVERY == PULL_AT):
+            pull_moments(self._life(number)[0], _pull(number))
 
     def seams(self, numbers: Iterable[int]) -> int:
         return sum(moment.seams for life in self._lives(numbers) for moment in moments(*life))
@@ -66,6 +73,8 @@ class Runner:
 
     def run(self, number: int) -> Outcome:
         chance = random.Random(f"{self.seed}:{number}")
+        if number % PULL_EVERY == PULL_AT:
+            return self._run_pull(number, chance)
         turn, is_random = divmod(number, 2)
         shape, course, slot = self._life(number)
         world, life = world_of(shape), moments(shape, course)
@@ -83,6 +92,19 @@ class Runner:
             if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
                 schedule.calm_down(chance.choice(ENDINGS))
             return Outcome(tuple(schedule.judge()), schedule.rounds, world, cut)
+
+    def _run_pull(self, number: int, chance: random.Random) -> Outcome:
+        shape, _, _ = self._life(number)
+        world = world_of(shape)
+        with connected(world):
+            schedule = PullSchedule(world, chance, self._ended)
+            schedule.disturb(shape, _pull(number))
+            schedule.calm_down(chance.choice(ENDINGS))
+            return Outcome(tuple(schedule.judge()), schedule.rounds, world)
+
+
+def _pull(number: int) -> PullCourse:
+    return PULLS[number // PULL_EVERY % len(PULLS)]
 
 
 def _seam(life: tuple[Moment, ...], number: int) -> tuple[Moment, int]:

@@ -17,10 +17,10 @@ from django.db.transaction import Atomic
 from simulator.fleets.plan import DRIVER_NEXT
 
 HOLD = b"gpu-driver-upgrade.skip"
-NODES = "/api/v1/nodes/"
+NODES, JOBS = "/api/v1/nodes/", "/jobs"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 # Who has just proven that it is his turn writes: what comes in between is seen by nobody, and by no API server.
-PROVES_TURN = 'UPDATE "rollouts_plan" SET "lease_until"'
+PROVES_TURN = ('UPDATE "rollouts_plan" SET "lease_until"', 'UPDATE "rollouts_imagepull" SET "lease_until"')
 
 
 class KilledError(BaseException):
@@ -48,6 +48,8 @@ class Kind(StrEnum):
     VERSION = "version"  # the new one
     WAY_BACK = "way back"  # the old one
     LEASE = "lease"
+    JOB = "job"  # one that pulls an image
+    JOB_GONE = "job gone"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Turn:
 
     who: str
     number: int = 0  # of all turns, in the order in which they began; 0: nobody's
+    of: str = "turn"  # at a plan; "pull": at its image pull, which has a lease of its own
     dies_at: int = 0  # seam; 0: nowhere
     acts: Mapping[int, Callable[[], None]] = field(default_factory=dict)  # seam at which it can be overtaken → by what
     faults: Mapping[int, Fault] = field(default_factory=dict)  # request → fault
@@ -159,6 +162,8 @@ class Seams:
 
 
 def _kind_of(method: str, path: str, body: bytes) -> Kind | None:
+    if JOBS in path:
+        return {"POST": Kind.JOB, "DELETE": Kind.JOB_GONE}.get(method)
     if method in {"POST", "PUT"}:
         return Kind.LEASE
     if method != "PATCH":

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 from unittest import mock
 
 from benchmarks.crashing.clock import VirtualClock
+from benchmarks.crashing.jobs import Fate, Jobs
 from benchmarks.crashing.line import Line, connecting
 from benchmarks.crashing.operator import Operator
 from benchmarks.crashing.oracle import OPT_OUTS
@@ -23,6 +25,7 @@ from kube import client
 from people.models import RoleBinding, User
 from rollouts.engine.round import run_round
 from rollouts.models import Plan, StageKind, Target
+from rollouts.pulls.rounds import run_pull
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start
@@ -100,9 +103,12 @@ class World:
         self.rows.look(now=self.clock())
         self.first_nodes = self.store.list(NODE)[0]
         self.selector = dict(self.operator.daemonset()["spec"]["template"]["spec"]["nodeSelector"])
-        self.plan = self._start()
-        self.canary = self.plan.stages.get(index=0).targets.get().node_name
+        self.plan = self._draft()
         self.line.begin_log()
+        self.drafted = self.keep()  # before it is started
+        self.start()
+        self.canary = self.plan.stages.get(index=0).targets.get().node_name
+        self.started = self.keep()
 
     # Making it
 
@@ -139,6 +145,7 @@ class World:
             self.store.patch(CLUSTER_POLICY, self.called, {"spec": {"driver": policy}}, how="merge")
         else:
             self.store.patch(NVIDIA_DRIVER, self.called, {"spec": policy}, how="merge")
+        self.jobs = Jobs(self.store)
         self.operator = Operator(self.line, self.kind, self.called, new_version=NEW)
         for _ in range(2):
             self.operator.step()
@@ -163,14 +170,14 @@ class World:
             RoleBinding.objects.create(user=self.people[name], role=role, scope="fleet", scope_id=0)
         return cluster
 
-    def _start(self) -> Plan:
+    def _draft(self) -> Plan:
         size = {"max_unavailable": self.shape.budget, "timeout_s": LONG}
         stages = [
             StageDraft("Canary", StageKind.CANARY, count=1, gate_options=GATES, **size),
             StageDraft("Rest", StageKind.POOL, gate_options=ASKED, **size),
         ]
         named = {} if self.shape.by_policy else {"name": self.called}
-        plan = draft(
+        return draft(
             cluster=self.cluster,
             title="",
             driver_object=self.cluster.driver_objects.get(kind=self.kind, **named),
@@ -179,8 +186,12 @@ class World:
             actor=self.person("ada"),
             now=self.clock(),
         )
-        start(plan, actor=self.person("ada"), because="It is time.", expected_revision=1, now=self.clock())
-        return plan
+
+    def start(self) -> None:
+        """:raises Refusal: when it may not start now"""
+        self.plan.refresh_from_db()
+        revision = self.plan.revision
+        start(self.plan, actor=self.person("ada"), because="It is time.", expected_revision=revision, now=self.clock())
 
     def own_uid(self) -> str:
         """As the API server tells who its cluster is."""
@@ -224,6 +235,7 @@ class World:
         self.line.begin_log()
         for name, value in kept.operator.items():
             setattr(self.operator, name, copy.copy(value))
+        self.jobs.fate = Fate.PULLED
         self.plan.refresh_from_db()
 
     def entries(self) -> list[dict[str, Any]]:
@@ -234,17 +246,28 @@ class World:
 
     def round(self, who: str, **planned: Any) -> Turn:
         """One message, taken by a worker. It may be cut short."""
+        known = len(self.bugs)
+        run = partial(run_round, plan_id=self.plan.pk, owner=who, clock=self.clock)
+        turn = self._live(Turn(who, **planned), run)
+        is_whole = not turn.is_cut and not turn.faults and len(self.bugs) == known
+        self.say(ENGINE, self.state(), is_whole=is_whole, soaking=self._soaking())
+        return turn
+
+    def pull_round(self, who: str, pull_id: int, **planned: Any) -> Turn:
+        """The same, of an image pull."""
+        run = partial(run_pull, pull_id=pull_id, owner=who, clock=self.clock)
+        return self._live(Turn(who, of="pull", **planned), run)
+
+    def _live(self, turn: Turn, run: Callable[[], None]) -> Turn:
         self.turns += 1
-        turn, known = Turn(who, self.turns, **planned), len(self.bugs)
+        turn.number = self.turns
         with self.seams.turn_of(turn):
             try:
-                run_round(plan_id=self.plan.pk, owner=who, clock=self.clock)
+                run()
             except KilledError:
                 pass
             except Exception as bug:  # noqa: BLE001 - whatever it is, a round must not end by it
                 self.bugs.append(f"{type(bug).__name__}: {bug}")
-        is_whole = not turn.is_cut and not turn.faults and len(self.bugs) == known
-        self.say(ENGINE, self.state(), is_whole=is_whole, soaking=self._soaking())
         return turn
 
     def state(self) -> str:
