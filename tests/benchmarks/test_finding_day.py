@@ -10,10 +10,13 @@ import pytest
 from benchmarks.finding.day import schedule as schedules
 from benchmarks.finding.day.asked import DayAsked
 from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS, Place
+from benchmarks.finding.day.outages import OUTAGES
 from benchmarks.finding.day.processes import told_of
 from benchmarks.finding.day.run import live
 from benchmarks.finding.day.schedule import schedule
 from benchmarks.finding.day.telling import Told
+from benchmarks.finding.day.unplanted import UNPLANTED
+from demo.settings import ROOT
 from health.judging import gpus, looking
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 from health.rules.gpus.xid import LastXid
@@ -94,3 +97,14 @@ def test_every_fault_of_gpus_and_exporters_is_planted():
 
     assert {fault.key for fault in (*IN_A_GPU, *OF_AN_EXPORTER)} - planted - told <= WITHOUT_A_RULE
     assert not {kind.name for kind in FOUND} & {kind.name for kind in HARMLESS}
+
+
+def test_every_rule_is_planted_or_it_is_said_why_not():
+    lines = (ROOT / "docs" / "findings.md").read_text().splitlines()
+    told = {line.split("`")[1] for line in lines if line.startswith("| `")}
+    planted = {rule for kind in FOUND for rule in kind.rules}
+    planted |= {kind.rule for kind in OUTAGES.values() if kind.rule}
+
+    assert len(told) > 30
+    assert told - planted == set(UNPLANTED)
+    assert all(UNPLANTED.values())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.finding.day.deeds import Deed, LetGo, RestartExporter
 from benchmarks.finding.day.scraping import Target
 from benchmarks.finding.day.stage import EXPORTER
 from simulator.actors.objects import condition, status
@@ -106,8 +107,9 @@ class Seen:
 class Planting:
     """What one plant is made of. `says`: what the finding about it has to say."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[Fault, ...] = ()
     says: str = ""
+    deeds: tuple[Deed, ...] = ()
 
 
 Make = Callable[[random.Random, Place], Planting]
@@ -125,6 +127,7 @@ class Kind:
     visible_within_s: float = 20 * MINUTE  # else it was planted in vain
     needs_telemetry: bool = True
     rests_s: float = 75 * MINUTE  # after its end, until nothing is seen of it any more
+    is_upgrade: bool = False  # of the node's driver, which there is one of in a day
     leaves: tuple[str, ...] = ()  # rules that say true things of what it left behind, and not what it is
 
 
@@ -172,11 +175,6 @@ def _condition(draw: random.Random, place: Place) -> Planting:
 def _does_nothing(seen: Seen) -> bool:
     said = [value for (series, _), value in seen.target.values.items() if series == "DCGM_FI_DEV_GPU_UTIL"]
     return len(said) >= seen.place.gpus and not any(said)
-
-
-def _nothing(_: random.Random, __: Place) -> Planting:
-    """What happens there is no fault of the simulator's: the day does it itself."""
-    return Planting(())
 
 
 def _silent(draw: random.Random, place: Place) -> Planting:
@@ -269,8 +267,8 @@ HARMLESS: tuple[Kind, ...] = (
     Kind("another-name", lambda _, at: _one(LyingExporter(at.node, "localhost", Lie.HOSTNAME)), is_of_gpu=False),
     Kind("boots-quickly", lambda draw, at: _one(FlappingNode(at.node, ready_s=1e6, unready_s=draw.uniform(5, 40))),
          is_of_gpu=False),
-    Kind("exporter-restarts", _nothing, is_of_gpu=False),
-    Kind("driver-upgrade", _nothing, is_of_gpu=False),
+    Kind("exporter-restarts", lambda _, at: Planting(deeds=(RestartExporter(at.node),)), is_of_gpu=False),
+    Kind("driver-upgrade", lambda _, at: Planting(deeds=(LetGo(at.node),)), is_of_gpu=False, is_upgrade=True),
 )  # fmt: skip
 KINDS = {kind.name: kind for kind in (*FOUND, *HARMLESS)}
 BRIEF = {"hot-for-a-moment": 2 * MINUTE}  # how long these are on, where that is what makes them harmless

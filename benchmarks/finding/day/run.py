@@ -23,7 +23,6 @@ from health.telemetry.prometheus.client import Client
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.fleets.plan import DRIVER_NEXT
-from simulator.kinds import NODE
 from simulator.quantities import requests
 
 PERIOD_S = 60.0
@@ -107,31 +106,28 @@ class Playing:
         plant.before = {series: value for (series, gpu), value in values.items() if gpu == str(plant.place.gpu)}
         for fault in plant.planting.faults:
             self.stage.board.put(fault)
-        if plant.kind.name == "exporter-restarts":
-            self.stage.restart_exporter(plant.place.node)
-        elif plant.kind.name == "driver-upgrade":
-            self._label(plant.place.node, None)
+        for deed in plant.planting.deeds:
+            deed.begin(self.stage)
 
     def _end(self, plant: Plant) -> None:
         """Somebody has mended it: what the exporter remembers of it goes with the exporter."""
         self._on.remove(plant)
         for fault in plant.planting.faults:
             self.stage.board.end(fault.key, {field: getattr(fault, field) for field in fault.__dataclass_fields__})
+        for deed in plant.planting.deeds:
+            deed.end(self.stage)
         if plant.is_trouble and plant.kind.is_of_gpu:
             self.stage.restart_exporter(plant.place.node)
         self._lively[plant.place.node] = plant.ends_s + LIVELY_S
 
     def _hold_for_upgrades(self) -> None:
         """Every node is held, as a plan does it, and the version written: who is let go is changed by the operator."""
-        if not any(plant.kind.name == "driver-upgrade" for plant in self.schedule.plants):
+        if not any(plant.kind.is_upgrade for plant in self.schedule.plants):
             return
         for node in self.stage.machines:
-            self._label(node, "true")
+            self.stage.label(node, keys.SKIP, "true")
         for owner in sorted({machine.owner for machine in self.stage.machines.values()}):
             self.stage.store.patch(NVIDIA_DRIVER, owner, {"spec": {"version": DRIVER_NEXT}}, how="merge")
-
-    def _label(self, node: str, value: str | None) -> None:
-        self.stage.store.patch(NODE, node, {"metadata": {"labels": {keys.SKIP: value}}}, how="merge")
 
 
 def places_of(stage: Stage) -> dict[str, Place]:

@@ -69,11 +69,14 @@ def schedule(draw: random.Random, places: Mapping[str, Place], hours: float, *, 
     pairs = _each(draw, FOUND, number), _each(draw, HARMLESS, number)
     wanted = [kind for pair in zip(*pairs, strict=False) for kind in pair]
     free: dict[str, list[tuple[float, float]]] = {node: [] for node in places}
-    plants = []
+    upgraded: set[str] = set()
+    plants: list[Plant] = []
     for kind in wanted:
-        plant = _placed(draw, kind, len(plants), places, free, end_s, period_s)
+        there = {node: at for node, at in places.items() if not (kind.is_upgrade and node in upgraded)}
+        plant = _placed(draw, kind, len(plants), there, free, end_s, period_s)
         if plant is not None:
             plants.append(plant)
+            upgraded |= {plant.place.node} if kind.is_upgrade else set()
     plants.sort(key=lambda plant: plant.begins_s)
     return Schedule(plants, _outages(draw, 100_000, end_s))
 

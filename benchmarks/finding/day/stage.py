@@ -122,6 +122,9 @@ class Stage:
                 return pod
         return None
 
+    def label(self, called: str, key: str, value: str | None) -> None:
+        self.store.patch(NODE, called, {"metadata": {"labels": {key: value}}}, how="merge")
+
     def restart_exporter(self, called: str) -> None:
         """Its pod is deleted: its DaemonSet makes another."""
         for pod in self.pods_on(called):

@@ -1,0 +1,26 @@
+"""The rules that nothing planted in a day is about, each with why not. What is not here is planted."""
+
+NO_PLANS = "a day has no plans: those and what they hold are tried by the flows and by `bin/bench crash`"
+OF_OURS = "it is about Quarterdeck's own processes, and a day has none: one process does what they would"
+NOT_YET = "not yet"
+
+UNPLANTED = {
+    "cluster-unwatched": OF_OURS,
+    "cordon-removed": NOT_YET,
+    "gate-passed-over": NO_PLANS,
+    "gpu-dcgm-health": NOT_YET,
+    "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
+    "hold-left-behind": NO_PLANS,
+    "inference-on-time-slices": "a note, which tells nobody, of a fleet that shares its GPUs: that of a day does not",
+    "mig-change-stuck": "no GPU of a day's fleet is cut",
+    "observer-behind": OF_OURS,
+    "operator-down": NOT_YET,
+    "opt-out-left-behind": NO_PLANS,
+    "plan-halted": NO_PLANS,
+    "series-explosion": NOT_YET,
+    "unsupported-combination": NOT_YET,
+    "upgrade-failed": NOT_YET,
+    "upgrade-queue-still": NOT_YET,
+    "upgrade-stuck": NOT_YET,
+    "versions-disagree": NOT_YET,
+}
