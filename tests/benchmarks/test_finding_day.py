@@ -25,7 +25,7 @@ from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
 # The simulator can make them, and no rule is about them yet: they are not planted, or only as what is no trouble.
-WITHOUT_A_RULE = {"gpu_health", "gpu_resets", "series_explosion", "failing_workload"}
+WITHOUT_A_RULE = {"gpu_resets", "series_explosion", "failing_workload"}
 
 
 def lived(asked: DayAsked) -> Told:
@@ -78,6 +78,30 @@ def test_who_holds_gpus_for_hours_and_does_nothing_is_found(monkeypatch: pytest.
 
     assert told.planted >= 1
     assert (told.missed, told.in_vain) == (0, 0), told.troubles
+
+
+@pytest.mark.parametrize(
+    ("kinds", "nodes", "hours"),
+    [
+        (("throttled", "dcgm-health"), 8, 0.8),
+        (
+            ("hot", "ecc-uncorrected", "row-remap-failed", "row-remap-pending", "fallen", "fallen-between-scrapes"),
+            16,
+            0.8,
+        ),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
+)
+def test_a_small_day_of_these_is_told_once_with_its_cause(
+    kinds: tuple[str, ...], nodes: int, hours: float, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(schedules, "FOUND", tuple(KINDS[kind] for kind in kinds))
+    monkeypatch.setattr(schedules, "HARMLESS", (KINDS["warm"],))
+
+    told = lived(replace(SMALL, nodes=nodes, hours=hours))
+
+    assert told.planted >= len(kinds)
+    assert not told.troubles
 
 
 def test_one_plant_alone_is_the_same_one_again():

@@ -21,6 +21,7 @@ from simulator.faults.ecc_errors import EccErrors
 from simulator.faults.failing_workload import FailingWorkload
 from simulator.faults.fallen_gpu import FallenGpu
 from simulator.faults.flapping_node import FlappingNode
+from simulator.faults.gpu_health import GpuHealth, Result
 from simulator.faults.gpu_resets import GpuResets
 from simulator.faults.hot_gpu import HotGpu
 from simulator.faults.idle_holder import IdleHolder
@@ -43,6 +44,9 @@ TEMPERATURE, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_XID_ERRORS"
 NVLINK, ENGINE = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 LINK = "DCGM_FI_DEV_NVLINK_{}_ERROR_COUNT_TOTAL"
 MINUTE = 60.0
+# Why a GPU may be slowed down: of DCGM's bits 0x8, 0x20, 0x40, 0x80. A limit of its power is none.
+REASONS, SLOWED = ("hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"), 0x8 | 0x20 | 0x40 | 0x80
+WATCHED = ("INFOROM", "SM", "PMU", "MCU", "DRIVER", "POWER")  # by DCGM, and by no other rule here
 QUICK = "flapping-quickly"  # between two looks: a worker that watches hears each time
 GPU = "nvidia.com/gpu"
 # By what they are asked to do: a reset, a reboot, the vendor, a look at NVLink; and after a change of the driver.
@@ -164,7 +168,12 @@ def _is_quiet(seen: Seen) -> bool:
 
 
 def _is_throttled(seen: Seen) -> bool:
-    return seen.grown("DCGM_FI_DEV_THERMAL_VIOLATION") > 0
+    return bool(int(seen.said("DCGM_FI_DEV_CLOCKS_EVENT_REASONS")) & SLOWED)
+
+
+def _health(draw: random.Random, place: Place) -> Planting:
+    watch, result = draw.choice(WATCHED), draw.choice(tuple(Result))
+    return _one(GpuHealth(place.node, place.gpu, watch, result, "DCGM_FR_UNKNOWN"), watch)
 
 
 def _condition(draw: random.Random, place: Place) -> Planting:
@@ -186,11 +195,14 @@ FOUND: tuple[Kind, ...] = (
          lambda seen: seen.said(TEMPERATURE) >= 83, ("gpu-hot",), 5 * MINUTE),
     Kind("warm-and-fast", lambda _, at: _one(HotGpu(at.node, at.gpu, celsius=84.6, clock_ratio=1.0)),
          lambda seen: seen.said(TEMPERATURE) >= 83, ("gpu-hot",), 5 * MINUTE),
-    Kind("throttled", lambda draw, at: _one(ThrottledGpu(at.node, at.gpu, draw.choice(("sw_thermal", "hw_thermal")))),
+    Kind("throttled", lambda draw, at: _one(ThrottledGpu(at.node, at.gpu, draw.choice(REASONS))),
          _is_throttled, ("gpu-throttled",), 10 * MINUTE),
+    Kind("dcgm-health", _health,
+         lambda seen: any(seen.said(f"DCGM_EXP_GPU_HEALTH_STATUS {watch}") >= 10 for watch in WATCHED),
+         ("gpu-dcgm-health",), 1 * MINUTE),
     Kind("xid", _xid(XIDS), _has_xid, ("gpu-xid",)),
     Kind("xid-of-an-application", _xid(APPLICATIONS), _has_xid, ("gpu-xid",)),
-    Kind("fallen", lambda draw, at: _one(FallenGpu(at.node, at.gpu, after_s=draw.uniform(30, 300)), "Xid 79"),
+    Kind("fallen", lambda draw, at: _one(FallenGpu(at.node, at.gpu, after_s=draw.uniform(70, 300)), "Xid 79"),
          _has_xid, ("gpu-xid",)),
     Kind("fallen-between-scrapes", lambda _, at: _one(FallenGpu(at.node, at.gpu, after_s=0)),
          lambda seen: bool(seen.target.values) and (TEMPERATURE, str(seen.place.gpu)) not in seen.target.values,

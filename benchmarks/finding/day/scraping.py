@@ -6,6 +6,7 @@ node on which nothing happens the text of a while ago is taken for what it says 
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -21,11 +22,20 @@ KEPT = (
     "DCGM_FI_DEV_ROW_REMAP_PENDING", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
     "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
     "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
-    "DCGM_FI_DEV_THERMAL_VIOLATION", "DCGM_FI_DEV_POWER_VIOLATION",
+    "DCGM_FI_DEV_THERMAL_VIOLATION", "DCGM_FI_DEV_POWER_VIOLATION", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
 )  # fmt: skip
+# What the exporter counts itself, by the label that tells the several series of a GPU apart.
+COUNTED = {
+    "DCGM_EXP_GPU_HEALTH_STATUS": "health_watch",
+    "DCGM_EXP_CLOCK_EVENTS_COUNT": "clock_event",
+    "DCGM_EXP_XID_ERRORS_COUNT": "xid",
+}
+OWN = "DCGM_EXP_"  # how the names of those begin: its people let their Prometheus keep all of them
 LINE = re.compile(r"(\w+)\{(.*)\} ([-+.\w]+)(?: (-?\d+))?")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 NAME = re.compile(r"(\w+)\{")
+MATCHER = re.compile(r'(\w+)=~"([^"]*)"')
+MORE_THAN = re.compile(r"> (\d+)$")
 LOOKBACK_S, AHEAD_S = 300.0, 600.0  # older samples are in no answer, and from further ahead none is taken
 STEADY_S = 3600.0  # the load of a node on which nothing happens is looked at anew so often
 EVALUATED, SAMPLED = b"@E", b"@S"
@@ -33,6 +43,15 @@ EVALUATED, SAMPLED = b"@E", b"@S"
 
 class Unparsable(ValueError):
     """The text of a target is not what a Prometheus reads: nothing of it is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One series of several that a GPU has of a name. `of`: the value of the label that tells them apart."""
+
+    device: tuple[tuple[str, str], ...]
+    of: str
+    value: float
 
 
 @dataclass
@@ -50,6 +69,18 @@ class Target:
     times: dict[str, bytes] = field(default_factory=dict)
     is_even: bool = True  # every series is of the same devices
     xids: list[bytes] = field(default_factory=list)
+    counted: dict[str, list[Part]] = field(default_factory=dict)  # by series
+    numbers: Counter[str] = field(default_factory=Counter)  # of series, by name
+    answers: dict[str, bytes] = field(default_factory=dict)  # of what it counts itself, by what was asked
+
+    def said_of(self, series: str, expression: str) -> bytes:
+        """Its part of the answer: its text is the same until it is asked again."""
+        if expression not in self.answers:
+            label = COUNTED[series]
+            asked = dict(MATCHER.findall(expression)).get(label, "")
+            parts = [part for part in self.counted.get(series, ()) if not asked or part.of in asked.split("|")]
+            self.answers[expression] = b",".join(_answered(parts, label, expression))
+        return self.answers[expression]
 
 
 class Prometheus:
@@ -114,7 +145,9 @@ class Prometheus:
         said: dict[str, list[bytes]] = {}
         times: dict[str, list[bytes]] = {}
         for series, labels, value, _ in rows:
+            target.numbers[series] += 1
             if series not in KEPT:
+                self._take_counted(target, series, labels, float(value))
                 continue
             key = {name: labels[name] for name in ("UUID", "GPU_I_ID") if labels.get(name)}
             target.values[series, labels.get("gpu", "")] = float(value)
@@ -132,6 +165,14 @@ class Prometheus:
         target.times = {series: b",".join(parts) for series, parts in times.items()}
         target.is_even = len(times) == len(KEPT) and len(set(target.times.values())) == 1
 
+    def _take_counted(self, target: Target, series: str, labels: Mapping[str, str], value: float) -> None:
+        if series not in COUNTED:
+            return
+        of = labels.get(COUNTED[series], "")
+        target.values[f"{series} {of}", labels.get("gpu", "")] = value
+        device = tuple((name, labels[name]) for name in ("UUID", "GPU_I_ID") if labels.get(name))
+        target.counted.setdefault(series, []).append(Part(device, of, value))
+
     # Answering
 
     def answer(self, expression: str) -> bytes:
@@ -148,7 +189,7 @@ class Prometheus:
         if expression.startswith("vector("):
             return _vector([_sample(b"{}", EVALUATED)])
         if expression.startswith("count by (__name__, instance)"):
-            return _vector([])  # none has too many of a name that its people let it keep
+            return _vector(self._exploding(int(MORE_THAN.findall(expression)[0])))
         if expression.startswith("count by (__name__)"):
             return _vector([_sample(b'{"__name__":"%s"}' % series.encode(), b"1") for series in self._exported()])
         if expression.startswith("group by"):
@@ -156,9 +197,11 @@ class Prometheus:
             return _vector([_sample(json.dumps(device).encode(), b"1") for device in told])
         if expression.startswith("count by") and expression.endswith("> 1"):
             return _vector(self._doubled())
-        if expression.endswith("> 0"):
+        if expression.endswith("> 0") and "err_code" in expression:
             return _vector([row for target in self.targets.values() for row in target.xids])
         series = NAME.findall(expression)[0]
+        if series in COUNTED:
+            return self._counted(series, expression)
         if "timestamp(" in expression and " and " not in expression:
             return self._times(series)
         if series not in self._kept:
@@ -168,7 +211,24 @@ class Prometheus:
         return self._kept[series]
 
     def _exported(self) -> list[str]:
-        return sorted({series for target in self.targets.values() for series in target.said})
+        return sorted({series for target in self.targets.values() for series in (*target.said, *target.counted)})
+
+    def _exploding(self, most: int) -> list[bytes]:
+        """What one exporter has too many of, of all that is kept."""
+        found = []
+        for target in self.targets.values():
+            for series, number in target.numbers.items():
+                if number > most and target.devices:
+                    named = {"__name__": series, "instance": target.devices[0]["instance"]}
+                    found.append(_sample(json.dumps(named).encode(), b"%d" % number))
+        return found
+
+    def _counted(self, series: str, expression: str) -> bytes:
+        """Of each GPU the highest of its series, or when it was taken; with `> 0` all of them that are more."""
+        answered = (
+            (self._stamps[called], target.said_of(series, expression)) for called, target in self.targets.items()
+        )
+        return _vector([part.replace(SAMPLED, at) for at, part in answered if part])
 
     def _doubled(self) -> list[bytes]:
         seen: dict[str, int] = {}
@@ -197,7 +257,7 @@ def _rows(text: str) -> Iterator[tuple[str, dict[str, str], str, int | None]]:
         if match is None:
             raise Unparsable(line[:80])
         series, written, value, at = match.groups()
-        if series not in KEPT:
+        if series not in KEPT and not series.startswith(OWN):
             continue
         if written not in known:
             known[written] = dict(LABEL.findall(written))
@@ -212,6 +272,20 @@ def _labels_of_target(pod: dict) -> dict[str, str]:
         "pod": name(pod), "namespace": namespace(pod), "container": "nvidia-dcgm-exporter",
         "job": "nvidia-dcgm-exporter", "instance": f"{(pod.get('status') or {}).get('podIP', '')}:9400",
     }  # fmt: skip
+
+
+def _answered(parts: list[Part], label: str, expression: str) -> Iterator[bytes]:
+    if expression.endswith("> 0"):
+        for part in parts:
+            if part.value > 0:
+                yield _sample(json.dumps(dict(part.device) | {label: part.of}).encode(), b"%g" % part.value)
+        return
+    highest: dict[tuple[tuple[str, str], ...], float] = {}
+    for part in parts:
+        highest[part.device] = max(part.value, highest.get(part.device, part.value))
+    for device, value in highest.items():
+        metric = json.dumps(dict(device), separators=(",", ":")).encode()
+        yield _sample(metric, SAMPLED if "timestamp(" in expression else b"%g" % value)
 
 
 def _sample(metric: bytes, value: bytes) -> bytes:

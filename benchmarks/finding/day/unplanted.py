@@ -8,7 +8,6 @@ UNPLANTED = {
     "cluster-unwatched": OF_OURS,
     "cordon-removed": NOT_YET,
     "gate-passed-over": NO_PLANS,
-    "gpu-dcgm-health": NOT_YET,
     "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
     "hold-left-behind": NO_PLANS,
     "inference-on-time-slices": "a note, which tells nobody, of a fleet that shares its GPUs: that of a day does not",
