@@ -89,6 +89,7 @@ def test_who_holds_gpus_for_hours_and_does_nothing_is_found(monkeypatch: pytest.
             16,
             0.8,
         ),
+        (("series-explosion", "operator-off", "old-runtime"), 8, 1.0),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
 )

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchmarks.finding.day.stage import Stage
+from benchmarks.finding.day.stage import RUNTIME, Stage
 from simulator.actors.gpu_operator import keys
+from simulator.kinds import DEPLOYMENT
 
 
 class Deed(Protocol):
@@ -35,3 +36,32 @@ class RestartExporter:
 
     def end(self, stage: Stage) -> None:
         """Its DaemonSet has made another long ago."""
+
+
+@dataclass(frozen=True)
+class SwitchOperatorOff:
+    """Somebody scales it down, and up again later."""
+
+    def begin(self, stage: Stage) -> None:
+        self._scale(stage, 0)
+
+    def end(self, stage: Stage) -> None:
+        self._scale(stage, 1)
+
+    def _scale(self, stage: Stage, replicas: int) -> None:
+        patch = {"spec": {"replicas": replicas}}
+        stage.store.patch(DEPLOYMENT, "gpu-operator", patch, how="merge", namespace=keys.NAMESPACE)
+
+
+@dataclass(frozen=True)
+class OldRuntime:
+    """A node comes back from an image of last year, with a containerd that is too old for the toolkit's NRI plugin."""
+
+    node: str
+    says: str = "containerd://1.7.24"
+
+    def begin(self, stage: Stage) -> None:
+        stage.run_on(self.node, self.says)
+
+    def end(self, stage: Stage) -> None:
+        stage.run_on(self.node, RUNTIME)

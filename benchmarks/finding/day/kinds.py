@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.finding.day.deeds import Deed, LetGo, RestartExporter
+from benchmarks.finding.day.deeds import Deed, LetGo, OldRuntime, RestartExporter, SwitchOperatorOff
 from benchmarks.finding.day.scraping import Target
-from benchmarks.finding.day.stage import EXPORTER
+from benchmarks.finding.day.stage import EXPORTER, Stage
+from simulator.actors.gpu_operator import keys
 from simulator.actors.objects import condition, status
 from simulator.faults.board import Fault
 from simulator.faults.broken_operand import Ailment, BrokenOperand
@@ -33,12 +34,14 @@ from simulator.faults.nvlink_errors import LinkError, NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
 from simulator.faults.row_remap import Remap, RowRemap
 from simulator.faults.runtime_race import RuntimeRace
+from simulator.faults.series_explosion import SeriesExplosion
 from simulator.faults.silent_exporter import Silence, SilentExporter
 from simulator.faults.skewed_exporter import SkewedExporter
 from simulator.faults.slow_nvlink import SlowNvlink
 from simulator.faults.tainted_node import TaintedNode
 from simulator.faults.throttled_gpu import ThrottledGpu
 from simulator.faults.xid import Xid
+from simulator.kinds import DEPLOYMENT
 
 TEMPERATURE, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_XID_ERRORS"
 NVLINK, ENGINE = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
@@ -75,6 +78,7 @@ class Seen:
     node: dict[str, Any]
     target: Target
     place: Place
+    stage: Stage
     before: dict[str, float] = field(default_factory=dict)
     pods: Sequence[dict[str, Any]] = ()  # on the node
     falls: int = 0  # how often it stopped being ready in the last half hour
@@ -101,6 +105,14 @@ class Seen:
         """Started anew, and waiting to be once more."""
         reports = (each for pod in self.pods for each in status(pod).get("containerStatuses") or ())
         return any(each.get("restartCount") and "waiting" in (each.get("state") or {}) for each in reports)
+
+    @property
+    def runtime(self) -> str:
+        return str(status(self.node)["nodeInfo"]["containerRuntimeVersion"])
+
+    @property
+    def is_operator_down(self) -> bool:
+        return not status(self.stage.store.get(DEPLOYMENT, "gpu-operator", keys.NAMESPACE)).get("readyReplicas")
 
     @property
     def allocatable(self) -> int:
@@ -131,6 +143,7 @@ class Kind:
     visible_within_s: float = 20 * MINUTE  # else it was planted in vain
     needs_telemetry: bool = True
     rests_s: float = 75 * MINUTE  # after its end, until nothing is seen of it any more
+    of_cluster: str = ""  # what a finding about it is about, where that is no node's: one at a time
     is_upgrade: bool = False  # of the node's driver, which there is one of in a day
     leaves: tuple[str, ...] = ()  # rules that say true things of what it left behind, and not what it is
 
@@ -260,6 +273,15 @@ FOUND: tuple[Kind, ...] = (
     Kind("exporter-skewed",
          lambda draw, at: _one(SkewedExporter(at.node, seconds=draw.choice((-7200.0, -900.0, 1800.0, 86400.0)))),
          lambda seen: seen.is_silent, ("exporter-silent",), 2 * MINUTE + 90, is_of_gpu=False),
+    Kind("series-explosion", lambda draw, at: _one(SeriesExplosion(at.node, series=draw.randint(3000, 20_000))),
+         lambda seen: max(seen.target.numbers.values(), default=0) > 2000, ("series-explosion",), 5 * MINUTE,
+         is_of_gpu=False, of_cluster="telemetry"),  # its source is looked at every five minutes
+    Kind("operator-off", lambda _, __: Planting(deeds=(SwitchOperatorOff(),), says="scaled to 0"),
+         lambda seen: seen.is_operator_down, ("operator-down",), 2 * MINUTE, is_of_gpu=False,
+         of_cluster="GPU operator", needs_telemetry=False),
+    Kind("old-runtime", lambda _, at: Planting(deeds=(OldRuntime(at.node),), says="1.7.24"),
+         lambda seen: seen.runtime == "containerd://1.7.24", ("unsupported-combination",), 30 * MINUTE,
+         is_of_gpu=False, of_cluster="GPU stack", needs_telemetry=False, visible_within_s=3 * MINUTE),
 )  # fmt: skip
 
 HARMLESS: tuple[Kind, ...] = (

@@ -37,6 +37,8 @@ class Plant:
 
     @property
     def subject(self) -> str:
+        if self.kind.of_cluster:
+            return self.kind.of_cluster
         return f"GPU {self.place.gpu} of {self.place.node}" if self.kind.is_of_gpu else f"node {self.place.node}"
 
 
@@ -107,10 +109,12 @@ def _placed(
     lasts_s = min(lasts_s, end_s - QUIET_S - period_s)
     for node in draw.sample(list(places), len(places)):
         begins_s = draw.uniform(QUIET_S, end_s - period_s - lasts_s)
+        taken = [*free[node], *(free.setdefault(kind.of_cluster, []) if kind.of_cluster else ())]
         whole = begins_s - period_s, begins_s + lasts_s + (kind.rests_s if kind.rules else CALMS_S)
-        if not kind.fits(places[node]) or any(whole[0] < end and begin < whole[1] for begin, end in free[node]):
+        if not kind.fits(places[node]) or any(whole[0] < end and begin < whole[1] for begin, end in taken):
             continue
-        free[node].append(whole)
+        for where in {node, kind.of_cluster or node}:
+            free[where].append(whole)
         at = places[node]
         place = Place(at.node, draw.randrange(at.gpus), at.gpus, at.is_of_one_job, at.has_pods)
         return Plant(number, kind, place, kind.make(draw, place), begins_s, begins_s + lasts_s)

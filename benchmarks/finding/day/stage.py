@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from simulator.actors.exporting.counters import Choice
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY
 from simulator.actors.loop import Loop
 from simulator.actors.objects import is_true, labels, name
 from simulator.actors.play import Play
@@ -25,6 +26,8 @@ MORNING = datetime(2026, 11, 23, 6, tzinfo=UTC)
 EXPORTER = "nvidia-dcgm-exporter"
 H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
 TORCH, VLLM = "nvcr.io/nvidia/pytorch:25.09-py3", "docker.io/vllm/vllm-openai:v0.11.0"
+CHOSEN = {"spec": {"cdi": {"enabled": True, "nriPluginEnabled": True}}}  # by its people, whose containerd is new enough
+RUNTIME = "containerd://2.3.1"
 Obj = dict[str, Any]
 
 
@@ -78,6 +81,9 @@ class Stage:
         self.store = Store(self.clock)
         self.board = Board()
         Planting(StoreCluster(self.store), self.plan, self.clock.now()).plant()
+        self.store.patch(CLUSTER_POLICY, "cluster-policy", CHOSEN, how="merge")
+        for machine in self.plan.machines:
+            self.run_on(machine.name, RUNTIME)
         self._budgets = BudgetKeeper(self.store)
         self._loop = Loop(self.clock, lambda: self.clock.passed.seconds)
         self.play = Play(StoreCluster(self.store), self._loop, self.board, release=self.plan.release)
@@ -124,6 +130,10 @@ class Stage:
 
     def label(self, called: str, key: str, value: str | None) -> None:
         self.store.patch(NODE, called, {"metadata": {"labels": {key: value}}}, how="merge")
+
+    def run_on(self, called: str, runtime: str) -> None:
+        patch = {"status": {"nodeInfo": {"containerRuntimeVersion": runtime}}}
+        self.store.patch(NODE, called, patch, how="merge", subresource="status")
 
     def restart_exporter(self, called: str) -> None:
         """Its pod is deleted: its DaemonSet makes another."""

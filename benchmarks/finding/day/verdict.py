@@ -37,9 +37,10 @@ class Verdict:
     notes: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._by_node: dict[str, list[Plant]] = {}
+        self._there: dict[str, list[Plant]] = {}  # by node, or by what of the cluster it is about
         for plant in self.schedule.plants:
-            self._by_node.setdefault(plant.place.node, []).append(plant)
+            for where in {plant.place.node, plant.kind.of_cluster or plant.place.node}:
+                self._there.setdefault(where, []).append(plant)
 
     def look(self, stage: Stage, prometheus: Prometheus, now_s: float, *, is_telemetry: bool, is_api: bool) -> None:
         """After each look of the product's."""
@@ -72,7 +73,7 @@ class Verdict:
             node = plant.place.node
             target, pods = prometheus.targets[node], stage.pods_on(node)
             falls = [at for at in stage.falls.get(node, ()) if at > max(plant.begins_s, now_s - 1800)]
-            seen = Seen(stage.node(node), target, plant.place, plant.before, pods, len(falls))
+            seen = Seen(stage.node(node), target, plant.place, stage, plant.before, pods, len(falls))
             is_hidden = plant.kind.needs_telemetry and not can_look
             if plant.found_s is not None or (not is_hidden and plant.kind.is_visible(seen)):
                 plant.visible_s = now_s
@@ -121,8 +122,9 @@ class Verdict:
         since_s = seconds(row["since"])
         mine = [
             plant
-            for plant in self._by_node.get(row["node__name"] or "", ())
+            for plant in self._there.get(row["node__name"] or row["subject"], ())
             if plant.begins_s - self.period_s <= since_s <= plant.ends_s + plant.kind.rests_s
+            and (row["node__name"] or row["rule"] in plant.kind.rules)
         ]
         return max(mine, key=lambda plant: plant.begins_s, default=None)
 
