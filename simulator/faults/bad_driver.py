@@ -12,17 +12,18 @@ class Harm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BadDriver:
-    """A driver that does harm on the nodes of one kernel (all kernels when empty) once it is loaded there."""
+    """A driver that does harm once loaded: on the nodes of one kernel (all when empty), or on one node."""
 
     version: str
     kernel: str = ""
     how: Harm = Harm.WORKLOADS
     gpus: int = 1
+    node: str = ""
     key: ClassVar[str] = "bad_driver"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "how", Harm(self.how))
         object.__setattr__(self, "gpus", int(self.gpus))
 
-    def strikes(self, *, driver: str, kernel: str) -> bool:
-        return driver == self.version and self.kernel in ("", kernel)
+    def strikes(self, *, driver: str, kernel: str, node: str) -> bool:
+        return driver == self.version and self.kernel in ("", kernel) and self.node in ("", node)

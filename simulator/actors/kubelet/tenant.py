@@ -21,7 +21,8 @@ def is_struck(ward: Ward, pod: Obj) -> bool:
 
 def is_broken_by_driver(ward: Ward, pod: Obj) -> bool:
     return wants_gpu(pod) and any(
-        fault.how is Harm.WORKLOADS and fault.strikes(driver=ward.host.driver, kernel=ward.host.kernel)
+        fault.how is Harm.WORKLOADS
+        and fault.strikes(driver=ward.host.driver, kernel=ward.host.kernel, node=ward.host.name)
         for fault in ward.faults.active(BadDriver)
     )
 

@@ -69,3 +69,10 @@ def test_a_cured_drain_leaves_the_budgets_as_they_were():
     assert during == {0}
     assert {each["metadata"]["name"]: each["spec"] for each in stage.store.list(DISRUPTION_BUDGET)[0]} == before
     assert all(node_of(pod) for pod in stage.tenants(FIRST))
+
+
+def test_a_bad_driver_may_do_harm_on_one_node_alone():
+    fault = BadDriver(NEW, node=FIRST)
+
+    assert fault.strikes(driver=NEW, kernel="any", node=FIRST)
+    assert not fault.strikes(driver=NEW, kernel="any", node="gpu-h100-002")

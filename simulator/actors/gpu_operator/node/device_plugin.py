@@ -80,7 +80,7 @@ class DevicePlugins:
         lost = (
             fault.gpus
             for fault in self._faults.active(BadDriver)
-            if fault.how is Harm.GPUS_LOST and fault.strikes(driver=host.driver, kernel=host.kernel)
+            if fault.how is Harm.GPUS_LOST and fault.strikes(driver=host.driver, kernel=host.kernel, node=host.name)
         )
         return max(lost, default=0)
 

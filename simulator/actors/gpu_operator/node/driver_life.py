@@ -55,7 +55,7 @@ def _fail(ward: Ward, version: str) -> Script:
 
 def _crashes(ward: Ward, version: str) -> bool:
     return any(
-        fault.how is Harm.CRASH and fault.strikes(driver=version, kernel=ward.host.kernel)
+        fault.how is Harm.CRASH and fault.strikes(driver=version, kernel=ward.host.kernel, node=ward.host.name)
         for fault in ward.faults.active(BadDriver)
     )
 

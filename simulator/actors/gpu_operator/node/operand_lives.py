@@ -70,7 +70,8 @@ def _cuda_fails(ward: Ward, container: Container) -> Script:
 
 def _is_struck(ward: Ward) -> bool:
     return any(
-        fault.how is Harm.VALIDATOR and fault.strikes(driver=ward.host.driver, kernel=ward.host.kernel)
+        fault.how is Harm.VALIDATOR
+        and fault.strikes(driver=ward.host.driver, kernel=ward.host.kernel, node=ward.host.name)
         for fault in ward.faults.active(BadDriver)
     )
 
