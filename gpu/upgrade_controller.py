@@ -13,6 +13,8 @@ UPGRADE_DONE = "upgrade-done"
 UPGRADE_FAILED = "upgrade-failed"
 CORDON_REQUIRED = "cordon-required"
 WAIT_FOR_JOBS = "wait-for-jobs-required"
+POD_DELETION_REQUIRED = "pod-deletion-required"
+DRAIN_REQUIRED = "drain-required"
 # From here on the new driver's pod, and with it the driver manager, may have run on the node.
 DRIVER_RESTARTED = frozenset({"pod-restart-required", "validation-required", "uncordon-required"})
 

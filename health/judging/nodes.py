@@ -8,9 +8,8 @@ from typing import Any, Self
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.labels import WAS_CORDONED
-from gpu.operands import DRIVER
 from gpu.resources import unhealthy_in_words
-from gpu.upgrade_controller import DRIVER_RESTARTED, UPGRADE_FAILED
+from gpu.upgrade_controller import DRIVER_RESTARTED
 from gpu.versions import agree
 from health.judging.away import operands_away
 from health.judging.disagreeing import LABEL, SLICE, drivers_said
@@ -19,13 +18,12 @@ from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
 from health.judging.gpus import Hearing
 from health.judging.idling import held_idle
+from health.judging.keeping import why_upgrades_stay
 from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.base import FailingPod, HeldIdle, NodeCondition, NodeFacts, Rule, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
-from health.stack import read_stack
 
-ASKED_WHY = 10  # nodes of a look whose stack is read for why their driver does not run: eight queries each
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
@@ -53,14 +51,14 @@ class _Around:
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
-        """Eleven queries, two more where GPUs are heard, eight for each of a few nodes whose upgrade does not end, nine
-        where pods fail, and six where GPUs are held and idle.
+        """Eleven queries, two more where GPUs are heard, eleven for each of a few nodes whose upgrade does not end,
+        nine where pods fail, and six where GPUs are held and idle.
         """
         return cls(
             _classes(cluster),
             failing_pods(cluster, now=now),
             workloads_by_node(cluster, now=now),
-            _why_upgrades_fail(cluster, now=now),
+            why_upgrades_stay(cluster, now=now),
             _uncordoned(cluster, now=now),
             drivers_said(cluster),
             operands_away(cluster, hearing),
@@ -91,22 +89,6 @@ def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
     for node_id, workload_class in members:
         found[node_id] = found.get(node_id, frozenset()) | {workload_class}
     return found
-
-
-def _why_upgrades_fail(cluster: Cluster, *, now: datetime) -> dict[int, str]:
-    """By the node's key, why its driver does not run and what helps: of those that failed, or take too long."""
-    overdue = Finding.objects.filter(
-        cluster=cluster, rule="upgrade-stuck", resolved_at=None, confirmed_at__lte=now, node__isnull=False
-    ).values("node")
-    nodes = Node.objects.filter(cluster=cluster).with_gpus()
-    failed = nodes.filter(upgrade_state=UPGRADE_FAILED) | nodes.filter(pk__in=overdue)
-    said = {}
-    for node in failed.order_by("pk")[:ASKED_WHY]:
-        causes = (row.cause for row in read_stack(node, now=now).operands if row.operand == DRIVER)
-        cause = next((each for each in causes if each), None)
-        if cause:
-            said[node.pk] = f"{cause.sentence} {cause.action}".strip()
-    return said
 
 
 def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:

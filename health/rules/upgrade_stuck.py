@@ -28,7 +28,7 @@ class UpgradeStuck:
             f"The driver upgrade of {node.name} goes on for half an hour and more: it is in {node.upgrade_state}.",
             node.upgrade_because or AT_WORK,
             {"state": node.upgrade_state},
-            why=f"at work {node.upgrade_because}",
+            why=f"{node.upgrade_state} {node.upgrade_because}",
         )
 
 

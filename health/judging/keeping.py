@@ -1,0 +1,131 @@
+"""Why the operator's upgrade of a node's driver failed, or does not come to its end: as far as rows say it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fleet.models import Cluster, DisruptionBudget, DriverObject, Node, Pod
+from gpu.evictions import EvictionPolicy, Hindrance, is_evicted, read_policy
+from gpu.operands import DRIVER, VALIDATOR
+from gpu.upgrade_controller import DRAIN_REQUIRED, POD_DELETION_REQUIRED, UPGRADE_FAILED, WAIT_FOR_JOBS
+from health.models import Finding
+from health.rules.upgrade_stuck import UpgradeStuck
+from health.stack import read_stack
+from health.stack.causes import Cause, Weight
+from kube.selectors import BadSelector, parse, readable
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import either
+
+ASKED_WHY = 10  # nodes of a look that are asked: ten queries each
+EVICTING = frozenset({POD_DELETION_REQUIRED, DRAIN_REQUIRED, UPGRADE_FAILED})
+
+
+@dataclass(frozen=True)
+class PodThere:
+    """One that uses GPUs of the node. `budget`: the PodDisruptionBudget that lets none of its pods go; blank: none."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    owner_kind: str = ""
+    has_empty_dir: bool = False
+    budget: str = ""
+
+
+def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, str]:
+    """By the node's key, in words, and what helps: of those that failed, or take too long.
+
+    The driver's own pod comes first, then the validator's, then the pods that were to go.
+    """
+    overdue = Finding.objects.filter(
+        cluster=cluster, rule=UpgradeStuck.key, resolved_at=None, confirmed_at__lte=now, node__isnull=False
+    ).values("node")
+    nodes = Node.objects.filter(cluster=cluster).with_gpus()
+    asked = nodes.filter(upgrade_state=UPGRADE_FAILED) | nodes.filter(pk__in=overdue)
+    found = {node.pk: _why(node, now=now) for node in asked.order_by("pk")[:ASKED_WHY]}
+    return {key: said for key, said in found.items() if said}
+
+
+def _why(node: Node, *, now: datetime) -> str:
+    causes: dict[str, Cause | None] = {row.operand: row.cause for row in read_stack(node, now=now).operands}
+    of_validator = causes.get(VALIDATOR)
+    if of_validator is not None and of_validator.weight is Weight.WAITING:
+        of_validator = None  # for something else, which is then what keeps the node
+    cause = causes.get(DRIVER) or of_validator
+    if node.upgrade_state in (WAIT_FOR_JOBS, POD_DELETION_REQUIRED, DRAIN_REQUIRED) or cause is None:
+        return kept_by_pods(node.upgrade_state, _policy(node), _pods(node))
+    whose = "The operator waits for the validator of this node. " if cause is of_validator else ""
+    return f"{whose}{cause.sentence} {cause.action}".strip()
+
+
+def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -> str:
+    """Blank: nothing says that pods keep it."""
+    if state == WAIT_FOR_JOBS:
+        return _awaited(policy, pods)
+    if state not in EVICTING:
+        return ""
+    refused: dict[Hindrance, list[str]] = {}
+    for pod in pods:
+        for hindrance in policy.pods.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir):
+            refused.setdefault(hindrance, []).append(pod.name)
+    said = [f"{names(sorted(refused[each]))} {WORDS[each](len(refused[each]))}" for each in WORDS if each in refused]
+    held = {pod.budget: pod.name for pod in pods if pod.budget}
+    said += [
+        f"{pod} may not be evicted: the PodDisruptionBudget {budget} lets none go." for budget, pod in held.items()
+    ]
+    if not said:
+        return ""
+    helps = "Delete it by hand, or let the policy or the budget allow it."
+    return f"The operator could not empty the node: {' '.join(said)} {helps}"
+
+
+WORDS: Mapping[Hindrance, Callable[[int], str]] = {
+    Hindrance.NO_CONTROLLER: lambda number: (
+        f"{either(number, 'has', 'have')} no controller (podDeletion.force is off)."
+    ),
+    Hindrance.EMPTY_DIR: lambda number: (
+        f"{either(number, 'keeps', 'keep')} files on the node in an emptyDir (podDeletion.deleteEmptyDir is off)."
+    ),
+    Hindrance.DAEMON_SET: lambda number: (
+        f"{either(number, 'requests', 'request')} GPUs and {either(number, 'is', 'are')} a DaemonSet's."
+    ),
+}
+
+
+def _awaited(policy: EvictionPolicy, pods: Iterable[PodThere]) -> str:
+    try:
+        selector = parse(policy.waits_for)
+    except BadSelector:
+        return ""
+    those = sorted(pod.name for pod in pods if pod.labels and selector.matches(pod.labels))
+    named = names(those) or f"pods that are {policy.waits_for}"
+    until = f"for {spell(policy.waits_at_most)} at most" if policy.waits_at_most else "without an end"
+    return (
+        f"It waits for {named} to end, {until}, as upgradePolicy.waitForCompletion says. End "
+        f"{either(max(1, len(those)), 'it', 'them')}, or set timeoutSeconds there."
+    )
+
+
+def _policy(node: Node) -> EvictionPolicy:
+    """The throttle that counts: of the node's own NVIDIADriver from operator 26.7 on, of the ClusterPolicy before."""
+    rows = list(DriverObject.objects.filter(cluster=node.cluster_id))
+    own = next((row for row in rows if row.kind == "NVIDIADriver" and row.name == node.driver_owner), None)
+    lead = next((row for row in rows if row.kind == "ClusterPolicy" and row.state != "ignored"), None)
+    given = (own.upgrade_policy if own else {}) or (lead.upgrade_policy if lead else {})
+    return read_policy(given)
+
+
+def _pods(node: Node) -> list[PodThere]:
+    """Two queries."""
+    there = Pod.objects.filter(cluster=node.cluster_id, node_name=node.name, deleted_at=None).not_done().tenants()
+    using = [pod for pod in there.order_by("namespace", "name") if is_evicted(pod.resources)]
+    none_left = DisruptionBudget.objects.filter(
+        cluster=node.cluster_id, namespace__in={pod.namespace for pod in using}, disruptions_allowed=0
+    )
+    budgets = [(row, selector) for row in none_left if (selector := readable(row.selector)) is not None]
+
+    def budget_of(pod: Pod) -> str:
+        mine = (row for row, selector in budgets if row.namespace == pod.namespace and selector.matches(pod.labels))
+        return next((f"{row.namespace}/{row.name}" for row in mine), "")
+
+    return [PodThere(str(pod), pod.labels, pod.owner_kind, pod.has_empty_dir, budget_of(pod)) for pod in using]
