@@ -28,9 +28,11 @@ from simulator.faults.silent_exporter import SilentExporter
 from simulator.faults.skewed_exporter import SkewedExporter
 from simulator.faults.slow_api import SlowApi
 from simulator.faults.slow_nvlink import SlowNvlink
+from simulator.faults.stale_labels import StaleLabels
 from simulator.faults.stuck_drain import StuckDrain
 from simulator.faults.tainted_node import TaintedNode
 from simulator.faults.throttled_gpu import ThrottledGpu
+from simulator.faults.uncordoning_manager import UncordoningManager
 from simulator.faults.xid import Xid
 
 ON_THE_FLEET: tuple[type[Fault], ...] = (
@@ -42,8 +44,10 @@ ON_THE_FLEET: tuple[type[Fault], ...] = (
     LostGpus,
     NodeCondition,
     RuntimeRace,
+    StaleLabels,
     StuckDrain,
     TaintedNode,
+    UncordoningManager,
 )
 IN_A_GPU: tuple[type[Fault], ...] = (
     EccErrors,
@@ -80,7 +84,9 @@ __all__ = [
     "LostGpus",
     "NodeCondition",
     "RuntimeRace",
+    "StaleLabels",
     "StuckDrain",
     "TaintedNode",
+    "UncordoningManager",
     "Xid",
 ]

@@ -1,14 +1,15 @@
 import pytest
 
 from simulator.actors.gpu_operator.states import UpgradeState
-from simulator.actors.objects import is_true, node_of
-from simulator.faults import FAULTS, BadDriver, Board, FlappingNode, StuckDrain
+from simulator.actors.objects import is_true, is_unschedulable, labels, node_of
+from simulator.faults import FAULTS, BadDriver, Board, FlappingNode, StaleLabels, StuckDrain, UncordoningManager
 from simulator.faults.board import UnknownFault, parse
-from simulator.kinds import DISRUPTION_BUDGET
+from simulator.kinds import DISRUPTION_BUDGET, NODE
 from simulator.refusals import Refused
 from tests.simulator.actors.stage import NEW, a_fleet
 
 FIRST = "gpu-h100-001"
+DRIVER = "nvidia.com/cuda.driver-version.full"
 
 
 def test_a_fault_is_read_from_one_word():
@@ -76,3 +77,35 @@ def test_a_bad_driver_may_do_harm_on_one_node_alone():
 
     assert fault.strikes(driver=NEW, kernel="any", node=FIRST)
     assert not fault.strikes(driver=NEW, kernel="any", node="gpu-h100-002")
+
+
+def cordoned_and_upgraded(*faults) -> bool:
+    """Whether it is still cordoned when that is over."""
+    stage = a_fleet(4, faults=Board(*faults))
+    stage.store.patch(NODE, FIRST, {"spec": {"unschedulable": True}}, how="merge")
+    stage.run(1)
+    stage.driver("h100", version=NEW)
+    stage.until(lambda: UpgradeState.DONE in stage.history.get(FIRST, ()))
+    return is_unschedulable(stage.node(FIRST))
+
+
+def test_a_driver_manager_may_take_a_cordon_off_that_somebody_else_had_set():
+    assert cordoned_and_upgraded()
+    assert not cordoned_and_upgraded(UncordoningManager(FIRST))
+
+
+def test_labels_that_nobody_writes_name_the_driver_of_before():
+    stage = a_fleet(4, faults=Board(StaleLabels(FIRST)))
+    those = [node for node in stage.gpu_nodes() if "h100" in node]
+    before = labels(stage.node(FIRST))[DRIVER]
+
+    stage.driver("h100", version=NEW)
+    stage.until(lambda: all(UpgradeState.DONE in stage.history.get(node, ()) for node in those))
+    stage.run(120)
+    after = {node: labels(stage.node(node))[DRIVER] for node in those}
+    stage.faults.clear("stale_labels")
+    stage.run(10)
+
+    assert before != NEW
+    assert after == {node: before if node == FIRST else NEW for node in after}
+    assert labels(stage.node(FIRST))[DRIVER] == NEW

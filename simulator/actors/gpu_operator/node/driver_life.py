@@ -13,7 +13,7 @@ from simulator.actors.gpu_operator.template import digest_of, version_of
 from simulator.actors.kubelet.script import Script, Until, Wait
 from simulator.actors.kubelet.ward import Ward
 from simulator.actors.objects import Obj, annotations, is_finished, is_terminating, name, namespace
-from simulator.faults import BadDriver
+from simulator.faults import BadDriver, UncordoningManager
 from simulator.faults.bad_driver import Harm
 from simulator.faults.broken_operand import Ailment
 from simulator.kinds import NODE, POD
@@ -87,8 +87,12 @@ def _unload(ward: Ward) -> Script:
         yield from ward.insist(lambda: _label(ward, to_pause))
         yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
     ward.host.unload()
-    if not _is_auto(ward):
+    if not _is_auto(ward) or _uncordons_anyway(ward):
         yield from ward.insist(lambda: _uncordon(ward))  # also where an admin had cordoned
+
+
+def _uncordons_anyway(ward: Ward) -> bool:
+    return any(fault.node == ward.host.name for fault in ward.faults.active(UncordoningManager))
 
 
 def _evict_tenants(ward: Ward) -> Script:

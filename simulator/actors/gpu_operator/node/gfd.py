@@ -15,7 +15,7 @@ from simulator.actors.objects import Obj, is_true, labels, name, node_of, spec
 from simulator.actors.sharing import CONFIG_LABEL
 from simulator.actors.skus import SKUS
 from simulator.actors.world import World
-from simulator.faults import Board, LostGpus
+from simulator.faults import Board, LostGpus, StaleLabels
 from simulator.kinds import NODE, POD
 
 CAUSES = (CONFIG_LABEL, MIG_STATE)
@@ -35,12 +35,15 @@ class FeatureDiscovery:
 
     def sync(self, node_name: str) -> None:
         node, host = self._world[NODE].get(node_name), self._hosts.get(node_name)
-        if node is None or host is None:
+        if node is None or host is None or self._is_stale(node_name):
             return
         found = self._wanted(host) if self._is_running(node_name) else {}
         patch = {key: None for key in self._own(node) if key not in found} | found
         if patch:
             self._world.patch(NODE, node, {"metadata": {"labels": patch}})
+
+    def _is_stale(self, node_name: str) -> bool:
+        return any(fault.node == node_name for fault in self._faults.active(StaleLabels))
 
     def _own(self, node: Obj) -> set[str]:
         """What goes with the GFD pod: every label it wrote.
@@ -74,6 +77,7 @@ class FeatureDiscovery:
     def _strike(self) -> None:
         """Those that are struck, and those that were."""
         struck = {fault.node for fault in self._faults.active(LostGpus) if fault.is_since_boot}
+        struck |= {fault.node for fault in self._faults.active(StaleLabels)}
         for node_name in struck | self._struck:
             self._world.loop.later(self._durations.gfd_labels, self.sync, node_name)
         self._struck = struck
