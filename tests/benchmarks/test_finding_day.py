@@ -80,18 +80,27 @@ def test_who_holds_gpus_for_hours_and_does_nothing_is_found(monkeypatch: pytest.
     assert (told.missed, told.in_vain) == (0, 0), told.troubles
 
 
+OF_A_GPU = ("throttled", "dcgm-health")
+ALSO_OF_DCGM = ("hot", "ecc-uncorrected", "row-remap-failed", "row-remap-pending", "fallen", "fallen-between-scrapes")
+OF_A_CLUSTER = ("series-explosion", "operator-off", "old-runtime")
+STUCK = ("upgrade-awaits", "upgrade-without-validator", "upgrade-without-image")
+FAILED = ("upgrade-unmanaged", "upgrade-keeps-files", "upgrade-budget", "bad-driver")
+AFTERWARDS = ("bad-driver-invalid", "bad-driver-loses-gpus", "bad-driver-breaks-pods")
+BESIDE = ("versions-disagree", "cordon-removed")
+
+
 @pytest.mark.parametrize(
     ("kinds", "nodes", "hours"),
     [
-        (("throttled", "dcgm-health"), 8, 0.8),
-        (
-            ("hot", "ecc-uncorrected", "row-remap-failed", "row-remap-pending", "fallen", "fallen-between-scrapes"),
-            16,
-            0.8,
-        ),
-        (("series-explosion", "operator-off", "old-runtime"), 8, 1.0),
+        pytest.param(OF_A_GPU, 8, 0.8, id="of-a-gpu"),
+        pytest.param(ALSO_OF_DCGM, 16, 0.8, id="also-of-dcgm"),
+        pytest.param(OF_A_CLUSTER, 8, 1.0, id="of-a-cluster"),
+        pytest.param(STUCK, 12, 1.0, id="stuck-upgrades"),
+        pytest.param(FAILED, 12, 0.9, id="failed-upgrades"),
+        pytest.param(AFTERWARDS, 12, 0.9, id="after-upgrades"),
+        pytest.param(BESIDE, 10, 1.0, id="beside-upgrades"),
+        pytest.param(("upgrade-queue-still",), 6, 1.0, id="queue"),
     ],
-    ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
 )
 def test_a_small_day_of_these_is_told_once_with_its_cause(
     kinds: tuple[str, ...], nodes: int, hours: float, monkeypatch: pytest.MonkeyPatch

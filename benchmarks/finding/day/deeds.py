@@ -1,11 +1,16 @@
 """What somebody does to the cluster when a plant begins, and when it ends: no fault of the simulator's."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
-from benchmarks.finding.day.stage import RUNTIME, Stage
+from benchmarks.finding.day.stage import AWAITED, EVERYBODY, RUNTIME, TORCH, Obj, Stage
 from simulator.actors.gpu_operator import keys
-from simulator.kinds import DEPLOYMENT
+from simulator.actors.gpu_operator.states import UpgradeState
+from simulator.kinds import DEPLOYMENT, DISRUPTION_BUDGET, POD, REPLICA_SET
+
+TEAM = "pretraining"
+VALIDATOR = keys.DEPLOY + "operator-validator"
 
 
 class Deed(Protocol):
@@ -24,7 +29,136 @@ class LetGo:
         stage.label(self.node, keys.SKIP, None)
 
     def end(self, stage: Stage) -> None:
-        """It goes on by itself."""
+        """It goes on by itself; where it was given up somebody asks for it once more, as the operator's manual says."""
+        if stage.upgrade_state(self.node) == UpgradeState.FAILED:
+            stage.label(self.node, keys.STATE, str(UpgradeState.REQUIRED))
+
+
+@dataclass(frozen=True)
+class WithoutValidator:
+    """Somebody has switched the validator off there, and forgot it."""
+
+    node: str
+
+    def begin(self, stage: Stage) -> None:
+        stage.label(self.node, VALIDATOR, "false")
+
+    def end(self, stage: Stage) -> None:
+        stage.label(self.node, VALIDATOR, "true")
+
+
+@dataclass(frozen=True)
+class Cordon:
+    """Somebody cordons it before its driver is changed, which the operator notes when it looks at it anew."""
+
+    node: str
+
+    def begin(self, stage: Stage) -> None:
+        stage.cordon(self.node, is_on=True)
+        stage.label(self.node, keys.STATE, None)
+
+    def end(self, stage: Stage) -> None:
+        """And again: what it was cordoned for is not over."""
+        stage.cordon(self.node, is_on=True)
+
+
+@dataclass(frozen=True)
+class OneAtATime:
+    """Somebody lets one node of a driver be away at a time, and another of them is cordoned: it is that one."""
+
+    driver: str
+    other: str
+
+    def begin(self, stage: Stage) -> None:
+        stage.cordon(self.other, is_on=True)
+        stage.upgrade_policy(self.driver, {"maxUnavailable": 1})
+
+    def end(self, stage: Stage) -> None:
+        stage.cordon(self.other, is_on=False)
+        stage.upgrade_policy(self.driver, {"maxUnavailable": EVERYBODY})
+
+
+class Stubborn(StrEnum):
+    """Why a pod does not go before its node's driver is changed."""
+
+    ALONE = "alone"  # no controller makes it again
+    FILES = "files"  # it keeps files on the node
+    BUDGET = "budget"  # a PodDisruptionBudget allows no disruption
+    AWAITED = "awaited"  # it is one of those that the operator is told to wait for
+
+
+@dataclass(frozen=True)
+class StubbornPod:
+    """Somebody runs one on a GPU of the node."""
+
+    node: str
+    how: Stubborn
+
+    @property
+    def name(self) -> str:
+        return f"{self.how}-on-{self.node}"
+
+    def begin(self, stage: Stage) -> None:
+        if self.how is Stubborn.ALONE:
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(), **self._template()}
+            stage.store.create(POD, pod, TEAM)
+            return
+        replica_set = {
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": self._metadata(),
+            "spec": {"replicas": 1, "selector": {"matchLabels": self._labels()},
+                     "template": {"metadata": {"labels": self._labels()}, **self._template()}},
+        }  # fmt: skip
+        stage.store.create(REPLICA_SET, replica_set, TEAM)
+        if self.how is Stubborn.BUDGET:
+            spec = {"maxUnavailable": 0, "selector": {"matchLabels": self._labels()}}
+            budget = {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": self._metadata(),
+                "spec": spec,
+            }
+            stage.store.create(DISRUPTION_BUDGET, budget, TEAM)
+
+    def end(self, stage: Stage) -> None:
+        if self.how is Stubborn.BUDGET:
+            stage.store.delete(DISRUPTION_BUDGET, self.name, TEAM)
+        if self.how is Stubborn.ALONE:
+            stage.store.delete(POD, self.name, TEAM)
+        else:
+            stage.store.delete(REPLICA_SET, self.name, TEAM)
+
+    def _metadata(self) -> Obj:
+        return {"name": self.name, "namespace": TEAM, "labels": self._labels()}
+
+    def _labels(self) -> dict[str, str]:
+        labels = {"app.kubernetes.io/name": self.name}
+        return labels | AWAITED if self.how is Stubborn.AWAITED else labels
+
+    def _template(self) -> Obj:
+        resources = {"cpu": "4", "memory": "32Gi", "nvidia.com/gpu": "1"}
+        container = {"name": "main", "image": TORCH, "resources": {"limits": resources, "requests": resources}}
+        spec: Obj = {
+            "priority": 10**6,  # who is in its way has to go
+            "nodeSelector": {"kubernetes.io/hostname": self.node}, "containers": [container],
+            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        }  # fmt: skip
+        if self.how is Stubborn.FILES:
+            spec["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+        return {"spec": spec}
+
+
+@dataclass(frozen=True)
+class After:
+    """One thing, and another some time later: an upgrade is let go when the pod in its way runs."""
+
+    seconds: float
+    deed: Deed
+
+    def begin(self, stage: Stage) -> None:
+        stage.later(self.seconds, lambda: self.deed.begin(stage))
+
+    def end(self, stage: Stage) -> None:
+        self.deed.end(stage)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.finding.day.deeds import Deed, LetGo, OldRuntime, RestartExporter, SwitchOperatorOff
+from benchmarks.finding.day.deeds import (
+    After,
+    Cordon,
+    Deed,
+    LetGo,
+    OldRuntime,
+    OneAtATime,
+    RestartExporter,
+    Stubborn,
+    StubbornPod,
+    SwitchOperatorOff,
+    WithoutValidator,
+)
 from benchmarks.finding.day.scraping import Target
 from benchmarks.finding.day.stage import EXPORTER, Stage
 from simulator.actors.gpu_operator import keys
-from simulator.actors.objects import condition, status
+from simulator.actors.gpu_operator.states import UpgradeState
+from simulator.actors.objects import annotations, condition, is_unschedulable, labels, status
+from simulator.faults.bad_driver import BadDriver, Harm
 from simulator.faults.board import Fault
 from simulator.faults.broken_operand import Ailment, BrokenOperand
 from simulator.faults.ecc_errors import EccErrors
@@ -38,9 +52,12 @@ from simulator.faults.series_explosion import SeriesExplosion
 from simulator.faults.silent_exporter import Silence, SilentExporter
 from simulator.faults.skewed_exporter import SkewedExporter
 from simulator.faults.slow_nvlink import SlowNvlink
+from simulator.faults.stale_labels import StaleLabels
 from simulator.faults.tainted_node import TaintedNode
 from simulator.faults.throttled_gpu import ThrottledGpu
+from simulator.faults.uncordoning_manager import UncordoningManager
 from simulator.faults.xid import Xid
+from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW
 from simulator.kinds import DEPLOYMENT
 
 TEMPERATURE, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_XID_ERRORS"
@@ -69,6 +86,9 @@ class Place:
     gpus: int  # of the node
     is_of_one_job: bool = False
     has_pods: bool = False
+    has_room: bool = False  # for a pod with one GPU more
+    owner: str = ""  # the NVIDIADriver of it
+    neighbour: str = ""  # another node of that one
 
 
 @dataclass
@@ -103,8 +123,34 @@ class Seen:
     @property
     def has_crashing_pods(self) -> bool:
         """Started anew, and waiting to be once more."""
-        reports = (each for pod in self.pods for each in status(pod).get("containerStatuses") or ())
+        parts = ("initContainerStatuses", "containerStatuses")
+        reports = (each for pod in self.pods for part in parts for each in status(pod).get(part) or ())
         return any(each.get("restartCount") and "waiting" in (each.get("state") or {}) for each in reports)
+
+    @property
+    def upgrade_state(self) -> str:
+        return self.stage.upgrade_state(self.place.node)
+
+    @property
+    def driver_label(self) -> str:
+        return labels(self.node).get("nvidia.com/cuda.driver-version.full", "")
+
+    @property
+    def is_uncordoned_under_way(self) -> bool:
+        """The operator's note of the cordon is there, its driver pod was replaced, and the cordon is not."""
+        restarted = self.upgrade_state in (UpgradeState.POD_RESTART, UpgradeState.VALIDATION, UpgradeState.UNCORDON)
+        return restarted and keys.WAS_CORDONED in annotations(self.node) and not is_unschedulable(self.node)
+
+    @property
+    def still_s(self) -> float:
+        """Since any node's upgrade last moved."""
+        return self.stage.passed_s - self.stage.moved_s
+
+    @property
+    def is_at_work(self) -> bool:
+        """The operator changes its driver."""
+        idle = (UpgradeState.UNKNOWN, UpgradeState.DONE, UpgradeState.REQUIRED, UpgradeState.FAILED)
+        return self.upgrade_state not in idle
 
     @property
     def runtime(self) -> str:
@@ -145,6 +191,7 @@ class Kind:
     rests_s: float = 75 * MINUTE  # after its end, until nothing is seen of it any more
     of_cluster: str = ""  # what a finding about it is about, where that is no node's: one at a time
     is_upgrade: bool = False  # of the node's driver, which there is one of in a day
+    is_alone: bool = False  # no other node's driver is changed meanwhile
     leaves: tuple[str, ...] = ()  # rules that say true things of what it left behind, and not what it is
 
 
@@ -203,6 +250,19 @@ def _silent(draw: random.Random, place: Place) -> Planting:
     return _one(SilentExporter(place.node, draw.choice(tuple(Silence))))
 
 
+def _let_go(place: Place, *faults: Fault, says: str = "") -> Planting:
+    return Planting(faults, says, (LetGo(place.node),))
+
+
+def _let_go_with(how: Stubborn) -> Make:
+    def make(_: random.Random, place: Place) -> Planting:
+        pod = StubbornPod(place.node, how)
+        return Planting(says=pod.name, deeds=(pod, After(MINUTE, LetGo(place.node))))
+
+    return make
+
+
+UPGRADE: dict[str, Any] = {"is_of_gpu": False, "is_upgrade": True, "needs_telemetry": False}
 FOUND: tuple[Kind, ...] = (
     Kind("hot", lambda draw, at: _one(HotGpu(at.node, at.gpu, celsius=draw.uniform(87, 97))),
          lambda seen: seen.said(TEMPERATURE) >= 83, ("gpu-hot",), 5 * MINUTE),
@@ -273,6 +333,46 @@ FOUND: tuple[Kind, ...] = (
     Kind("exporter-skewed",
          lambda draw, at: _one(SkewedExporter(at.node, seconds=draw.choice((-7200.0, -900.0, 1800.0, 86400.0)))),
          lambda seen: seen.is_silent, ("exporter-silent",), 2 * MINUTE + 90, is_of_gpu=False),
+    Kind("upgrade-awaits", _let_go_with(Stubborn.AWAITED), lambda seen: seen.is_at_work, ("upgrade-stuck",),
+         30 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
+    Kind("upgrade-without-validator",
+         lambda _, at: Planting(deeds=(WithoutValidator(at.node), LetGo(at.node)), says="alidator"),
+         lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, **UPGRADE),
+    Kind("upgrade-without-image",
+         lambda _, at: _let_go(at, BrokenOperand(Ailment.IMAGE, node=at.node, version=DRIVER_NEXT), says="image"),
+         lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, **UPGRADE),
+    Kind("upgrade-unmanaged", _let_go_with(Stubborn.ALONE), lambda seen: seen.upgrade_state == UpgradeState.FAILED,
+         ("upgrade-failed",), 1 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
+    Kind("upgrade-keeps-files", _let_go_with(Stubborn.FILES), lambda seen: seen.upgrade_state == UpgradeState.FAILED,
+         ("upgrade-failed",), 1 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
+    Kind("upgrade-budget", _let_go_with(Stubborn.BUDGET), lambda seen: seen.upgrade_state == UpgradeState.FAILED,
+         ("upgrade-failed",), 1 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
+    Kind("bad-driver",
+         lambda _, at: _let_go(at, BadDriver(DRIVER_NEXT, how=Harm.CRASH, node=at.node), says="nvidia-driver-ctr"),
+         lambda seen: seen.upgrade_state == UpgradeState.FAILED, ("upgrade-failed",), 1 * MINUTE, **UPGRADE),
+    # After ten minutes the operator gives it up, and takes it for done: its driver pod is ready.
+    Kind("bad-driver-invalid",
+         lambda _, at: _let_go(at, BadDriver(DRIVER_NEXT, how=Harm.VALIDATOR, node=at.node), says="validator"),
+         lambda seen: seen.has_crashing_pods, ("pods-failing",), 1 * MINUTE, **UPGRADE),
+    Kind("bad-driver-loses-gpus",
+         lambda draw, at: _let_go(at, BadDriver(DRIVER_NEXT, "", Harm.GPUS_LOST, draw.randint(1, at.gpus), at.node)),
+         lambda seen: seen.upgrade_state == UpgradeState.DONE and seen.allocatable < seen.place.gpus,
+         ("allocatable-below-expected",), 1 * MINUTE, **UPGRADE),
+    Kind("bad-driver-breaks-pods",
+         lambda _, at: _let_go(at, BadDriver(DRIVER_NEXT, how=Harm.WORKLOADS, node=at.node)),
+         lambda seen: seen.upgrade_state == UpgradeState.DONE and seen.has_crashing_pods,
+         ("workload-fails-here", "pods-failing"), 5 * MINUTE, fits=lambda at: at.is_of_one_job, **UPGRADE),
+    Kind("versions-disagree", lambda _, at: _let_go(at, StaleLabels(at.node), says=DRIVER_NEXT),
+         lambda seen: seen.upgrade_state == UpgradeState.DONE and seen.driver_label == DRIVER_NOW,
+         ("versions-disagree",), 10 * MINUTE, **UPGRADE),
+    Kind("cordon-removed",
+         lambda _, at: Planting((UncordoningManager(at.node),), deeds=(Cordon(at.node), After(MINUTE, LetGo(at.node)))),
+         lambda seen: seen.is_uncordoned_under_way, ("cordon-removed",), **UPGRADE),
+    Kind("upgrade-queue-still",
+         lambda _, at: Planting(deeds=(OneAtATime(at.owner, at.neighbour), LetGo(at.node))),
+         lambda seen: seen.upgrade_state == UpgradeState.REQUIRED and seen.still_s >= 10 * MINUTE,
+         ("upgrade-queue-still",), 20 * MINUTE, fits=lambda at: bool(at.neighbour), is_alone=True, rests_s=20 * MINUTE,
+         of_cluster="driver upgrades", **UPGRADE),
     Kind("series-explosion", lambda draw, at: _one(SeriesExplosion(at.node, series=draw.randint(3000, 20_000))),
          lambda seen: max(seen.target.numbers.values(), default=0) > 2000, ("series-explosion",), 5 * MINUTE,
          is_of_gpu=False, of_cluster="telemetry"),  # its source is looked at every five minutes

@@ -133,9 +133,17 @@ class Playing:
 def places_of(stage: Stage) -> dict[str, Place]:
     """Each node, and whose its GPUs are."""
     found = {}
+    by_owner: dict[str, list[str]] = {}
+    for called, machine in stage.machines.items():
+        by_owner.setdefault(machine.owner, []).append(called)
     for called, machine in stage.machines.items():
         held = [requests(pod)[GPU] for pod in stage.pods_on(called)]
-        found[called] = Place(called, 0, machine.gpus, any(has == machine.gpus for has in held), any(held))
+        others = by_owner[machine.owner]
+        neighbour = others[others.index(called) - 1]
+        found[called] = Place(
+            called, 0, machine.gpus, is_of_one_job=any(has == machine.gpus for has in held), has_pods=any(held),
+            has_room=sum(held) < machine.gpus, owner=machine.owner, neighbour=neighbour if neighbour != called else "",
+        )  # fmt: skip
     return found
 
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.finding.day.kinds import BRIEF, FOUND, HARMLESS, MINUTE, Kind, Place, Planting
 from benchmarks.finding.day.outages import OUTAGES, Outage
@@ -10,6 +10,8 @@ from benchmarks.finding.day.outages import OUTAGES, Outage
 QUIET_S = 4 * MINUTE  # at the beginning: everybody is looked at once before anything happens
 A_DAY = 240  # plants of trouble in a day at a thousand nodes
 CALMS_S = 10 * MINUTE  # after what is no trouble
+LONG_S = 12 * 3600.0  # there is time enough in it for what has to be alone
+UPGRADES, ALONE = "upgrades", "alone"  # beside nodes: when drivers are changed, and when only one of them may be
 LEAST = 2  # of each kind where there is room
 
 
@@ -69,7 +71,7 @@ def schedule(draw: random.Random, places: Mapping[str, Place], hours: float, *, 
     end_s = hours * 3600
     number = max(round(A_DAY * len(places) / 1000 * hours / 24), LEAST * len(FOUND))
     pairs = _each(draw, FOUND, number), _each(draw, HARMLESS, number)
-    wanted = [kind for pair in zip(*pairs, strict=False) for kind in pair]
+    wanted = _in_order([kind for pair in zip(*pairs, strict=False) for kind in pair], end_s)
     free: dict[str, list[tuple[float, float]]] = {node: [] for node in places}
     upgraded: set[str] = set()
     plants: list[Plant] = []
@@ -87,6 +89,13 @@ def _each(draw: random.Random, kinds: Sequence[Kind], number: int) -> Iterator[K
     """All of them in turn, shuffled."""
     for _ in range(-(-number // len(kinds))):
         yield from draw.sample(kinds, len(kinds))
+
+
+def _in_order(wanted: Sequence[Kind], end_s: float) -> list[Kind]:
+    """What has to be alone gets its time first in a long day, a few times; in a short one what time is left."""
+    alone = [kind for kind in wanted if kind.is_alone]
+    rest = [kind for kind in wanted if not kind.is_alone]
+    return [*alone[:LEAST], *rest] if end_s >= LONG_S else [*rest, *alone]
 
 
 def _placed(
@@ -109,14 +118,17 @@ def _placed(
     lasts_s = min(lasts_s, end_s - QUIET_S - period_s)
     for node in draw.sample(list(places), len(places)):
         begins_s = draw.uniform(QUIET_S, end_s - period_s - lasts_s)
-        taken = [*free[node], *(free.setdefault(kind.of_cluster, []) if kind.of_cluster else ())]
+        taken = [*free[node], *free.get(kind.of_cluster, ())]
+        if kind.is_upgrade:
+            taken += free.get(UPGRADES if kind.is_alone else ALONE, ())
         whole = begins_s - period_s, begins_s + lasts_s + (kind.rests_s if kind.rules else CALMS_S)
         if not kind.fits(places[node]) or any(whole[0] < end and begin < whole[1] for begin, end in taken):
             continue
-        for where in {node, kind.of_cluster or node}:
-            free[where].append(whole)
+        lanes = node, kind.of_cluster, UPGRADES if kind.is_upgrade else "", ALONE if kind.is_alone else ""
+        for lane in filter(None, lanes):
+            free.setdefault(lane, []).append(whole)
         at = places[node]
-        place = Place(at.node, draw.randrange(at.gpus), at.gpus, at.is_of_one_job, at.has_pods)
+        place = replace(at, gpu=draw.randrange(at.gpus))
         return Plant(number, kind, place, kind.make(draw, place), begins_s, begins_s + lasts_s)
     return None
 

@@ -1,11 +1,13 @@
 """A simulated fleet without threads and without waiting: time jumps to whatever is due next."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from simulator.actors.exporting.counters import Choice
-from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY
+from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.loop import Loop
 from simulator.actors.objects import is_true, labels, name
 from simulator.actors.play import Play
@@ -27,6 +29,10 @@ EXPORTER = "nvidia-dcgm-exporter"
 H100, A100 = SKUS["NVIDIA-H100-80GB-HBM3"], SKUS["NVIDIA-A100-SXM4-80GB"]
 TORCH, VLLM = "nvcr.io/nvidia/pytorch:25.09-py3", "docker.io/vllm/vllm-openai:v0.11.0"
 CHOSEN = {"spec": {"cdi": {"enabled": True, "nriPluginEnabled": True}}}  # by its people, whose containerd is new enough
+# Nobody but a plan decides who goes when, and the operator waits without an end for those who ask for it.
+AWAITED = {"example.com/awaited": "true"}
+WAITING = {"waitForCompletion": {"podSelector": "example.com/awaited=true"}}
+EVERYBODY = "100%"
 RUNTIME = "containerd://2.3.1"
 Obj = dict[str, Any]
 
@@ -68,7 +74,7 @@ def fleet_of(nodes: int) -> Plan:
         Workload("rerank", "search", VLLM, 1, large, "inference", H100.product),
     )
     busy = tuple(workload for workload in workloads if workload.replicas)
-    return Plan((*gpu, *cpu), busy, counters=Choice.ALL)
+    return Plan((*gpu, *cpu), busy, counters=Choice.ALL, max_parallel=0, max_unavailable=EVERYBODY)
 
 
 class Stage:
@@ -82,19 +88,24 @@ class Stage:
         self.board = Board()
         Planting(StoreCluster(self.store), self.plan, self.clock.now()).plant()
         self.store.patch(CLUSTER_POLICY, "cluster-policy", CHOSEN, how="merge")
+        for owner in sorted({machine.owner for machine in self.machines.values()}):
+            self.upgrade_policy(owner, WAITING)
         for machine in self.plan.machines:
             self.run_on(machine.name, RUNTIME)
         self._budgets = BudgetKeeper(self.store)
         self._loop = Loop(self.clock, lambda: self.clock.passed.seconds)
         self.play = Play(StoreCluster(self.store), self._loop, self.board, release=self.plan.release)
         self.falls: dict[str, list[float]] = {}  # by node, when it stopped being ready
-        self.play.world[NODE].on_change(self._note_fall)
+        self.moved_s = 0.0  # when the upgrade of any node last moved
+        self.play.world[NODE].on_change(self._note)
         self.play.fill()
         self._settle()
 
-    def _note_fall(self, was: Obj | None, node: Obj | None) -> None:
+    def _note(self, was: Obj | None, node: Obj | None) -> None:
         if was and node and is_true(was, "Ready") and not is_true(node, "Ready"):
             self.falls.setdefault(name(node), []).append(self.passed_s)
+        if was and node and labels(was).get(keys.STATE) != labels(node).get(keys.STATE):
+            self.moved_s = self.passed_s
 
     @property
     def passed_s(self) -> float:
@@ -134,6 +145,18 @@ class Stage:
     def run_on(self, called: str, runtime: str) -> None:
         patch = {"status": {"nodeInfo": {"containerRuntimeVersion": runtime}}}
         self.store.patch(NODE, called, patch, how="merge", subresource="status")
+
+    def cordon(self, called: str, *, is_on: bool) -> None:
+        self.store.patch(NODE, called, {"spec": {"unschedulable": is_on or None}}, how="merge")
+
+    def upgrade_policy(self, driver: str, part: Obj) -> None:
+        self.store.patch(NVIDIA_DRIVER, driver, {"spec": {"upgradePolicy": part}}, how="merge")
+
+    def upgrade_state(self, called: str) -> str:
+        return labels(self.node(called)).get(keys.STATE, "")
+
+    def later(self, seconds: float, act: Callable[[], None]) -> None:
+        self._loop.later(seconds, act)
 
     def restart_exporter(self, called: str) -> None:
         """Its pod is deleted: its DaemonSet makes another."""

@@ -2,11 +2,9 @@
 
 NO_PLANS = "a day has no plans: those and what they hold are tried by the flows and by `bin/bench crash`"
 OF_OURS = "it is about Quarterdeck's own processes, and a day has none: one process does what they would"
-NOT_YET = "not yet"
 
 UNPLANTED = {
     "cluster-unwatched": OF_OURS,
-    "cordon-removed": NOT_YET,
     "gate-passed-over": NO_PLANS,
     "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
     "hold-left-behind": NO_PLANS,
@@ -15,8 +13,4 @@ UNPLANTED = {
     "observer-behind": OF_OURS,
     "opt-out-left-behind": NO_PLANS,
     "plan-halted": NO_PLANS,
-    "upgrade-failed": NOT_YET,
-    "upgrade-queue-still": NOT_YET,
-    "upgrade-stuck": NOT_YET,
-    "versions-disagree": NOT_YET,
 }

@@ -15,7 +15,19 @@ from health.models import Finding
 
 NOTE = "note"
 TWICE = 2  # periods: what stands beside another for as long is told twice
-READ = ("pk", "rule", "subject", "severity", "sentence", "since", "opened_at", "times", "parent_id", "node__name")
+READ = (
+    "pk",
+    "rule",
+    "subject",
+    "severity",
+    "sentence",
+    "action",
+    "since",
+    "opened_at",
+    "times",
+    "parent_id",
+    "node__name",
+)
 Row = dict[str, Any]
 
 
@@ -95,8 +107,10 @@ class Verdict:
                 continue
             if not self._is_right(plant, row):
                 plant.wrong = plant.wrong or f"{row['rule']}: {row['sentence']}"
-            elif row["rule"] == plant.kind.rules[-1] and plant.planting.says not in row["sentence"]:
-                plant.wrong = f"it says “{row['sentence']}”, and not “{plant.planting.says}”"
+            elif (
+                row["rule"] == plant.kind.rules[-1] and plant.planting.says not in f"{row['sentence']} {row['action']}"
+            ):
+                plant.wrong = f"it says “{row['sentence']} {row['action']}”, and not “{plant.planting.says}”"
         told = [row for row in alone if row["rule"] not in plant.kind.leaves]
         for row in told[1:]:
             self.beside[plant.number, row["pk"]] += 1
