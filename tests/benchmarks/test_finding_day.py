@@ -25,7 +25,7 @@ from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
 # The simulator can make them, and no rule is about them yet: they are not planted, or only as what is no trouble.
-WITHOUT_A_RULE = {"gpu_resets", "series_explosion", "failing_workload"}
+WITHOUT_A_RULE = {"gpu_resets"}
 
 
 def lived(asked: DayAsked) -> Told:
