@@ -6,7 +6,7 @@ are bounded, so that weeks of 40,000 devices fit into a little memory.
 
 import math
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from health.telemetry import promql
@@ -61,6 +61,7 @@ class Past:
     is_there: Callable[[str, float], bool] = lambda _node, _at: True  # whether the cluster had this node then
     notes: dict[str, None] = field(default_factory=dict)  # what contradicts, in sentences
     before: Frame = field(default_factory=lambda: Frame(0.0, ()))
+    in_frame: frozenset[Key] = frozenset()
     looked_at: float = -math.inf
 
     def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | NotTold]:
@@ -124,9 +125,9 @@ class Past:
             for pod in pods.get(key, ("",)):
                 yield key, said | {"pod": pod}
 
-    def _look(self, known: Sequence[GpuDevice], said: Collection[Key], at: float) -> None:
+    def _look(self, known: Sequence[GpuDevice], said: set[Key], at: float) -> None:
         """Who is in the frame from now on, as a round finds it: every few minutes, and at once where one is new."""
-        places, there = self.before.index(), dict[str, bool]()
+        there, strange = dict[str, bool](), said - self.in_frame
 
         def is_there(device: GpuDevice) -> bool:
             name = device.node_name
@@ -134,14 +135,14 @@ class Past:
                 there[name] = self.is_there(name, at)
             return there[name]
 
-        is_new = any(device.key in said and device.key not in places and is_there(device) for device in known)
+        is_new = any(device.key in strange and is_there(device) for device in known) if strange else False
         if not is_new and at - self.looked_at < LOOK_EVERY_S:
             return
         oldest = at - FORGET_AFTER_S
         now = [device for device in known if device.key in said and is_there(device)]
         lost = filter(is_there, silenced(self.before, now, self.where, since=oldest))
         self.before = self.before.carried(in_order([*now, *lost]), forget_before=oldest)
-        self.looked_at = at
+        self.in_frame, self.looked_at = frozenset(device.key for device in self.before.devices), at
 
     def _reading(self, piece: _Piece, number: int, at: float, offset_s: float) -> TelemetryReading:
         before = self.before
