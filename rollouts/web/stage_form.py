@@ -15,11 +15,15 @@ from rollouts.steering.stage_drafts import StageDraft
 
 MOST = 50  # stages of a plan
 LONGEST = 1000  # characters of a field
-LONGEST_OPTIONS = 8000
+LONGEST_OPTIONS = 20_000  # a reason of 200 characters for each gate, six to a character that JSON escapes, and the rest
 WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
 SENT = re.compile(r"stage-(\d{1,2})-", re.ASCII)  # how the name of a field begins
 NOT_AS_SENT = "Not all of the stages came through: nothing is saved. Look whether they are all here, and save again."
+NOT_KEPT = (
+    "What its gates have beside the fields of this form cannot be read: nothing is saved. Open the draft again, or "
+    "remove this stage and add it anew."
+)
 # Gates with a number of their own on the form; the other options keep what they were.
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
@@ -78,19 +82,22 @@ class GatesField(forms.MultipleChoiceField):
 
 
 class OptionsField(forms.CharField):
-    """What has no field of its own. Our own page fills it: whoever changed it gets the usual options."""
+    """What has no field of its own, as our own page filled it: read whole or refused, for nobody sees what it lost."""
 
     def __init__(self) -> None:
         super().__init__(required=False)
 
     def clean(self, value: Any) -> dict[str, dict[str, Any]]:
+        text = super().clean(value)
+        if len(text) > LONGEST_OPTIONS:
+            raise forms.ValidationError(NOT_KEPT)
         try:
-            options = json.loads(super().clean(value)[:LONGEST_OPTIONS] or "{}")
-        except (ValueError, RecursionError):
-            return {}
-        if not isinstance(options, dict):
-            return {}
-        return {key: given for key, given in options.items() if key in GATES and isinstance(given, dict)}
+            options = json.loads(text or "{}")
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError(NOT_KEPT) from error
+        if not isinstance(options, dict) or not all(isinstance(given, dict) for given in options.values()):
+            raise forms.ValidationError(NOT_KEPT)
+        return {key: given for key, given in options.items() if key in GATES}
 
 
 class StageForm(forms.Form):
@@ -135,15 +142,16 @@ class StageForm(forms.Form):
             chosen["approval"] = {**others, "needed": needed or 1} | ({"groups": groups} if groups else {})
         if soak_s:
             chosen["soak"] = {**kept.get("soak", {}), "duration_s": soak_s}
-        return {key: self._with_advice(key, options) for key, options in chosen.items()}
+        is_new = given["advisory_because"] != _reason_shown(kept)
+        return {key: self._with_advice(key, options, is_new_reason=is_new) for key, options in chosen.items()}
 
-    def _with_advice(self, key: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A gate that was advisory keeps its own reason; one that is now has what the form says."""
+    def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
+        """A gate that was advisory keeps its own reason while the form has the one that it showed."""
         plain = {name: value for name, value in options.items() if name not in {"advisory", "because"}}
         if key not in self.cleaned_data["advisory"] or key not in dict(advisable()):
             return plain
-        because = options.get("because") if options.get("advisory") else ""
-        because = because or self.cleaned_data["advisory_because"]
+        own = options.get("because") if options.get("advisory") and not is_new_reason else ""
+        because = own or self.cleaned_data["advisory_because"]
         return {**plain, "advisory": True} | ({"because": because} if because else {})
 
 
@@ -199,9 +207,14 @@ def written(stage: StageDraft | Stage) -> dict[str, Any]:
         "tolerate": str(options.get("failure_budget", {}).get("tolerate", 0)),
         "gates": [key for key in options if key not in OWN_FIELDS],
         "advisory": [key for key, given in options.items() if given.get("advisory")],
-        "advisory_because": next((str(given["because"]) for given in options.values() if given.get("because")), ""),
-        "options": json.dumps(options, sort_keys=True),
+        "advisory_because": _reason_shown(options),
+        "options": json.dumps(options, sort_keys=True, ensure_ascii=False),
     }
+
+
+def _reason_shown(options: Mapping[str, Mapping[str, Any]]) -> str:
+    """The one that a stage's form shows: there is one field for all gates."""
+    return next((str(given["because"]).strip() for _, given in sorted(options.items()) if given.get("because")), "")
 
 
 def _groups_text(groups: Any) -> str:

@@ -37,8 +37,11 @@ def test_no_text_does_more_than_be_refused(field: str, written: str):
 
 
 @pytest.mark.parametrize("options", ["[" * 900, "{" * 900, '{"soak": NaN}', "nope", '{"soak": 1}', "9" * 900])
-def test_options_that_nobody_can_read_are_the_usual_ones(options: str):
-    assert form_with(options=options).stages()
+def test_options_that_nobody_can_read_are_refused(options: str):
+    with pytest.raises(BadPlan) as refusal:
+        form_with(options=options).stages()
+
+    assert [problem["field"] for problem in refusal.value.problems] == ["stages.0.options"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from django.http import QueryDict
 
 from people import groups
 from rollouts.models import Plan
+from rollouts.steering.stage_drafts import StageDraft
 from rollouts.web import stage_form
 from rollouts.web.draft_form import DraftForm
 from tests import make
@@ -78,6 +79,14 @@ def sent_again(response) -> QueryDict:
     return Sent(response.content.decode()).post
 
 
+def as_sent(stage: dict[str, str | list[str]]) -> QueryDict:
+    post = QueryDict(mutable=True)
+    post.update(counted_as(1) | {"revision": "1"})
+    for name, value in stage.items():
+        post.setlist(f"stage-0-{name}", value if isinstance(value, list) else [value])
+    return post
+
+
 def without_stages(fleet, **changed):
     return {name: value for name, value in written(fleet, **changed).items() if not name.startswith("stage-")}
 
@@ -123,6 +132,50 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
     again = sent_again(ada.get(f"/plans/{plan.pk}/edit"))
     again.setlist("stage-0-advisory", [])
     assert DraftForm(again).stages()[0].gate_options["operands_ready"] == {"timeout_s": 90}
+
+
+def test_a_new_reason_of_an_advisory_gate_takes_the_place_of_its_old_one(ada, fleet):
+    asked = written(fleet) | {"stage-0-advisory": ["operands_ready"], "stage-0-advisory_because": "Try it."}
+    ada.post("/plans/new", asked)
+    again = sent_again(ada.get(f"/plans/{Plan.objects.get().pk}/edit"))
+    assert DraftForm(again).stages()[0].gate_options["operands_ready"]["because"] == "Try it."
+
+    again["stage-0-advisory_because"] = "It is proven."
+
+    assert DraftForm(again).stages()[0].gate_options["operands_ready"]["because"] == "It is proven."
+
+
+def test_advisory_gates_keep_reasons_of_their_own_while_nobody_writes_another():
+    gates = {
+        "driver_version": {"advisory": True, "because": "B."},
+        "soak": {"duration_s": 60.0, "advisory": True, "because": "C."},
+        "allocatable_restored": {"advisory": True, "because": "A."},
+        "failure_budget": {"tolerate": 0},
+    }
+    given = stage_form.written(StageDraft("Canary", "canary", count=1, gate_options=gates))
+    assert given["advisory_because"] == "A."
+
+    (kept,) = DraftForm(as_sent(given)).stages()
+    (changed,) = DraftForm(as_sent(given | {"advisory_because": "D."})).stages()
+
+    assert kept.gate_options == gates
+    assert {each["because"] for each in changed.gate_options.values() if each.get("advisory")} == {"D."}
+
+
+def test_options_that_are_long_are_kept_whole():
+    reasons = {key: {"advisory": True, "because": "深\n" * 100} for key, _ in stage_form.advisable()}
+    given = stage_form.written(StageDraft("Canary", "canary", count=1, gate_options=reasons))
+
+    (kept,) = DraftForm(as_sent(given)).stages()
+
+    assert {options["because"] for options in kept.gate_options.values()} == {"深\n" * 100}
+
+
+@pytest.mark.parametrize("options", ["nope", "[]", '{"soak": 1}', "[" * 9_000, '{"soak": {}}' + " " * 30_000 + "x"])
+def test_options_that_cannot_be_read_are_said_at_their_stage(ada, fleet, options):
+    seen = shown_again(ada.post("/plans/new", written(fleet, **{"stage-1-options": options})))
+
+    assert stage_form.NOT_KEPT in seen.text
 
 
 def test_groups_are_written_as_people_say_them(ada, fleet):
