@@ -3,10 +3,7 @@
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-add-stage]")) addStage();
   const remove = event.target.closest("[data-remove-stage]");
-  if (remove) {
-    remove.closest("fieldset").remove();
-    numberStages();
-  }
+  if (remove) removeStage(remove.closest("fieldset"));
   const move = event.target.closest("[data-move-stage]");
   if (move) moveStage(move);
 });
@@ -23,11 +20,31 @@ function moveStage(button) {
   tellPlace(stage);
 }
 
+// What comes to its place has the focus, as the one that was added does.
+function removeStage(stage) {
+  const next = stage.nextElementSibling ?? stage.previousElementSibling;
+  stage.remove();
+  numberStages();
+  (next ? firstField(next) : document.querySelector("[data-add-stage]")).focus();
+  tell(`${nameOf(stage)} is removed.`);
+}
+
 // For who does not see it move.
 function tellPlace(stage) {
   const stages = [...stage.parentElement.children];
-  const name = stage.querySelector("input[name$='-name']").value || "The stage";
-  document.getElementById("announcer").textContent = `${name} is stage ${stages.indexOf(stage) + 1} of ${stages.length}.`;
+  tell(`${nameOf(stage)} is stage ${stages.indexOf(stage) + 1} of ${stages.length}.`);
+}
+
+function nameOf(stage) {
+  return stage.querySelector("input[name$='-name']").value || "The stage";
+}
+
+function firstField(stage) {
+  return stage.querySelector("input:not([type='hidden'])");
+}
+
+function tell(words) {
+  document.getElementById("announcer").textContent = words;
 }
 
 function addStage() {
@@ -35,7 +52,7 @@ function addStage() {
   const blank = document.getElementById("blank-stage").content.firstElementChild.cloneNode(true);
   stages.append(blank);
   numberStages();
-  blank.querySelector("input:not([type='hidden'])").focus();
+  firstField(blank).focus();
 }
 
 function numberStages() {

@@ -7,6 +7,7 @@ const HEIGHT_PX = 150;
 const LATE_MS = 120000; // samples come some time after their instants
 const MARKS = { xid: "--bad", finding: "--ink" };
 const SYNC = "node-plots";
+const AROUND = "around"; // the window of a finding
 // Told apart by colour-blind eyes, too; the ninth to sixteenth are dashed.
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#8b5fbf", "#a6761d", "#c2185b", "#3f7f93", "#4a5866"];
 const DARK = ["#56b4e9", "#f28e2b", "#3fc79a", "#b7a0f5", "#e6c229", "#ff8fb1", "#8fd3e0", "#a6b3bf"];
@@ -28,11 +29,15 @@ class NodePlots {
     this.said = place.querySelector("[data-said]");
     this.frame = place.querySelector("[data-plots]");
     this.marks = place.querySelector("[data-marks]");
+    this.beside = place.querySelector("#node-twin"); // null: it is compared with nobody
     this.ended = new AbortController();
     const { signal } = this.ended;
     for (const button of place.querySelectorAll("[data-window]")) button.addEventListener("click", () => this.choose(button.dataset.window), { signal });
     place.addEventListener("click", ({ target }) => target.closest("[data-alone]") && this.alone(), { signal });
-    place.addEventListener("htmx:afterSwap", () => this.load(), { signal });
+    place.addEventListener("htmx:beforeRequest", (event) => this.toggle(event), { signal });
+    place.addEventListener("htmx:afterSwap", () => this.compared(), { signal });
+    place.addEventListener("htmx:responseError", ({ detail }) => this.refused(`answered ${detail.xhr.status}`), { signal });
+    place.addEventListener("htmx:sendError", () => this.refused("did not answer"), { signal });
     this.resized = new ResizeObserver(() => this.fit());
     this.resized.observe(this.frame);
     document.addEventListener("theme:changed", () => this.known && this.draw(this.known), { signal });
@@ -70,8 +75,34 @@ class NodePlots {
     return this.place.querySelector("[data-twin]");
   }
 
+  // The button that opens and closes it.
+  get comparer() {
+    return this.place.querySelector("[aria-controls='node-twin']");
+  }
+
+  // Pressed again it asks for nothing.
+  toggle(event) {
+    if (this.comparer.getAttribute("aria-expanded") !== "true") return;
+    event.preventDefault();
+    this.alone();
+  }
+
+  compared() {
+    this.comparer.setAttribute("aria-expanded", "true");
+    document.getElementById("announcer").textContent = this.beside.querySelector("[data-told]")?.textContent ?? "";
+    this.load();
+  }
+
+  refused(what) {
+    const words = Object.assign(document.createElement("p"), { className: "is-warn", textContent: `The server ${what} at ${clock(now())} UTC: which node is a healthy twin is not known. Ask again.` });
+    words.setAttribute("role", "alert");
+    this.beside.replaceChildren(words);
+  }
+
   alone() {
-    this.place.querySelector("#node-twin").replaceChildren();
+    this.beside.replaceChildren();
+    this.comparer.setAttribute("aria-expanded", "false");
+    this.comparer.focus();
     if (this.known) this.draw({ ...this.known, twin: null });
     this.load(); // what is on its way is of both
   }
@@ -131,7 +162,7 @@ class NodePlots {
     const title = document.createElement("figcaption");
     const { unit } = shown(plot);
     title.textContent = plot.title + (unit ? `, ${unit}` : "");
-    for (const { severity, value } of plot.limits) title.append(small(` ${severity} from ${value * shown(plot).factor} ${unit}`));
+    for (const limit of plot.limits) title.append(small(` ${limitOf(limit, plot)}`));
     if (plot.left_out) title.append(small(` first ${plot.lines.length}, ${plot.left_out} more are not drawn`));
     const values = document.createElement("p");
     values.className = "plot-values";
@@ -250,11 +281,27 @@ function newest(values) {
   return null;
 }
 
+function limitOf({ severity, value }, plot) {
+  const { factor, unit } = shown(plot);
+  return `${severity} from ${Number((value * factor).toFixed(1))} ${unit}`;
+}
+
+// For who does not see it: whom it is about and those beside, where it is compared its twin, and limits.
 function summary(plot, known) {
-  const some = plot.lines.flatMap((line) => line.values).filter((value) => value !== null);
+  const subjects = plot.lines.filter((line) => line.is_subject), others = plot.lines.filter((line) => !line.is_subject);
+  const twins = twinsOf(plot, known);
+  const said = subjects.map((line) => `${line.name} ${reach([line], plot)}`);
+  if (others.length) said.push(`${others.length} ${said.length ? "beside" : "in all"} ${reach(others, plot)}`);
+  if (twins.length) said.push(`${twins.length} of ${known.twin.name} ${reach(twins, plot)}`);
+  said.push(...plot.limits.map((limit) => limitOf(limit, plot)));
+  return `${plot.title} ${known.window === AROUND ? "around when it began" : `over ${known.window}`}: ${said.join("; ")}`;
+}
+
+function reach(lines, plot) {
+  const some = lines.flatMap((line) => line.values).filter((value) => value !== null);
   const { factor, digits, unit } = shown(plot);
   const [low, high] = [Math.min(...some), Math.max(...some)].map((value) => (value * factor).toFixed(digits));
-  return `${plot.title} of ${plot.lines.length} over ${known.window}: from ${low} to ${high} ${unit}`;
+  return `from ${low} to ${high} ${unit}`;
 }
 
 function drawMarks(chart, marks, of) {

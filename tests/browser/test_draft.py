@@ -58,6 +58,19 @@ def test_a_stage_is_moved_with_keys_alone_and_keeps_the_focus(page: Page):
     expect(button(page, pool, "Earlier")).to_be_focused()
 
 
+def test_who_removes_a_stage_is_at_the_one_that_comes_to_its_place(page: Page):
+    canary, pool, last = order(page)
+
+    button(page, pool, "Remove this stage").click()
+    assert order(page) == [canary, last]
+    expect(page.locator("#stages input[name$='-name']").last).to_be_focused()
+    expect(page.locator("#announcer")).to_have_text(f"{pool} is removed.")
+
+    for _ in range(2):
+        page.locator("[data-remove-stage]").last.click()
+    expect(page.locator("[data-add-stage]")).to_be_focused()
+
+
 def test_the_ends_stay_the_ends(page: Page):
     before = order(page)
 

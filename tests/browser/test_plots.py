@@ -11,9 +11,10 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import Watched
 
 OWN = re.compile(r"/api/v1/nodes/\d+/telemetry/history")
+THE_TWIN = re.compile(r"/parts/nodes/\d+/twin$")
 ITS_TWIN, A_FINDING, ANOTHER = "/api/v1/twin", "/api/v1/findings/1/telemetry", "/api/v1/findings/2/telemetry"
 STOP = "<button data-alone>Stop comparing</button>"
-TWIN = f'<div data-twin="{ITS_TWIN}" data-name="gpu-twin"><p>Compared. {STOP}</p></div>'
+TWIN = f'<div data-twin="{ITS_TWIN}" data-name="gpu-twin"><p><span data-told>Compared.</span> {STOP}</p></div>'
 A_SECTION = """([about, until]) => {
   const fresh = `<section id="finding-plots" data-own="${about}" data-history="${about}" data-until="${until}">
     <p data-said>Loading…</p><div class="plot-grid" data-plots></div><ul data-marks></ul></section>`;
@@ -75,7 +76,7 @@ def looking(window) -> Watched:
     """At a node of the fleet, of which nothing is fetched yet."""
     watched = window("viewer")
     watched.is_live()
-    watched.page.route(re.compile(r"/parts/nodes/\d+/twin$"), lambda route: route.fulfill(body=TWIN))
+    watched.page.route(THE_TWIN, lambda route: route.fulfill(body=TWIN))
     return watched
 
 
@@ -173,9 +174,68 @@ def test_a_twin_that_answers_after_nobody_compares_is_not_drawn(looking, answers
     expect(page.locator("#node-plots .plot-values")).to_have_text("GPU 0 61")
 
 
+def test_comparing_is_told_and_who_ends_it_is_at_its_button(looking, answers):
+    page = looking.page
+    answers.give(OWN, said)
+    answers.give(ITS_TWIN, lambda window: said(window, value=70))
+    open_a_node(page)
+    compare = page.get_by_role("button", name="Compare with a healthy twin")
+    expect(compare).to_have_attribute("aria-expanded", "false")
+
+    compare.click()
+    expect(compare).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#announcer")).to_have_text("Compared.")
+    expect(page.get_by_role("img", name="1 of gpu-twin from 60 to 70 °C")).to_have_count(1)
+
+    page.click("text=Stop comparing")
+    expect(compare).to_have_attribute("aria-expanded", "false")
+    expect(compare).to_be_focused()
+
+    compare.click()
+    expect(page.locator("[data-twin]")).to_have_count(1)
+    compare.click()
+    expect(page.locator("#node-twin")).to_be_empty()
+
+
+def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
+    page = looking.page
+    answers.give(OWN, said)
+    page.route(THE_TWIN, lambda route: route.fulfill(status=500))
+    open_a_node(page)
+
+    page.click("text=Compare with a healthy twin")
+
+    expect(page.get_by_role("alert")).to_contain_text("The server answered 500")
+    looking.complaints.clear()  # the browser logs the 500
+    page.route(THE_TWIN, lambda route: route.fulfill(body=TWIN))
+    page.click("text=Compare with a healthy twin")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("[data-twin]")).to_have_count(1)
+
+
+def test_a_findings_plot_says_whom_it_is_about_and_its_limits(looking, answers):
+    page = looking.page
+    lines = [{"name": f"GPU {index}", "values": [60, 92 - index], "is_subject": not index} for index in range(3)]
+    full = {"key": "memory_used_mib", "title": "Memory used", "unit": "MiB", "lines": lines}
+    limits = [{"severity": "warning", "value": 77481}]
+    answers.give(OWN, said)
+    answers.give(A_FINDING, lambda _: said("around", lines=lines, limits=[{"severity": "warning", "value": 83}]))
+    answers.give(ANOTHER, lambda _: said("around", **full, limits=limits))
+    open_a_node(page)
+
+    page.evaluate(A_SECTION, [A_FINDING, datetime.now(UTC).isoformat()])
+    expect(page.locator("#finding-plots").get_by_role("img")).to_have_accessible_name(
+        "Temperature around when it began: GPU 0 from 60 to 92 °C; 2 beside from 60 to 91 °C; warning from 83 °C"
+    )
+
+    page.evaluate(A_SECTION, [ANOTHER, datetime.now(UTC).isoformat()])
+    expect(page.locator("#finding-plots figcaption")).to_have_text("Memory used, GiB warning from 75.7 GiB")
+
+
 def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
     page = looking.page
     answers.give(OWN, lambda _: None)
+    answers.give(ITS_TWIN, said)
     open_a_node(page)
     page.click("text=Compare with a healthy twin")
 
