@@ -15,7 +15,7 @@ BY_NAME = Layout()  # how GPUs were shared then is not kept
 
 
 @dataclass(frozen=True)
-class Held:
+class PodHeld:
     since: datetime
     until: datetime | None
     gpus: int
@@ -23,7 +23,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Holders:
-    by_node: Mapping[str, Sequence[Held]] = field(default_factory=dict)  # by its UID, of pods with many
+    by_node: Mapping[str, Sequence[PodHeld]] = field(default_factory=dict)  # by its UID, of pods with many
     known_from: datetime | None = None  # None: nothing was written down
 
     def most(self, uid: str, at: datetime) -> int:
@@ -36,9 +36,9 @@ def holders(cluster: Cluster, *, since: datetime) -> Holders:
     """Two queries. GPUs are compared with their peers where a node has some: who had fewer than those is left out."""
     rows = PodPlacement.objects.filter(cluster=cluster).order_by()
     lasting = rows.filter(Q(until=None) | Q(until__gt=since)).values_list("node_uid", "since", "until", "resources")
-    by_node: dict[str, list[Held]] = {}
+    by_node: dict[str, list[PodHeld]] = {}
     for uid, begun, until, resources in lasting.iterator(chunk_size=AT_ONCE):
         gpus = count(resources, BY_NAME).whole or 0
         if gpus >= FEWEST:
-            by_node.setdefault(uid, []).append(Held(begun, until, gpus))
+            by_node.setdefault(uid, []).append(PodHeld(begun, until, gpus))
     return Holders(by_node, rows.aggregate(first=Min("since"))["first"])

@@ -71,11 +71,11 @@ def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
     columns = ("pk", "uid", "name", "not_ready_because", *COLUMNS)
     there = Node.objects.filter(cluster=cluster).with_gpus().order_by().values(*columns)
     gone_since = GoneNode.objects.filter(cluster=cluster, gone_at__gte=since).exclude(was__Product="").order_by()
-    nodes: dict[str, list[_Kept]] = {}
+    nodes: dict[str, list[_NodeNow]] = {}
     for row in there.iterator(chunk_size=AT_ONCE):
-        nodes.setdefault(row["uid"], []).append(_Kept(row["pk"], row["uid"], row["name"], None, row))
+        nodes.setdefault(row["uid"], []).append(_NodeNow(row["pk"], row["uid"], row["name"], None, row))
     for gone in gone_since.iterator(chunk_size=AT_ONCE):
-        nodes.setdefault(gone.uid, []).append(_Kept(gone.node_id, gone.uid, gone.name, gone.gone_at, None))
+        nodes.setdefault(gone.uid, []).append(_NodeNow(gone.node_id, gone.uid, gone.name, gone.gone_at, None))
     said = NodeEvent.objects.filter(cluster=cluster, kind__in=KINDS, at__gte=since)
     told = said.filter(Q(detail__column__in=COLUMNS) | Q(detail__has_key="ready")).order_by("node_uid", "at", "pk")
     rows = told.values_list("node_uid", "at", "sentence", "detail").iterator(chunk_size=AT_ONCE)
@@ -87,7 +87,7 @@ def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _NodeNow:
     """`row`: what it is now; None: it is gone."""
 
     node_id: int
@@ -97,7 +97,7 @@ class _Kept:
     row: Mapping[str, Any] | None
 
 
-def _past(kept: _Kept, events: Sequence[tuple[datetime, str, dict[str, Any]]]) -> NodePast:
+def _past(kept: _NodeNow, events: Sequence[tuple[datetime, str, dict[str, Any]]]) -> NodePast:
     row = kept.row
     first = next((at for at, _, detail in events if "ready" in detail), LONG_AGO)
     changes = changes_in((at, detail) for at, _, detail in events)
