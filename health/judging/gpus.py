@@ -46,20 +46,26 @@ class Hearing:
     ever: frozenset[str]
     frame: Frame | None = None  # that it is from
 
-    @property
-    def devices(self) -> Sequence[GpuDevice]:
-        return self.frame.devices if self.frame is not None else ()
+    @cached_property
+    def uuids(self) -> Mapping[tuple[str, int | None], str]:
+        """Of boards, by their node's name and their index."""
+        devices = self.frame.devices if self.frame is not None else ()
+        return {(device.node_name, device.index): device.uuid for device in devices}
 
     def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
         """Those of these boards that are so busy now, or of which nothing says it."""
+        return {uuid for uuid in uuids if not self._busiest.get(uuid, math.inf) < least}
+
+    @cached_property
+    def _busiest(self) -> Mapping[str, float]:
+        """By board, what the busiest of its slices says. Infinite: one says nothing."""
         if self.frame is None:
-            return set(uuids)
+            return {}
+        found: dict[str, float] = {}
         pairs = zip(self.frame.devices, utilisation(self.frame, self.frame.taken_at - STALE_AFTER_S), strict=True)
-        idle = {device.uuid: True for device in self.frame.devices if device.uuid in uuids}
         for device, value in pairs:
-            if device.uuid in idle and not value < least:
-                idle[device.uuid] = False
-        return {uuid for uuid in uuids if not idle.get(uuid)}
+            found[device.uuid] = max(found.get(device.uuid, 0.0), value if value == value else math.inf)
+        return found
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import structlog
 from django.db.models import Count, Max, Q
 
 from fleet.allocation.holders import held_on
@@ -15,13 +16,19 @@ from gpu.resources.layout import HOW_NOT_SAID
 from health.judging.gpus import Hearing
 from health.models import Finding, GpuHour
 from health.rules.base import HeldIdle
-from health.rules.idle_gpus import BELOW, IdleGpus, patiences, told_in
+from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, told_in
+from health.sources.frames import FramesAway
+from health.sources.pacing import take_turn
 
+log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it
 HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
 Told = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
-NODES_AT_MOST = 200  # that are looked at: where more are idle it is no one pod
+NODES_AT_ONCE = 200
+EVERY = timedelta(minutes=5)
+HEARD = Q(seen_s__gte=HEARD_FOR * HOUR.total_seconds())
+IDLE, BUSY = HEARD & Q(utilisation__lt=BELOW), HEARD & Q(utilisation__gte=BELOW)
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class _Hours:
     """Of boards, by their UUID."""
 
     idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
+    longest: Mapping[str, int]  # of these by node, at most
     worked: Collection[str]  # in the last hour that was heard as a whole
     busy_now: Collection[str]  # or nothing says that they are not
 
@@ -72,26 +80,45 @@ class _Looking:
                 yield HeldIdle(pod, lasting, way=self.layout.way(one.resource), number=one.number)
 
 
-def held_idle(cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> dict[str, tuple[HeldIdle, ...]]:
-    """By the node's name. Two queries; six more where a pod holds GPUs that did nothing. None where nobody listens."""
+def held_idle(
+    cluster: Cluster, hearing: Hearing | None, classes: Mapping[int, Collection[str]], *, now: datetime
+) -> dict[str, tuple[HeldIdle, ...]]:
+    """By the node's name. Two queries; two more for every 200 nodes where GPUs did nothing, and four where that was for
+    as long as the rule waits. None where nobody listens. `classes`: by the node's key those of its pools.
+    """
     if hearing is None:
         return {}
     end = (now.astimezone(UTC) - WRITTEN_WITHIN).replace(minute=0, second=0, microsecond=0)
     told = _told(cluster)
     names = sorted({*_candidates(cluster, end), *told})
-    if not names:
-        return {}
-    hours = _hours(cluster, hearing, names, end)
-    nodes = list(Node.objects.filter(cluster=cluster, name__in=names).with_gpus())
-    held = held_on(nodes, now=now)
-    at = {(device.node_name, device.index): device.uuid for device in hearing.devices}
-    found = {}
-    for node in nodes:
-        its = held[node.pk]
-        uuids = [board.uuid or at.get((node.name, board.index), "") for board in its.boards]
-        looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
-        found[node.name] = looking.found()
-    return {name: idle for name, idle in found.items() if idle}
+    found: dict[str, tuple[HeldIdle, ...]] = {}
+    for start in range(0, len(names), NODES_AT_ONCE):
+        some = names[start : start + NODES_AT_ONCE]
+        hours = _hours(cluster, hearing, some, end)
+        nodes = [
+            node
+            for node in Node.objects.filter(cluster=cluster, name__in=some).with_gpus()
+            if node.name in told or hours.longest.get(node.name, 0) >= patience(classes.get(node.pk, ()))
+        ]
+        held = held_on(nodes, now=now)
+        for node in nodes:
+            its = held[node.pk]
+            uuids = [board.uuid or hearing.uuids.get((node.name, board.index), "") for board in its.boards]
+            looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
+            if idle := looking.found():
+                found[node.name] = idle
+    return found
+
+
+def is_due(cluster: Cluster, *, now: datetime) -> bool:
+    """Whether this look judges them: their hours are over once an hour, and who holds which GPU is dear to find out
+    where many are free (docs/figures.md).
+    """
+    try:
+        return take_turn(cluster.pk, IdleGpus.key, every=EVERY, now=now)
+    except FramesAway as error:
+        log.warning("idle GPUs are not judged: Redis is away", cluster=cluster.name, because=str(error))
+        return False
 
 
 def _told(cluster: Cluster) -> dict[str, Told]:
@@ -100,33 +127,34 @@ def _told(cluster: Cluster) -> dict[str, Told]:
     return {name: told_in(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
 
 
-def _candidates(cluster: Cluster, end: datetime) -> list[str]:
-    """Nodes that tenants had GPUs of for the last hours, and of which a GPU did nothing in the last one."""
-    fewest = min(patiences()) * HOUR
-    holding = Pod.objects.filter(cluster=cluster, is_tenant=True, started_at__lte=end - fewest).not_done()
-    rows = GpuHour.objects.filter(cluster=cluster, hour=end - HOUR, utilisation__lt=BELOW)
+def _candidates(cluster: Cluster, end: datetime) -> set[str]:
+    """Nodes that tenants had GPUs of while one did nothing, for the fewest hours of which anybody is told."""
+    fewest = min(patiences())
+    holding = Pod.objects.filter(cluster=cluster, is_tenant=True, started_at__lte=end - fewest * HOUR).not_done()
+    rows = GpuHour.objects.filter(IDLE, cluster=cluster, hour__gte=end - fewest * HOUR, hour__lt=end)
     rows = rows.filter(node_name__in=holding.order_by().values("node_name"))
-    return list(rows.order_by("node_name").values_list("node_name", flat=True).distinct()[:NODES_AT_MOST])
+    long = rows.order_by().values("node_name", "uuid", "gi_id").annotate(hours=Count("hour")).filter(hours=fewest)
+    return set(long.values_list("node_name", flat=True))
 
 
 def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: datetime) -> _Hours:
     """A board is idle while all its slices are, and works while one of them does."""
-    heard = Q(seen_s__gte=HEARD_FOR * HOUR.total_seconds())
-    is_idle, is_busy = heard & Q(utilisation__lt=BELOW), heard & Q(utilisation__gte=BELOW)
-    counts = {f"of_{hours}": Count("hour", filter=is_idle & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
-    lasts = {"was_idle": Max("hour", filter=is_idle), "was_busy": Max("hour", filter=is_busy)}
+    counts = {f"of_{hours}": Count("hour", filter=IDLE & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
+    lasts = {"was_idle": Max("hour", filter=IDLE), "was_busy": Max("hour", filter=BUSY)}
     since = end - max(patiences()) * HOUR
     rows = GpuHour.objects.filter(cluster=cluster, node_name__in=names, hour__gte=since, hour__lt=end)
     idle: dict[str, int] = {}
+    longest: dict[str, int] = {}
     worked: set[str] = set()
-    counted: Any = rows.order_by().values("uuid", "gi_id").annotate(**counts, **lasts)
+    counted: Any = rows.order_by().values("node_name", "uuid", "gi_id").annotate(**counts, **lasts)
     for row in counted:
-        uuid = row["uuid"]
+        name, uuid = row["node_name"], row["uuid"]
         hours = max((each for each in patiences() if row[f"of_{each}"] == each), default=0)
         idle[uuid] = min(hours, idle.get(uuid, hours))
+        longest[name] = max(hours, longest.get(name, 0))
         if row["was_busy"] and not (row["was_idle"] and row["was_idle"] > row["was_busy"]):
             worked.add(uuid)
-    return _Hours(idle, worked, hearing.busy(idle, least=BELOW))
+    return _Hours(idle, longest, worked, hearing.busy(idle, least=BELOW))
 
 
 def _way(holder: Holder, board: Board, layout: Layout) -> Way:

@@ -15,6 +15,7 @@ from fleet.models import Bookmark, Cluster, Observer
 from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
+from health.judging.idling import is_due
 from health.judging.nodes import judge_nodes
 from health.judging.opening import Openings, correlate, is_told_again, note
 from health.judging.signals import Signal, Subject
@@ -51,7 +52,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
-    if gpus.hearing is None:
+    if gpus.hearing is None or not is_due(cluster, now=now):
         unheard.add(IdleGpus.key)
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
     of_nodes = [rule for rule in rules if rule.subject == NODE]

@@ -1,6 +1,6 @@
 """Nodes as rows show them, handed to the rules about them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -23,6 +23,7 @@ from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.base import FailingPod, HeldIdle, NodeCondition, NodeFacts, Rule, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
+from health.rules.idle_gpus import IdleGpus
 
 COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
@@ -50,12 +51,13 @@ class _Around:
     hearing: Hearing | None
 
     @classmethod
-    def read(cls, cluster: Cluster, hearing: Hearing | None, *, now: datetime) -> Self:
-        """Eleven queries, two more where GPUs are heard, eleven for each of a few nodes whose upgrade does not end,
-        nine where pods fail, and six where GPUs are held and idle.
+    def read(cls, cluster: Cluster, hearing: Hearing | None, asked: Collection[str], *, now: datetime) -> Self:
+        """Eleven queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
+        eleven for each of a few nodes whose upgrade does not end, and nine where pods fail.
         """
+        classes = _classes(cluster)
         return cls(
-            _classes(cluster),
+            classes,
             failing_pods(cluster, now=now),
             workloads_by_node(cluster, now=now),
             why_upgrades_stay(cluster, now=now),
@@ -63,16 +65,16 @@ class _Around:
             drivers_said(cluster),
             operands_away(cluster, hearing),
             falls(cluster, now=now),
-            held_idle(cluster, hearing, now=now),
+            held_idle(cluster, hearing, classes, now=now) if IdleGpus.key in asked else {},
             hearing,
         )
 
 
 def judge_nodes(
-    cluster: Cluster, rules: Iterable[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
+    cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
     """Twelve queries, and what `_Around` takes where something is wrong."""
-    around = _Around.read(cluster, hearing, now=now)
+    around = _Around.read(cluster, hearing, {rule.key for rule in rules}, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
         facts = _facts(row, around, now=now)

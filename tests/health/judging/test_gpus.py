@@ -8,7 +8,7 @@ from fleet.models import Bookmark, Node, NodeEvent, Observer
 from health.inbox import shadowing
 from health.judging import looking
 from health.models import Finding, PoolLimits
-from health.sources import frames
+from health.sources import frames, pacing
 from health.telemetry.base import TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.remembering import remember
@@ -26,6 +26,7 @@ def cluster(redis):
     a_node(cluster, "gpu-001")
     yield cluster
     frames.forget(cluster.pk)
+    pacing.forget(cluster.pk, "idle-gpus")
 
 
 class Saying:
@@ -222,7 +223,7 @@ def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
 def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
     say(NOON, xid=dict.fromkeys(range(number), 79.0))
 
-    with django_assert_num_queries(45):
+    with django_assert_num_queries(43):
         say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))
 
 

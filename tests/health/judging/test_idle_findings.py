@@ -7,7 +7,7 @@ import pytest
 from fleet.models import Bookmark, Gpu, Node, NodeEvent, Observer, Pod
 from health.judging import looking
 from health.models import Finding, GpuHour
-from health.sources import frames
+from health.sources import frames, pacing
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
@@ -30,6 +30,7 @@ def node(redis):
         provide_partition(NOON + timedelta(days=day))
     yield node
     frames.forget(cluster.pk)
+    pacing.forget(cluster.pk, "idle-gpus")
 
 
 def an_hour(node, at, *utilisation: float, seen_s: float = 3600) -> None:
@@ -99,9 +100,9 @@ def test_hours_that_nobody_heard_resolve_nothing_and_tell_it_once(node, idle):
 
 
 def test_a_busy_moment_resolves_nothing(node, idle):
-    for minute in range(21, 40, 2):
+    for minute in range(25, 65, 10):
         looked(node, NOON + minute * MINUTE, 0.9, 0.0)
-        looked(node, NOON + (minute + 1) * MINUTE, 0.0, 0.0)
+        looked(node, NOON + (minute + 5) * MINUTE, 0.0, 0.0)
 
     assert is_open()
     assert NodeEvent.objects.filter(kind="finding").count() == 1
@@ -114,7 +115,7 @@ def test_a_busy_moment_keeps_one_from_being_told(node):
 
     looked(node, NOON + 20 * MINUTE, 0.9, 0.0)
     assert not is_open()
-    looked(node, NOON + 21 * MINUTE, 0.0, 0.0)
+    looked(node, NOON + 25 * MINUTE, 0.0, 0.0)
     assert is_open()
 
 
@@ -186,4 +187,13 @@ def test_a_node_whose_pool_has_more_patience_is_no_longer_told_of(node, idle):
 
     looked(node, NOON + 25 * MINUTE, None, None)
 
+    assert not is_open()
+
+
+def test_they_are_judged_every_five_minutes_and_stay_as_they_are_between(node, idle):
+    Pod.objects.update(phase="Succeeded")
+
+    looked(node, NOON + 24 * MINUTE, 0.0, 0.0)
+    assert is_open()
+    looked(node, NOON + 25 * MINUTE, 0.0, 0.0)
     assert not is_open()

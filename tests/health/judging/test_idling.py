@@ -1,6 +1,7 @@
 """Which pods hold GPUs and do nothing, from the roll-ups, the newest frame and who holds what."""
 
 from datetime import timedelta
+from types import MappingProxyType
 
 import pytest
 
@@ -54,8 +55,8 @@ def hearing(*values: float | None) -> Hearing:
     return Hearing(frozenset({"gpu-1"}), frozenset({"gpu-1"}), frame)
 
 
-def found(node, heard: Hearing | None = None) -> tuple[HeldIdle, ...]:
-    return held_idle(node.cluster, heard or hearing(0.0, 0.0), now=NOW).get("gpu-1", ())
+def found(node, heard: Hearing | None = None, classes=MappingProxyType({})) -> tuple[HeldIdle, ...]:
+    return held_idle(node.cluster, heard or hearing(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
 
 
 def test_a_pod_whose_gpu_did_nothing_for_two_hours(node):
@@ -93,7 +94,7 @@ def test_what_it_says_now_counts_too(node, values, number):
 
 def test_where_nobody_listens_nobody_is_idle(node, django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert held_idle(node.cluster, None, now=NOW) == {}
+        assert held_idle(node.cluster, None, {}, now=NOW) == {}
 
 
 def test_a_pod_that_came_within_the_hours_had_no_time(node):
@@ -218,6 +219,45 @@ def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    pods = held_idle(node.cluster, hearing(0.0, 0.0), now=NOON + HOUR + timedelta(minutes=5))
+    pods = held_idle(node.cluster, hearing(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
 
     assert pods == {"gpu-1": (HeldIdle("team-a/idler", 2, "GPU-0"),)}
+
+
+def test_it_costs_two_queries_where_no_gpu_was_idle_for_as_long_as_anybody_is_told(node, django_assert_num_queries):
+    holding(node, 0)
+    hours(node, 0.0, 0.9)
+
+    with django_assert_num_queries(2):
+        assert found(node) == ()
+
+
+def test_who_holds_what_is_not_asked_of_a_node_that_may_wait_for_longer(node, django_assert_num_queries):
+    holding(node, 0)
+    hours(node, 0.0, 0.0)
+
+    with django_assert_num_queries(4):
+        assert found(node, classes={node.pk: {"inference"}}) == ()
+
+
+def test_of_many_idle_nodes_the_last_is_told_of_too(node):
+    names = [f"gpu-{number:03}" for number in range(205)]
+    nodes = [a_node(node.cluster, name, gpus=1) for name in names]
+    for row in nodes:
+        uuid = f"GPU-of-{row.name}"
+        Gpu.objects.filter(node=row).update(uuid=uuid)
+        a_pod(row, devices={GPU: [uuid]}, started_at=NOON - 3 * HOUR)
+        for number in (1, 2):
+            GpuHour.objects.create(
+                cluster=row.cluster, uuid=uuid, hour=NOON - number * HOUR, node_name=row.name, index=0, seen_s=3600,
+                utilisation=0.0,
+            )  # fmt: skip
+    devices = tuple(GpuDevice(name, 0, f"GPU-of-{name}") for name in names)
+    frame = Frame(NOW.timestamp(), devices)
+    column = frame.columns["gpu_utilisation_ratio"] = MetricColumn.empty(len(devices))
+    for place in range(len(devices)):
+        column.values[place], column.times[place] = 0.0, frame.taken_at
+
+    found = held_idle(node.cluster, Hearing(frozenset(names), frozenset(names), frame), {}, now=NOW)
+
+    assert sorted(found) == names
