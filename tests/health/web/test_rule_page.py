@@ -47,7 +47,10 @@ def test_every_rule_has_a_page(bob, pool):
     [
         ("gpu-hot", "bin/manage rules_backtest gpu-hot --days 7"),
         ("node-not-ready", "bin/manage rules_backtest node-not-ready --days 7"),
-        ("pods-failing", "it cannot be run: It reads nodes, pods, of which only what is there now is kept"),
+        (
+            "pods-failing",
+            "It cannot be run over the days behind us. It reads nodes, pods, of which only what is there now is kept",
+        ),
     ],
 )
 def test_it_says_how_the_past_is_asked_or_why_it_cannot_be(bob, rule, said):
