@@ -16,7 +16,7 @@ from benchmarks.crashing.words import ENGINE, Word
 SKIP = "nvidia.com/gpu-driver-upgrade.skip"
 STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
-HELD_BY = "quarterdeck.io/held-by"
+HELD_BY, HELD_SINCE = "quarterdeck.io/held-by", "quarterdeck.io/held-since"
 OPTED_OUT_BY = "quarterdeck.io/opted-out-by"
 OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with which each leaves a node alone
     "k8saas.nvidia.com/ManagedByNVSentinel": "false",
@@ -24,6 +24,7 @@ OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with whic
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
 }
 DEPLOY = "nvidia.com/gpu.deploy.driver"
+QUIET = "quiet"  # a pool, and the label by which a node is in it
 OURS = "quarterdeck/"
 IDLE = {"", "upgrade-done", "upgrade-required"}
 REFUSED = 300
@@ -56,6 +57,7 @@ class NodeSeen:
     has_begun: bool = False  # since it was let go
     done: set[str] = field(default_factory=set)  # versions that it has begun to change to, let go by us
     theirs: dict[str, str | None] = field(default_factory=dict)  # opt-out → what others have made it; None: nothing
+    is_another: bool = False  # made anew under its name, with our label and our name on it
     unclear: set[str] = field(default_factory=set)  # those that others have set to what we had set them to already
 
     @property
@@ -81,6 +83,7 @@ class Told:
     goes_back: bool = False
     stopped: bool = False  # by the ConfigMap
     freezes: list[bool] = field(default_factory=list)  # of each: whether it holds those who go back
+    quiet: bool = False  # the pool of this name is frozen
     approved: int = 0
     rejected: bool = False
     seen_halted: bool = False
@@ -92,7 +95,9 @@ class Reading:
     def __init__(
         self, entries: Sequence[dict[str, Any]], words: Sequence[Word], nodes: Iterable[dict[str, Any]],
         *, selector: dict[str, str], version: str, new: str, budget: int, parallel: int, canary: str, asks: bool,
+        driver_object: str = "",
     ) -> None:  # fmt: skip
+        """`driver_object`: its name, where there is another one with a plan of its own."""
         self.entries, self.words = entries, list(words)
         self.nodes = {node["metadata"]["name"]: _as_seen(node) for node in nodes}
         self.selector, self.version, self.new = selector, version, new
@@ -101,6 +106,8 @@ class Reading:
         self.is_version_ours = False  # that which the object has: else somebody else wrote it last
         self.is_old_copy = False
         self.told = Told()
+        self.driver_object = driver_object
+        self.out: list[tuple[str, str, bool]] = []  # when a node was let go, or was back or held again
         self.found: list[Violation] = []
         self.listed_held: dict[str, bool] | None = None  # at our last list of all nodes
         self.listed_by: str = ""  # in which turn
@@ -109,8 +116,8 @@ class Reading:
         self.is_elsewhere = False  # the address leads to another cluster
         self.was_elsewhere: dict[str, bool] = {}  # turn → whether it did when it last asked
         self.version_read: dict[str, str] = {}  # turn → version of the object when it last asked
-        self.cordoned_read: dict[str, set[str]] = {}  # turn → nodes that it was shown as cordoned by somebody else
-        self.cordoned_in_wave: dict[str, set[str]] = {}  # the same, when it made up a wave
+        self.unfit_read: dict[str, dict[str, Violation]] = {}  # turn → nodes that may not go, as it was shown them
+        self.unfit_in_wave: dict[str, dict[str, Violation]] = {}  # the same, when it made up a wave
         self.known_broken: set[str] = set()  # when the round that is on began
         self.asked_since_stop: Counter[str] = Counter()  # turn → requests since the ConfigMap is there
         self.turns: dict[int, str] = {}  # each that asked anything → when it began
@@ -156,6 +163,8 @@ class Reading:
             told.freezes.append(word.holds_rollbacks)
         elif word.verb == "lift":
             told.freezes.clear()
+            told.quiet = False
+        told.quiet = told.quiet or word.verb == f"freeze {QUIET}"
         if word.verb in STOPS:
             self.stopped_at.append((word.at, word.verb))
             self.seen_through, self.whole_rounds = "", 0
@@ -213,10 +222,11 @@ class Reading:
         elif path.startswith(NODES) and method == "PATCH":
             self._see_node(entry, is_ours=is_ours)
         elif path == NODES.rstrip("/") and method == "POST":
-            self.nodes[entry["body"]["metadata"]["name"]] = _as_seen(entry["body"])
+            node = self.nodes[entry["body"]["metadata"]["name"]] = _as_seen(entry["body"])
+            node.is_another = HELD_BY in node.annotations
         elif path.startswith(NODES) and method == "DELETE":
             self.nodes.pop(path.removeprefix(NODES), None)
-        elif any(part in path for part in OBJECTS) and method == "PATCH":
+        elif self._is_object(path) and method == "PATCH":
             self._see_object(entry, is_ours=is_ours)
 
     def _note_turn(self, entry: dict[str, Any]) -> None:
@@ -236,17 +246,31 @@ class Reading:
         if path.rstrip("/") == NODES.rstrip("/"):
             self.listed_held, self.listed_by = self._held(), entry["user"]
         elif path.removeprefix(NODES) in self.nodes:
-            node, names = self.nodes[path.removeprefix(NODES)], self.cordoned_read.setdefault(entry["user"], set())
-            if node.is_cordoned and node.cordoned_by_others:
-                names.add(path.removeprefix(NODES))
+            name, unfit = path.removeprefix(NODES), self.unfit_read.setdefault(entry["user"], {})
+            unfit.pop(name, None)
+            if because := self._why_unfit(self.nodes[name]):
+                unfit[name] = because
         elif path.endswith(ASKED_ONCE_A_WAVE):
-            self.cordoned_in_wave[entry["user"]] = set(self.cordoned_read.get(entry["user"], ()))
+            self.unfit_in_wave[entry["user"]] = dict(self.unfit_read.get(entry["user"], {}))
         elif LEASES in path:
             self.lease_when_asked[entry["user"]] = dict(self.lease)
         elif path.endswith(OWN_UID):
             self.was_elsewhere[entry["user"]] = self.is_elsewhere
-        elif any(part in path for part in OBJECTS):
+        elif self._is_object(path):
             self.version_read[entry["user"]] = self.version
+
+    def _why_unfit(self, node: NodeSeen) -> Violation | None:
+        """What a node shows that keeps it from going forward, whatever its row says."""
+        if node.is_cordoned and node.cordoned_by_others:
+            return Violation("over_budget", "cordoned by somebody else, it goes past the operator's slots.")
+        if node.state not in IDLE:
+            return Violation("double_releases", f"it was at {node.state} already.")
+        if self.told.quiet and QUIET in node.labels:
+            return Violation("releases_while_frozen", "its labels name a pool that is frozen.")
+        return None
+
+    def _is_object(self, path: str) -> bool:
+        return path.endswith(self.driver_object) and any(part in path for part in OBJECTS)
 
     def _held(self) -> dict[str, bool]:
         """Of the nodes that have a driver: one that joins without gets its first one, of whichever version."""
@@ -293,6 +317,7 @@ class Reading:
         if node is None:
             return
         was_held, was_cordoned, holder = node.is_held, node.is_cordoned, node.annotations.get(HELD_BY)
+        was_out = bool(node.let_go)
         _apply(node, entry["body"])
         if not is_ours:
             _note_opt_outs(node, entry["body"])
@@ -309,6 +334,8 @@ class Reading:
             node.done.add(node.let_go)
         if self._is_back(node):
             node.let_go, node.has_begun = "", False
+        if bool(node.let_go) != was_out:
+            self.out.append((entry["at"], name, not was_out))
 
     def _see_release(self, name: str, node: NodeSeen, entry: dict[str, Any]) -> None:
         """Of a node that would change by it; one that is as its object says may be let go whenever.
@@ -323,8 +350,10 @@ class Reading:
             return  # What changes it is somebody else's version: the plan that is given up has written none.
         is_forward = self.version == self.new == asked
         self._check_words(entry, where, is_forward=is_forward)
-        if is_forward and name in self.cordoned_in_wave.get(entry["user"], ()):
-            self._say("over_budget", f"{where}: cordoned by somebody else, it goes past the operator's slots.")
+        if is_forward and (unfit := self.unfit_in_wave.get(entry["user"], {}).get(name)):
+            self._say(unfit.figure, f"{where}: {unfit.says}")
+        if is_forward and node.is_another:
+            self._say("unapproved_releases", f"{where} is another node than that which was to go.")
         if is_forward and self.version in node.done:
             self._say("double_releases", f"{where} had begun to change before.")
         if is_forward and name != self.canary and self.asks and (told.rejected or not told.approved):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from benchmarks.crashing.oracle import OPT_OUTS
+from benchmarks.crashing.oracle import HELD_BY, HELD_SINCE, OPT_OUTS
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
@@ -65,7 +65,7 @@ def reject(world: World) -> None:
 
 
 def freeze(world: World, chance: random.Random, who: str) -> None:
-    cluster, pool = world.cluster, Pool.objects.get(cluster=world.cluster)
+    cluster, pool = world.cluster, Pool.objects.get(cluster=world.cluster, name="h100")
     where = chance.choice(
         [freezing.Where(), freezing.Where(cluster=cluster), freezing.Where(cluster=cluster, pool=pool)]
     )
@@ -155,7 +155,7 @@ def _unlabel(world: World, chance: random.Random) -> None:
 
 def _label(world: World, chance: random.Random) -> None:
     """Somebody else's hold: without our annotation it is theirs."""
-    ours = {"quarterdeck.io/held-by": None, "quarterdeck.io/held-since": None}
+    ours = {HELD_BY: None, HELD_SINCE: None}
     _patch(world, _node(world, chance), {"metadata": {"labels": {keys.SKIP: "true"}, "annotations": ours}})
 
 
@@ -283,7 +283,7 @@ def tidy(world: World) -> None:
     world.line.arrive()
     for node in world.store.list(NODE)[0]:
         name, labels = node["metadata"]["name"], node["metadata"].get("labels", {})
-        foreign = keys.SKIP in labels and "quarterdeck.io/held-by" not in node["metadata"].get("annotations", {})
+        foreign = keys.SKIP in labels and HELD_BY not in node["metadata"].get("annotations", {})
         body: dict[str, Any] = {}
         state = labels.get(keys.STATE, "")
         if node["spec"].get("unschedulable") and state in {"", "upgrade-done", "upgrade-required"}:

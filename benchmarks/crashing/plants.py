@@ -10,11 +10,15 @@ from typing import Any
 from unittest import mock
 
 from django.db.models import F
+from msgspec.structs import replace
 
 from gpu import neighbours
+from kube import client
+from rollouts.domains import Budgets
 from rollouts.engine import act, decide, live, observe, writer_lease
 from rollouts.engine import round as rounds
 from rollouts.engine.act import opt_outs, version, waves
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide import promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
 from rollouts.engine.decide.budget import Room
@@ -70,6 +74,30 @@ def _nothing_before(seen: Any, those: Any) -> dict[str, None]:
     return dict.fromkeys(neighbours.before(seen, those))
 
 
+IS_FREE, CHANGE = waves._is_free_to_go, Writer.change  # noqa: SLF001
+
+
+def _is_free_whichever(writer: Writer, target: Any, seen: Any) -> bool:
+    return IS_FREE(writer, target, replace(seen, metadata=replace(seen.metadata, uid=target.node_uid)))
+
+
+def _change_whichever(writer: Writer, _uid: str, name: str, *given: Any, **named: Any) -> Any:
+    """As one that is asked for by its name alone."""
+    try:
+        return CHANGE(writer, client.get_node(writer.connection, name).uid, name, *given, **named)
+    except client.Absent:
+        return None
+
+
+TAKE = waves.take
+
+
+def _take_whatever(*given: Any, **named: Any) -> None:
+    """Written down, so that later decisions know of it, and never refused."""
+    with mock.patch.object(Budgets, "why_not", _always("")):
+        TAKE(*given, **named)
+
+
 INTEND_PULL, WRITE_PULL = making.intend, PullRound.write
 
 
@@ -119,6 +147,18 @@ PLANTS = {
             _instead(rolling_back, "room", ROOM),
             _instead(waves, "_intend", _intend_any_number),
         ),
+    ),
+    "live-look": Plant(
+        "the look at a node itself before its wave is written down: held by us, not begun, not cordoned, not frozen",
+        (_instead(waves, "_is_free_to_go", AGREED),),
+    ),
+    "same-node": Plant(
+        "the look at a node's UID: one that was made anew under its name goes in its place",
+        (_instead(waves, "_is_free_to_go", _is_free_whichever), _instead(Writer, "change", _change_whichever)),
+    ),
+    "ledger": Plant(
+        "the look into the ledger of all plans in the intent: two that decide at once take the same place",
+        (_instead(waves, "take", _take_whatever),),
     ),
     "stop": Plant(
         "the look for a halt, a pause or a freeze before each label",

@@ -2,6 +2,7 @@
 
 import sqlite3
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -93,6 +94,12 @@ def keep_database() -> bytes:
 
 def put_database_back(kept: bytes) -> None:
     _raw().deserialize(kept)
+
+
+def raw_rows(asked: tuple[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What a query finds, as it is stored."""
+    sql, params = asked
+    return _raw().execute(sql.replace("%s", "?"), params).fetchall()
 
 
 def _raw() -> sqlite3.Connection:

@@ -1,8 +1,9 @@
 """Which schedules there are: each from the seed and its number alone.
 
-Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once,
-before a write that rests on its not happening; in the rest, much. Both are random from the seed. One in ten of all,
-which cuts none of those seams, has an image pull beside its plan.
+Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once:
+before a write that rests on its not happening, or to a node that is about to go; in the rest, much. What happens is
+random from the seed. One in ten of all, which cuts none of those seams, has an image pull beside its plan; one in forty
+has two plans that share a pool.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.crashing.oracle import Violation
+from benchmarks.crashing.pair_plays import pair_of
+from benchmarks.crashing.pair_schedule import PairSchedule
 from benchmarks.crashing.plays import COURSES, SHAPES, WHOLE, Course, Moment, moments, world_of
 from benchmarks.crashing.pull_plays import PULLS, PullCourse, pull_moments
 from benchmarks.crashing.pull_schedule import PullSchedule
@@ -21,8 +24,9 @@ from benchmarks.crashing.world import Shape, World, connected
 
 STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
 BUSY = 0.6  # of the random ones: those that begin where something is written
-RACED = 0.7  # of those that cut no seam
+RACED, BEFALLEN = 0.55, 0.25  # of those that cut no seam
 PULL_EVERY, PULL_AT = 10, 9
+PAIR_EVERY, PAIR_AT = 20, 7
 ENDINGS = ("go on", "go on", "rollback", "abort")
 
 
@@ -60,6 +64,8 @@ class Runner:
                     self._ended.add((shape, moment.leads_to, moment.signature))
         for number in (each for each in numbers if each % PULL_EVERY == PULL_AT):
             pull_moments(self._life(number)[0], _pull(number))
+        for number in (each for each in numbers if self._has_two_plans(each)):
+            pair_of(self._life(number)[0])
 
     def seams(self, numbers: Iterable[int]) -> int:
         return sum(moment.seams for life in self._lives(numbers) for moment in moments(*life))
@@ -75,6 +81,8 @@ class Runner:
         chance = random.Random(f"{self.seed}:{number}")
         if number % PULL_EVERY == PULL_AT:
             return self._run_pull(number, chance)
+        if self._has_two_plans(number):
+            return self._run_pair(number, chance)
         turn, is_random = divmod(number, 2)
         shape, course, slot = self._life(number)
         world, life = world_of(shape), moments(shape, course)
@@ -85,13 +93,28 @@ class Runner:
                 at = _seam(life, self.seed + STRIDE * (turn // len(self.lives) * course.share + slot))
                 schedule.cut(*at)
                 cut = f"{shape}, {course}: round {life.index(at[0])}, seam {at[1]}"
-            elif chance.random() < RACED:
+            elif (share := chance.random()) < RACED:
                 schedule.race(life if course is WHOLE else (*moments(shape, WHOLE), *life))
+            elif share < RACED + BEFALLEN:
+                schedule.befall(moments(shape, WHOLE))
             else:
                 schedule.go_wild(_somewhere(life, chance))
             if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
                 schedule.calm_down(chance.choice(ENDINGS))
             return Outcome(tuple(schedule.judge()), schedule.rounds, world, cut)
+
+    def _has_two_plans(self, number: int) -> bool:
+        """A ClusterPolicy has one driver object, and so one plan."""
+        return number % PAIR_EVERY == PAIR_AT and not self._life(number)[0].by_policy
+
+    def _run_pair(self, number: int, chance: random.Random) -> Outcome:
+        shape, _, _ = self._life(number)
+        pair, world = pair_of(shape), world_of(shape)
+        with connected(world):
+            schedule = PairSchedule(world, chance, self._ended)
+            schedule.disturb(pair)
+            schedule.calm_down()
+            return Outcome(tuple(schedule.judge()), schedule.rounds, world)
 
     def _run_pull(self, number: int, chance: random.Random) -> Outcome:
         shape, _, _ = self._life(number)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.crashing import people
+from benchmarks.crashing import people, unseen
 from benchmarks.crashing.oracle import Reading, Violation, at_the_end
 from benchmarks.crashing.plays import STEPS_A_ROUND, Moment
 from benchmarks.crashing.rows import keep_database, put_database_back
-from benchmarks.crashing.seams import Fault, Kind, Write
+from benchmarks.crashing.seams import Fault, Kind, Write, once_decided
 from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.words import Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
@@ -22,6 +22,7 @@ from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
+BEFORE_ITS_ROUND = 0.5  # of what befalls a node that is about to go
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
 RESTS, MOSTLY_RESTS = {Kind.VERSION: 0.85}, 0.6
@@ -72,12 +73,29 @@ class Schedule:
             self._round()
         else:
             self._round(acts={chance.choice(gaps[-LAST:] if chance.random() < JUST_BEFORE else gaps): event})
-        for _ in range(chance.randint(1, 3)):
-            world.clock.move(2)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        for _ in range(self.chance.randint(1, 3)):
+            self.world.clock.move(2)
             self._step()
             self._step()
             self._look()
             self._round()
+
+    def befall(self, life: tuple[Moment, ...]) -> None:
+        """A node changes that its row says may go: before its round looks, or once it has decided."""
+        chance = self.chance
+        releases = [(moment, write) for moment in life for write in moment.writes if write.kind is Kind.RELEASE]
+        moment, write = chance.choice(releases)
+        self.world.put_back(moment.kept)
+        event = partial(unseen.choose(chance), self.world, write.node)
+        if chance.random() < BEFORE_ITS_ROUND:
+            event()
+            self._round()
+        else:
+            self._round(acts={chance.choice(once_decided(moment.gaps, moment.writes, write.seam)): event})
+        self._go_on()
 
     def _event(self, kind: Kind) -> Callable[[], object]:
         """What comes before a write of this kind: a word that stops it, a change of what it rests on, or anything."""
@@ -248,12 +266,15 @@ class Schedule:
 
     # Judged
 
-    def judge(self) -> Iterator[Violation]:
+    def reading(self) -> Reading:
         world, shape = self.world, self.world.shape
-        reading = Reading(
+        return Reading(
             world.entries(), world.words, world.first_nodes, selector=world.selector, version=OLD, new=NEW,
-            budget=shape.budget, parallel=shape.parallel, canary=world.canary, asks=True,
+            budget=shape.budget, parallel=shape.parallel, canary=world.canary, asks=True, driver_object=world.called,
         )  # fmt: skip
+
+    def judge(self) -> Iterator[Violation]:
+        world, reading = self.world, self.reading()
         yield from reading.read()
         if self.is_stuck:
             yield Violation("stuck_plans", self.is_stuck)

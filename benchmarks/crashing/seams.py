@@ -4,7 +4,7 @@ What happens there is planned for whoever is running: to die, to sleep, or to be
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -57,6 +57,7 @@ class Write:
     kind: Kind
     seam: int  # just before it
     request: int
+    node: str = ""  # its name; blank: it is of something else
 
 
 @dataclass
@@ -119,7 +120,8 @@ class Seams:
             return None
         turn.requests += 1
         if kind := _kind_of(method, path, body):
-            turn.writes.append(Write(kind, turn.seams, turn.requests))
+            node = path.removeprefix(NODES) if path.startswith(NODES) else ""
+            turn.writes.append(Write(kind, turn.seams, turn.requests, node))
         return turn.faults.get(turn.requests)
 
     # In the database
@@ -159,6 +161,17 @@ class Seams:
         if not _is_open(context) and not sql.startswith(PROVES_TURN):
             self.pass_one(is_over=True)
         return answer
+
+
+def once_decided(gaps: Sequence[int], writes: Sequence[Write], release: int) -> list[int]:
+    """Of a turn's gaps, those before the seam of a release and after its decision.
+
+    What it asks once more, and then writes down: the first half of all since it asked for the Lease.
+    """
+    leases = (write.seam for write in writes if write.kind is Kind.LEASE)
+    decided = max((seam for seam in leases if seam < release), default=0)
+    late = [gap for gap in gaps if decided <= gap < release]
+    return late[: (len(late) + 1) // 2]
 
 
 def _kind_of(method: str, path: str, body: bytes) -> Kind | None:

@@ -1,10 +1,12 @@
 """All that the end of a plan depends on, once nothing unforeseen happens any more: what is the same ends the same."""
 
+from functools import lru_cache
 from typing import Any
 
 from benchmarks.crashing.oracle import OPT_OUTS
+from benchmarks.crashing.rows import raw_rows
 from benchmarks.crashing.world import World
-from rollouts.models import Freeze, Hold, OptOut, Plan, Stage, Target
+from rollouts.models import Command, Freeze, Hold, OptOut, Plan, Stage, Target
 from simulator.actors.revisions import HASH_LABEL
 from simulator.kinds import NODE
 
@@ -18,29 +20,42 @@ def what_follows(plan: Plan, ending: str) -> str:
 
 def signature(world: World) -> Any:
     """Rows, nodes, the object, its revisions. Nodes go by name: the UID of one that joins is another each time."""
-    plan = Plan.objects.get(pk=world.plan.pk)
     there = {node["metadata"]["uid"]: node["metadata"]["name"] for node in world.store.list(NODE)[0]}
-    stages = Stage.objects.filter(plan=plan).values_list("index", "state")
-    targets = Target.objects.filter(stage__plan=plan).values_list(
-        "stage__index", "node_name", "state", "is_lost", "has_escaped", "node_uid"
-    )
-    holds = Hold.objects.filter(plan=plan).values_list("node_name", "is_wanted", "is_foreign", "placed_at", "node_uid")
-    off = OptOut.objects.in_force().filter(plan=plan)
-    kept_off = off.values_list("node_name", "neighbour", "was", "is_wanted", "placed_at", "node_uid")
+    (plan,), stages, targets, standing, holds, kept_off, commands, frozen = map(raw_rows, _asked_for(world.plan.pk))
+    state, template_change, *instants = plan
     nodes = tuple(sorted(_told_apart(node) for node in world.store.list(NODE)[0]))
     pods = world.operator.pods().items()
     revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
-    standing = Stage.objects.filter(plan=plan, approvals__isnull=False, approvals__void_at__isnull=True)
-    frozen = Freeze.objects.filter(ended_at__isnull=True).exists()
     return (
-        (plan.state, str(plan.template_change), plan.commands.in_force().exists(), frozen),
-        tuple(at is not None for at in (plan.write_intended_at, plan.armed_since, plan.put_back_at)),
+        (state, template_change, bool(commands), bool(frozen)),
+        tuple(at is not None for at in instants),
         (tuple(stages), tuple((*target[:5], target[5] in there) for target in targets)),
-        tuple(standing.values_list("index", "approvals__is_rejection")),
+        tuple(standing),
         tuple((*hold[:3], hold[3] is not None, hold[4] in there) for hold in holds),
         tuple((*row[:4], row[4] is not None, row[5] in there) for row in kept_off),
         (nodes, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
     )
+
+
+@lru_cache
+def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """The queries of a signature, as SQL: Django makes each once."""
+    plan, stages = Plan.objects.filter(pk=plan_id).order_by(), Stage.objects.filter(plan=plan_id).order_by("index")
+    targets = Target.objects.filter(stage__plan=plan_id).order_by("stage__index", "position")
+    holds = Hold.objects.filter(plan=plan_id).order_by("node_name", "pk")
+    off = OptOut.objects.in_force().filter(plan=plan_id).order_by("node_name", "neighbour", "pk")
+    standing = stages.filter(approvals__isnull=False, approvals__void_at__isnull=True).order_by("index", "approvals")
+    asked = (
+        plan.values_list("state", "template_change", "write_intended_at", "armed_since", "put_back_at"),
+        stages.values_list("index", "state"),
+        targets.values_list("stage__index", "node_name", "state", "is_lost", "has_escaped", "node_uid"),
+        standing.values_list("index", "approvals__is_rejection"),
+        holds.values_list("node_name", "is_wanted", "is_foreign", "placed_at", "node_uid"),
+        off.values_list("node_name", "neighbour", "was", "is_wanted", "placed_at", "node_uid"),
+        Command.objects.in_force().filter(plan=plan_id).values_list("pk"),
+        Freeze.objects.filter(ended_at__isnull=True).values_list("pk"),
+    )
+    return tuple(each.query.sql_with_params() for each in asked)
 
 
 def _told_apart(node: dict[str, Any]) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.crashing.clock import VirtualClock
+from benchmarks.crashing.compiled import compiled_once
 from benchmarks.crashing.jobs import Fate, Jobs
 from benchmarks.crashing.line import Line, connecting
 from benchmarks.crashing.operator import Operator
@@ -144,7 +145,8 @@ class World:
         if self.shape.by_policy:
             self.store.patch(CLUSTER_POLICY, self.called, {"spec": {"driver": policy}}, how="merge")
         else:
-            self.store.patch(NVIDIA_DRIVER, self.called, {"spec": policy}, how="merge")
+            for driver_object in self.store.list(NVIDIA_DRIVER)[0]:
+                self.store.patch(NVIDIA_DRIVER, driver_object["metadata"]["name"], {"spec": policy}, how="merge")
         self.jobs = Jobs(self.store)
         self.operator = Operator(self.line, self.kind, self.called, new_version=NEW)
         for _ in range(2):
@@ -248,7 +250,7 @@ class World:
         """One message, taken by a worker. It may be cut short."""
         known = len(self.bugs)
         run = partial(run_round, plan_id=self.plan.pk, owner=who, clock=self.clock)
-        turn = self._live(Turn(who, **planned), run)
+        turn = self.live(Turn(who, **planned), run)
         is_whole = not turn.is_cut and not turn.faults and len(self.bugs) == known
         self.say(ENGINE, self.state(), is_whole=is_whole, soaking=self._soaking())
         return turn
@@ -256,9 +258,9 @@ class World:
     def pull_round(self, who: str, pull_id: int, **planned: Any) -> Turn:
         """The same, of an image pull."""
         run = partial(run_pull, pull_id=pull_id, owner=who, clock=self.clock)
-        return self._live(Turn(who, of="pull", **planned), run)
+        return self.live(Turn(who, of="pull", **planned), run)
 
-    def _live(self, turn: Turn, run: Callable[[], None]) -> Turn:
+    def live(self, turn: Turn, run: Callable[[], None]) -> Turn:
         self.turns += 1
         turn.number = self.turns
         with self.seams.turn_of(turn):
@@ -288,7 +290,7 @@ class World:
 @contextmanager
 def in_this_process() -> Iterator[None]:
     """Nothing leaves it: no message, no announcement."""
-    with mock.patch.object(wake, "queue"), mock.patch.object(announce, "send"):
+    with mock.patch.object(wake, "queue"), mock.patch.object(announce, "send"), compiled_once():
         yield
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.crashing.oracle import LOADED, NodeSeen, Reading, at_the_end
+from benchmarks.crashing.seams import Kind, Write, once_decided
 from benchmarks.crashing.words import ENGINE, Word
 
 NODE = "gpu-001"
@@ -137,6 +138,46 @@ def test_a_node_that_somebody_has_cordoned_is_past_the_operators_slots():
     wave = ask("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status")
     assert found([WRITTEN, cordoned, node, wave, release()]) == {"over_budget"}
     assert found([WRITTEN, node, wave, cordoned, node, release()]) == set()
+
+
+LOOKED_AT = [ask(f"/api/v1/nodes/{NODE}"), ask("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status")]
+
+
+def test_a_node_that_had_begun_when_its_wave_looked_at_it_is_released_twice():
+    forced = state("cordon-required")
+    assert found([WRITTEN, forced, *LOOKED_AT, release()]) == {"double_releases"}
+    assert found([WRITTEN, *LOOKED_AT, forced, release()]) == set()  # nobody could know
+
+
+def test_a_node_whose_labels_name_a_frozen_pool_may_not_go():
+    moved = asked(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {"quiet": "true"}}}, "kubectl")
+    frozen = said("freeze quiet", 0)
+    assert found([WRITTEN, moved, *LOOKED_AT, release()], frozen) == {"releases_while_frozen"}
+    assert found([WRITTEN, *LOOKED_AT, release()], frozen) == set()
+    assert found([WRITTEN, moved, *LOOKED_AT, release()], frozen, said("lift", 1)) == set()
+
+
+def test_what_a_node_showed_in_an_earlier_look_is_forgotten():
+    cordon, uncordon = (
+        asked(f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": is_cordoned}}, "kubectl")
+        for is_cordoned in (True, None)
+    )
+    node, wave = LOOKED_AT
+    assert found([WRITTEN, cordon, node, uncordon, node, wave, release()]) == set()
+
+
+def test_a_node_that_was_made_anew_under_its_name_is_not_the_one_that_may_go():
+    anew = held(NODE, **{LOADED: OLD})
+    anew["metadata"]["annotations"] = {"quarterdeck.io/held-by": "plan-1"}
+    made = asked("/api/v1/nodes", anew, "kubectl", method="POST", turn="admin")
+    assert found([WRITTEN, made, release()]) == {"unapproved_releases"}
+    assert found([made, release()]) == set()  # its object asks for the version that it has
+
+
+def test_a_turn_has_decided_once_it_asks_for_the_lease():
+    writes = [Write(Kind.LEASE, 3, 2), Write(Kind.LEASE, 6, 4), Write(Kind.RELEASE, 16, 9)]
+    assert once_decided([1, 4, 7, 9, 11, 13, 15, 18], writes, 16) == [7, 9, 11]
+    assert once_decided([1, 4], [], 5) == [1]
 
 
 def test_a_version_that_is_written_while_a_node_is_free_is_found():
