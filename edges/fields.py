@@ -1,9 +1,9 @@
-"""Form fields that read numbers in ASCII digits only: Python's own `int` also reads those of other scripts."""
+"""Form fields that read numbers and times in ASCII digits only: Python also reads those of other scripts."""
 
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 from edges.digits import SENTENCE
 
@@ -16,6 +16,58 @@ class WholeNumber(forms.IntegerField):
 class DecimalAmount(forms.DecimalField):
     def to_python(self, value: Any) -> Any:
         return super().to_python(in_ascii(value))
+
+
+class DateAndTime(forms.DateTimeField):
+    """In UTC, as `datetime-local` sends it; an offset is heeded where one is written."""
+
+    default_error_messages = {"invalid": "This is no date and time: 2026-11-30T08:00."}
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(input_formats=(), widget=forms.TextInput({"type": "datetime-local"}), **given)
+
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(in_ascii(value))
+
+
+class Day(forms.DateField):
+    default_error_messages = {"invalid": "This is no day: 2026-11-30."}
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(input_formats=("%Y-%m-%d",), widget=forms.TextInput({"type": "date"}), **given)
+
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(in_ascii(value))
+
+
+class ClockTime(forms.TimeField):
+    default_error_messages = {
+        "invalid": "This is no time of day: 02:00.",
+        "required": "Give a time of day, as 02:00.",
+    }
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(input_formats=("%H:%M", "%H:%M:%S"), widget=forms.TextInput({"type": "time"}), **given)
+
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(in_ascii(value))
+
+
+class Reason(forms.CharField):
+    """At most 1,000 characters, as the one who writes counts them: a browser sends two for the end of a line."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(max_length=1000, widget=forms.Textarea({"rows": 2}), **given)
+
+    def to_python(self, value: Any) -> str:
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+def refuse(form: forms.BaseForm, name: str, sentence: str) -> None:
+    """Put a sentence beside the field of this name, or at the top; once, also where the form itself has found it."""
+    field = name if name in form.fields else None
+    if sentence not in form.errors.get(field or NON_FIELD_ERRORS, ()):
+        form.add_error(field, sentence)
 
 
 def in_ascii(value: Any) -> Any:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django import forms
-from django.core.exceptions import NON_FIELD_ERRORS
 from django.forms.utils import ErrorDict
 from django.http import QueryDict
 
 from edges.digits import whole
+from edges.fields import refuse
 from rollouts.models import Plan, Stage
 from rollouts.steering.refusals import BadPlan
 from rollouts.steering.stage_drafts import StageDraft
@@ -51,19 +51,12 @@ class DraftForm(forms.Form):
         for problem in problems:
             place, _, name = problem["field"].removeprefix("stages.").partition(".")
             if (at := whole(place)) is not None and at < len(self.rows):
-                _refuse(self.rows[at], FORM_NAMES.get(name, name), problem["sentence"])
+                refuse(self.rows[at], FORM_NAMES.get(name, name), problem["sentence"])
             else:
-                _refuse(self, problem["field"], problem["sentence"])
+                refuse(self, problem["field"], problem["sentence"])
 
 
 def _sentences(errors: ErrorDict) -> Iterator[tuple[str, str]]:
     for name, said in errors.items():
         for sentence in said:
             yield name, str(sentence)
-
-
-def _refuse(form: forms.BaseForm, name: str, sentence: str) -> None:
-    """Once, also where it is the form itself that has found it."""
-    field = name if name in form.fields else None
-    if sentence not in form.errors.get(field or NON_FIELD_ERRORS, ()):
-        form.add_error(field, sentence)

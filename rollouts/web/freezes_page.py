@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from edges.parts import part
@@ -21,14 +20,14 @@ from rollouts.models import Freeze, MaintenanceWindow, Plan
 from rollouts.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import HeldBack, Where, held_back_by, where_of
-from rollouts.steering.refusals import BadFreeze, Refusal
+from rollouts.steering.refusals import Refusal
 from rollouts.steering.windowing import MAY
-from rollouts.web.placing import places_for, where_named
+from rollouts.web.freeze_form import FreezeForm
+from rollouts.web.placing import places_for
 from rollouts.web.stopping import because_of
 from rollouts.web.windows_page import window_rows
 
 PAST = 20
-UNTIL_AT_MOST = 32  # characters
 
 
 @dataclass(frozen=True)
@@ -37,50 +36,6 @@ class FreezeRow:
     sentence: str
     plans: int  # under way where it binds
     why_not_lift: str
-
-
-@dataclass
-class FreezeForm:
-    """As it was written, so that what cannot be read can be shown again."""
-
-    on: str = "fleet"  # fleet, cluster-3, pool-7
-    until: str = ""
-    because: str = ""
-    holds_rollbacks: bool = False
-    problems: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, request: PersonRequest) -> FreezeForm:
-        asked = request.POST
-        return cls(
-            on=asked.get("on", "fleet")[:40],
-            until=asked.get("until", "").strip()[:UNTIL_AT_MOST],
-            because=asked.get("because", "").strip()[:1000],
-            holds_rollbacks=asked.get("holds_rollbacks") == "on",
-        )
-
-    @property
-    def look(self) -> str:
-        """What its preview was of: another place or rule is looked at anew."""
-        return f"{self.on} {self.holds_rollbacks}"
-
-    def ends_at(self, *, now: datetime) -> datetime | None:
-        """None: when somebody lifts it, or it makes no sense; then the field says so."""
-        if not self.until:
-            return None
-        try:
-            at = parse_datetime(self.until)
-        except ValueError:
-            at = None
-        if at is None:
-            self.problems["until"] = "This is no date and time: 2026-11-30T08:00."
-            return None
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        try:
-            freezing.refuse_end(at, now=now)
-        except BadFreeze as refusal:
-            self.problems["until"] = refusal.problems[0]["sentence"]
-        return at
 
 
 def freezes(request: PersonRequest) -> HttpResponse:
@@ -94,27 +49,24 @@ def freezes_part(request: PersonRequest) -> HttpResponse:
 
 def new(request: PersonRequest) -> HttpResponse:
     """Shown first; done once the one who asks has seen what it holds back."""
-    if request.method != "POST":
-        return _form(request, FreezeForm(on=request.GET.get("on", "fleet")[:40]))
-    form, now = FreezeForm.read(request), timezone.now()
-    where, until = where_named(request.user, form.on), form.ends_at(now=now)
-    if where is None:
-        form.problems["on"] = "Choose what to freeze."
-    if not form.because:
-        form.problems["because"] = "Say why: every plan that waits will say it."
-    if where is None or form.problems:
+    user, now = request.user, timezone.now()
+    places = places_for(user, Permission.STOP)
+    initial = {"on": request.GET.get("on", "fleet")[:40]}
+    sent = request.POST if request.method == "POST" else None
+    form = FreezeForm(sent, user=user, places=places, now=now, initial=initial)
+    if not form.is_bound:
+        return _form(request, form)
+    if not form.is_valid():
         return _form(request, form, status=400)
-    held = held_back_by(where, holds_rollbacks=form.holds_rollbacks, user=request.user)
+    where = form.cleaned_data["on"]
+    held = held_back_by(where, holds_rollbacks=form.cleaned_data["holds_rollbacks"], user=user)
     if request.POST.get("seen") != form.look:
         return _form(request, form, where=where, held=held)
     try:
-        where.require(request.user, Permission.STOP)
-        freezing.freeze(
-            where, actor=request.user.username, because=form.because, until=until,
-            holds_rollbacks=form.holds_rollbacks, key=request.POST.get("key", "")[:100], now=now,
-        )  # fmt: skip
+        where.require(user, Permission.STOP)
+        form.freeze(key=request.POST.get("key", "")[:100])
     except (NotAllowed, Refusal) as refusal:
-        form.problems["all"] = str(refusal)
+        form.add_error(None, str(refusal))
         return _form(request, form, where=where, held=held, status=409)
     messages.success(request, f"Frozen: nothing more is let go in {where.words}.")
     return redirect("freezes")
@@ -167,15 +119,13 @@ def _form(
     held: list[HeldBack] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    places = places_for(request.user, Permission.STOP)
     context = {
         "place": "freezes",
         "form": form,
-        "places": places,
         "where": where,
         "held": held,
         "is_shown": held is not None,
         "key": request.POST.get("key", "")[:100] or uuid4().hex,
-        "why_not": "" if places else Where().why_not(request.user, Permission.STOP),
+        "why_not": "" if form.places else Where().why_not(request.user, Permission.STOP),
     }
     return render(request, "rollouts/freeze_form.html", context, status=status)

@@ -6,6 +6,8 @@ from people.models import User
 from people.rights import Permission, scope_of
 from rollouts.steering.freezing import Where
 
+Places = list[tuple[str, str]]  # as the form names it, as a person reads it
+
 
 def where_named(user: User, on: str) -> Where | None:
     """As the form names it, as far as this person may see it. None: there is no such place."""
@@ -22,7 +24,7 @@ def where_named(user: User, on: str) -> Where | None:
     return Where(cluster) if cluster else None
 
 
-def places_for(user: User, permission: Permission) -> list[tuple[str, str]]:
+def places_for(user: User, permission: Permission) -> Places:
     """What this person may do this to, as the form names it and as a person reads it. Three queries."""
     there = scope_of(user, permission)
     pools = list(Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name"))

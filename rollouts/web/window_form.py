@@ -1,80 +1,108 @@
-"""A maintenance window as its form spells it, and what can be read of it."""
+"""A maintenance window as its form spells it."""
 
-from __future__ import annotations
+from datetime import datetime, time, timedelta
+from typing import Any
 
-from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from django import forms
+from django.http import QueryDict
 
-from edges.digits import whole
-from edges.requests import PersonRequest
+from edges.fields import ClockTime, Day, Reason, WholeNumber, refuse
+from people.models import User
 from rollouts.models import MaintenanceWindow
 from rollouts.steering.freezing import Where
+from rollouts.steering.refusals import BadSchedule
+from rollouts.web.placing import Places, where_named
 from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE
 
+LOOKED_AT = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes")
+FORM_NAMES = {"duration_s": "hours"}  # where people write what windows keep in other units
+NO_NUMBER = dict.fromkeys(("invalid", "min_value", "max_value"), "Hours and minutes are whole numbers.")
 
-@dataclass
-class WindowForm:
-    """As it was written, so that what cannot be read can be shown again."""
 
-    on: str = ""  # cluster-3, pool-7
-    rule: str = "FREQ=WEEKLY;BYDAY=SA,SU"
-    first_day: str = ""
-    opens_at: str = "02:00"
-    zone: str = "UTC"
-    hours: str = "4"
-    minutes: str = "0"
-    because: str = ""
-    problems: dict[str, str] = field(default_factory=dict)
+class WindowForm(forms.Form):
+    on = forms.CharField(
+        label="Of",
+        required=False,
+        widget=forms.Select,
+        help_text="where cluster and pool have windows, both must be open",
+    )
+    opens_at = ClockTime(
+        label="Opens at", initial="02:00", help_text="on the wall's clock of the zone, also when the clocks change"
+    )
+    zone = forms.CharField(
+        label="Time zone",
+        initial="UTC",
+        max_length=LONGEST_ZONE,
+        error_messages={"required": "Name a time zone, or UTC."},
+        help_text="as Europe/Berlin",
+        widget=forms.TextInput({"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    hours = WholeNumber(
+        label="Open for (hours)",
+        initial=4,
+        required=False,
+        min_value=0,
+        max_value=1000,
+        error_messages=NO_NUMBER,
+        help_text="by a stopwatch",
+        widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}),
+    )
+    minutes = WholeNumber(
+        label="and minutes",
+        initial=0,
+        required=False,
+        min_value=0,
+        max_value=100_000,
+        error_messages=NO_NUMBER,
+        widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}),
+    )
+    first_day = Day(
+        label="From this day on",
+        required=False,
+        help_text="what INTERVAL and COUNT count from; empty: from now on",
+    )
+    rule = forms.CharField(
+        label="On these days (RRULE)",
+        initial="FREQ=WEEKLY;BYDAY=SA,SU",
+        required=False,
+        help_text=(
+            "FREQ=DAILY · FREQ=WEEKLY;BYDAY=SA,SU · FREQ=MONTHLY;BYDAY=2TU (second Tuesday) · "
+            "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1 (last working day) · FREQ=WEEKLY;INTERVAL=2;BYDAY=WE"
+        ),
+        widget=forms.TextInput({"maxlength": LONGEST, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    because = Reason(label="What it is for (kept for good)", required=False)
 
-    @classmethod
-    def read(cls, request: PersonRequest) -> WindowForm:
-        asked = request.POST
-
-        def text(name: str, most: int) -> str:
-            return asked.get(name, "").strip()[:most]
-
-        return cls(
-            on=text("on", 40),
-            rule=text("rule", LONGEST + 1),  # one more: what is too long is said, and not cut
-            first_day=text("first_day", 16),
-            opens_at=text("opens_at", 16),
-            zone=text("zone", LONGEST_ZONE),
-            hours=text("hours", 8),
-            minutes=text("minutes", 8),
-            because=text("because", 1000),
-        )
+    def __init__(self, data: QueryDict | None = None, *, user: User, places: Places, **given: Any) -> None:
+        super().__init__(data, auto_id="%s", **given)
+        self.user, self.places = user, places
+        self.fields["on"].widget.choices = [("", "choose one"), *places]
 
     @property
     def look(self) -> str:
         """What its preview was of."""
-        return "|".join((self.on, self.rule, self.first_day, self.opens_at, self.zone, self.hours, self.minutes))
+        return "|".join(str(self[name].value() or "") for name in LOOKED_AT)
 
-    def window(self, where: Where, *, by: str, now: datetime) -> MaintenanceWindow | None:
-        """None: something cannot be read, and its field says so."""
-        first_day, opens_at = self._first_day(now=now), self._opens_at()
-        hours, minutes = whole(self.hours or "0"), whole(self.minutes or "0")
-        if hours is None or minutes is None or hours > 1000 or minutes > 100_000:
-            self.problems["duration_s"] = "Hours and minutes are whole numbers."
-        if self.problems or first_day is None or opens_at is None or where.cluster is None:
-            return None
+    def clean_on(self) -> Where:
+        where = where_named(self.user, self.cleaned_data["on"])
+        if where is None or where.cluster is None:
+            raise forms.ValidationError("Choose a cluster or a pool.")
+        return where
+
+    def clean_opens_at(self) -> time:
+        return self.cleaned_data["opens_at"].replace(second=0, microsecond=0)
+
+    def window(self, *, now: datetime) -> MaintenanceWindow:
+        given = self.cleaned_data
         return MaintenanceWindow(
-            cluster=where.cluster, pool=where.pool, rule=self.rule, first_day=first_day, opens_at=opens_at,
-            zone=self.zone, duration_s=((hours or 0) * 60 + (minutes or 0)) * 60, because=self.because, by=by, at=now,
+            cluster=given["on"].cluster, pool=given["on"].pool, rule=given["rule"], zone=given["zone"],
+            first_day=given["first_day"] or now.date() - timedelta(days=1),  # wherever on the earth it is today
+            opens_at=given["opens_at"], duration_s=((given["hours"] or 0) * 60 + (given["minutes"] or 0)) * 60,
+            because=given["because"], by=self.user.username, at=now,
         )  # fmt: skip
 
-    def _first_day(self, *, now: datetime) -> date | None:
-        if not self.first_day:
-            return now.date() - timedelta(days=1)  # wherever on the earth it is today
-        try:
-            return date.fromisoformat(self.first_day)
-        except ValueError:
-            self.problems["first_day"] = "This is no day: 2026-11-30."
-            return None
-
-    def _opens_at(self) -> time | None:
-        try:
-            return time.fromisoformat(self.opens_at).replace(second=0, microsecond=0, tzinfo=None)
-        except ValueError:
-            self.problems["opens_at"] = "This is no time of day: 02:00."
-            return None
+    def refuse(self, refusal: BadSchedule) -> None:
+        """Put each sentence beside the field that it is about."""
+        for problem in refusal.problems:
+            refuse(self, FORM_NAMES.get(problem["field"], problem["field"]), problem["sentence"])

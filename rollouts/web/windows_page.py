@@ -20,7 +20,7 @@ from rollouts.models import Freeze, MaintenanceWindow
 from rollouts.restraints import restraint_by
 from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
-from rollouts.web.placing import places_for, where_named
+from rollouts.web.placing import places_for
 from rollouts.web.stopping import because_of
 from rollouts.web.window_form import WindowForm
 from rollouts.windows import Interval, union, zones
@@ -38,27 +38,26 @@ class WindowRow:
 
 def new(request: PersonRequest) -> HttpResponse:
     """Shown first; done once what would be done is what was shown."""
-    if request.method != "POST":
-        return _form(request, WindowForm(on=request.GET.get("on", "")[:40]))
-    form, now = WindowForm.read(request), timezone.now()
-    where = where_named(request.user, form.on)
-    if where is None or where.cluster is None:
-        form.problems["on"] = "Choose a cluster or a pool."
+    user, now = request.user, timezone.now()
+    places = [each for each in places_for(user, MAY) if each[0] != "fleet"]
+    sent = request.POST if request.method == "POST" else None
+    form = WindowForm(sent, user=user, places=places, initial={"on": request.GET.get("on", "")[:40]})
+    if not form.is_bound:
+        return _form(request, form)
+    if not form.is_valid():
         return _form(request, form, status=400)
-    window = form.window(where, by=request.user.username, now=now)
-    if window is None:
-        return _form(request, form, status=400)
+    where, window = form.cleaned_data["on"], form.window(now=now)
     try:
-        shown = preview_window(window, user=request.user, now=now)
+        shown = preview_window(window, user=user, now=now)
         if request.POST.get("seen") != form.look:
             return _form(request, form, shown=shown, place=where.words)
-        where.require(request.user, MAY)
+        where.require(user, MAY)
         make_window(window, now=now)
     except BadSchedule as refusal:
-        form.problems |= {problem["field"]: problem["sentence"] for problem in refusal.problems}
+        form.refuse(refusal)
         return _form(request, form, status=400)
     except (NotAllowed, Refusal) as refusal:
-        form.problems["all"] = str(refusal)
+        form.add_error(None, str(refusal))
         return _form(request, form, status=409)
     messages.success(request, f"Made: outside of its windows nothing is let go in {where.words}.")
     return redirect("freezes")
@@ -108,12 +107,10 @@ def _row(window: MaintenanceWindow, places: dict[str, str], *, now: datetime) ->
 def _form(
     request: PersonRequest, form: WindowForm, *, shown: WindowPreview | None = None, place: str = "", status: int = 200
 ) -> HttpResponse:
-    places = [each for each in places_for(request.user, MAY) if each[0] != "fleet"]
-    why_not = "" if places else "To make a window you need the role admin on a cluster or a pool."
+    why_not = "" if form.places else "To make a window you need the role admin on a cluster or a pool."
     context = {
         "place": "freezes",
         "form": form,
-        "places": places,
         "zones": sorted(zones()),
         "shown": shown,
         "words": place,

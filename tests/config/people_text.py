@@ -28,7 +28,7 @@ from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
-from fleet.models import Cluster, Node, Pod
+from fleet.models import Node, Pod
 from fleet.pools.files import BadPoolFile
 from fleet.pools.files import read as read_pool_file
 from fleet.web.filters import NodeFilter, read_choice
@@ -60,10 +60,9 @@ from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.steering.budgeting import LABEL, LONGEST_LABEL
 from rollouts.steering.documents import read as read_plan_document
-from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
-from rollouts.web.freezes_page import FreezeForm
+from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.window_form import WindowForm
 from rollouts.windows.rules import BadWindow, read_rule
 
@@ -136,17 +135,13 @@ def _view(text: str) -> None:
 
 
 def _freeze(text: str) -> None:
-    request = PersonRequest()
-    request.POST = _query(on=text, until=text, because=text, holds_rollbacks=text)
-    FreezeForm.read(request).ends_at(now=timezone.now())
+    asked = _query(on=text, until=text, because=text, holds_rollbacks=text)
+    FreezeForm(asked, user=User(), places=[], now=timezone.now()).is_valid()
 
 
 def _window(text: str) -> None:
-    request = PersonRequest()
     names = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes", "because")
-    request.POST = _query(**dict.fromkeys(names, text))
-    form = WindowForm.read(request)
-    form.window(Where(Cluster()), by="ada", now=timezone.now())
+    WindowForm(_query(**dict.fromkeys(names, text)), user=User(), places=[]).is_valid()
 
 
 def _page(text: str) -> Any:
@@ -272,9 +267,10 @@ PARSERS = (
            ("health.web.inbox_page",)),
     Parser("act on a finding", "cut at 1,000, 500, 150, 100 and 40 characters", FORM_BYTES,
            lambda text: (text.strip()[:1000], text.strip()[:150], whole(text[:18])), ("health.web.acts",)),
-    Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze, ("rollouts.web.freezes_page",)),
+    Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
+           ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
-           ("rollouts.web.window_form", "rollouts.web.windows_page")),
+           ("rollouts.web.windows_page",)),
     Parser("recurrence rule", "200 characters", FORM_BYTES, read_rule),
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,

@@ -83,7 +83,9 @@ def test_sent_twice_it_is_one(ada):
     ("asked", "says"),
     [
         ({"because": " "}, "Say why"),
+        ({"because": "x" * 1001}, "at most 1000 characters"),
         ({"until": "soon"}, "no date and time"),
+        ({"until": "２０２６-11-30T08:00"}, "0 to 9"),
         ({"until": "2020-01-01T08:00"}, "over already"),
         ({"until": "2050-01-01T08:00"}, "At most 366 days"),
         ({"on": "cluster-0"}, "Choose what to freeze"),
@@ -97,6 +99,23 @@ def test_what_cannot_be_is_said_beside_its_field(ada, asked, says):
     assert status == 400
     assert says in text
     assert not Freeze.objects.exists()
+
+
+def test_a_refusal_loses_nothing_that_was_written(ada):
+    asked = {"on": "fleet", "because": "Quarter\r\nend.", "until": "soon", "holds_rollbacks": "on"}
+    html = ada.post("/freezes/new", asked).content.decode()
+
+    assert ">\nQuarter\r\nend.</textarea>" in html
+    assert 'value="soon"' in html
+    assert "checked" in html.partition('name="holds_rollbacks"')[2].partition(">")[0]
+
+
+def test_a_line_end_counts_as_one_character(ada):
+    because = "x\r\n" * 500
+
+    send(ada, "/freezes/new", on="fleet", seen="fleet False", because=because)
+
+    assert Freeze.objects.get().because == "x\n" * 499 + "x"
 
 
 def test_a_freeze_is_lifted_with_a_reason(ada):

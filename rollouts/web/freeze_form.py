@@ -1,0 +1,71 @@
+"""A freeze as its form spells it."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from edges.fields import DateAndTime, Reason
+from people.models import User
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
+from rollouts.steering.refusals import BadFreeze
+from rollouts.web.placing import Places, where_named
+
+
+class FreezeForm(forms.Form):
+    on = forms.CharField(
+        label="What",
+        required=False,
+        widget=forms.Select,
+        help_text="a pool: the nodes that are in it now, at every moment",
+    )
+    until = DateAndTime(label="Until (UTC)", required=False, help_text="empty: until somebody lifts it")
+    because = Reason(
+        label="Why (kept for good, and said by every plan that waits)",
+        error_messages={"required": "Say why: every plan that waits will say it."},
+    )
+    holds_rollbacks = forms.BooleanField(
+        label="Hold rollbacks as well",
+        required=False,
+        help_text=(
+            "Left open, a plan that is rolled back goes on in spite of the freeze: "
+            "one operator alone can always go back."
+        ),
+    )
+
+    def __init__(
+        self, data: QueryDict | None = None, *, user: User, places: Places, now: datetime, **given: Any
+    ) -> None:
+        super().__init__(data, auto_id="%s", **given)
+        self.user, self.places, self.now = user, places, now
+        self.fields["on"].widget.choices = places
+
+    @property
+    def look(self) -> str:
+        """What its preview was of: another place or rule is looked at anew."""
+        return f"{self['on'].value()} {bool(self['holds_rollbacks'].value())}"
+
+    def clean_on(self) -> Where:
+        where = where_named(self.user, self.cleaned_data["on"])
+        if where is None:
+            raise forms.ValidationError("Choose what to freeze.")
+        return where
+
+    def clean_until(self) -> datetime | None:
+        """None: when somebody lifts it."""
+        until = self.cleaned_data["until"]
+        try:
+            freezing.refuse_end(until, now=self.now)
+        except BadFreeze as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+        return until
+
+    def freeze(self, *, key: str) -> None:
+        """:raises Refusal: when the key named another one"""
+        given = self.cleaned_data
+        freezing.freeze(
+            given["on"], actor=self.user.username, because=given["because"], until=given["until"],
+            holds_rollbacks=given["holds_rollbacks"], key=key, now=self.now,
+        )  # fmt: skip
