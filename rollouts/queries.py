@@ -20,7 +20,7 @@ from rollouts.completion import OVER, completion_of
 from rollouts.gates import GATES
 from rollouts.harm import UNHARMED, Harm
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target
+from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target, Verb
 from rollouts.picking import FACTORS, Candidate
 from rollouts.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
@@ -143,6 +143,7 @@ class PlanOnPage:
     stages: list[StageOnPage]
     current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
     pause: Command | None
+    halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
     passed_over: list[str]  # gates that do not count now by a person's word, a sentence each
     restraint: Restraint | None  # what holds all of it back beside its own commands, where it would let something go
     held: int  # nodes that carry our label, as last read back
@@ -158,8 +159,6 @@ class PlanOnPage:
             return self._told[0]
         if self.plan.state == PlanState.DRAFT:
             return "A draft: nothing in the cluster has been touched."
-        if self.plan.state == PlanState.HALTED:
-            return self.plan.because or "It was halted."
         if self.plan.is_final:
             return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
         return self.plan.waiting_for or "A worker has not looked at it yet."
@@ -172,7 +171,9 @@ class PlanOnPage:
     @property
     def _told(self) -> list[str]:
         """What it was told, the one that a person must act on first at the head: a pause never ends by itself."""
-        paused = [f"{self.pause.actor} paused it: {self.pause.because}"] if self.pause else []
+        paused = [self.pause.sentence] if self.pause else []
+        if self.plan.state == PlanState.HALTED:
+            return [self.halt.sentence if self.halt else self.plan.because or "It was halted.", *paused]
         if self.restraint is None:
             return paused
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
@@ -187,11 +188,13 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     stages = [_on_page(stage, opt_outs) for stage in rows]
     holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
     newest = plan.events.values_list("pk", flat=True).first()
+    told = list(plan.commands.in_force() | plan.commands.filter(verb=Verb.HALT, at=plan.state_since))
     return PlanOnPage(
         plan=plan,
         stages=stages,
         current=_current(plan, stages),
-        pause=plan.commands.in_force().first(),
+        pause=next((one for one in told if one.verb == Verb.PAUSE), None),
+        halt=next((one for one in told if one.verb == Verb.HALT and plan.state == PlanState.HALTED), None),
         passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
         restraint=_restraint(plan, _current(plan, stages), now=now),
         held=sum(placed is not None for _, placed, _ in holds),

@@ -86,7 +86,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         write_intended=plan.write_intended_at is not None,
         armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
         may_be_armed_for=timedelta(seconds=plan.max_armed_s),
-        paused_because=f"Paused by {pause.actor}: {pause.because}" if pause else "",
+        paused_because=pause.sentence if pause else "",
         stopped_because=live.stopped_because or (first.sentence if first and first.is_stop else ""),
         frozen_because=first.sentence if first else "",
         restrained=restrained,

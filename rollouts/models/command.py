@@ -45,3 +45,8 @@ class Command(models.Model):
             ),
         ]
         ordering = ["-pk"]
+
+    @property
+    def sentence(self) -> str:
+        """Who told a plan to stand still, and why: the same on its page, in lists and in the engine's own words."""
+        return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} it: {self.because}"

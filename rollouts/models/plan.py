@@ -177,10 +177,14 @@ class Plan(Moving):
             raise LostRace(f"Epoch {self.epoch} of {self.mark} is over.")
 
     def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
-        """Let the lease go. A wake that came during the round is kept; a blank sentence leaves the last one."""
+        """Let the lease go. A wake that came during the round is kept; a blank sentence leaves the last one.
+
+        So does one that a person's command or freeze has made untrue: what it said since is left to the next round.
+        """
         mine = Plan.objects.filter(pk=self.pk, epoch=self.epoch)
-        said = {"waiting_for": waiting_for[:1000]} if waiting_for else {}
-        mine.update(lease_until=now, looked_at=now, **said)
+        mine.update(lease_until=now, looked_at=now)
+        if waiting_for:
+            mine.filter(waiting_for=self.waiting_for).update(waiting_for=waiting_for[:1000])
         mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
 
     def wake(self, *, now: datetime) -> None:

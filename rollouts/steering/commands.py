@@ -82,10 +82,23 @@ def _take_up(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
         plan.move(to, now=now, actor=actor.get_username(), because=because)
 
 
-def complete(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+def complete(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    key: str = "",
+    expected_state: str = "",
+    seen: str | None = None,
+    now: datetime,
+) -> None:
     """Leave out what failed or is held in the last stage, and go on with the others: their gates still judge them.
 
     What is held stays held: freed, the operator would bring it the new version with nobody watching.
+
+    `seen`: what the person was told it would leave out, as `Completion.says` it. None: they decide whatever it is.
+
+    :raises OutOfDate: when it would leave out others by now
 
     :raises Refusal: when a stage is still to come, a node is on its way, or nothing would be left out
     """
@@ -94,6 +107,8 @@ def complete(plan: Plan, *, actor: User, because: str, key: str = "", expected_s
         found = completion_of(plan)
         if found.why_not or found.stage is None:
             raise Refusal(found.why_not)
+        if seen is not None and seen != found.says:
+            raise OutOfDate(f"What it leaves out has changed since you looked. {found.says}")
         who, said = actor.get_username(), f"The plan is completed without it. {because}"
         for target in found.stage.targets.filter(state__in=LEFT_OUT):
             target.stage.plan = plan
@@ -147,6 +162,8 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
         raise Refusal(f"The plan is {plan.state}: there is nothing to take a node out of.")
     was_held = target.state == TargetState.HELD
     let_go = {*IN_FLIGHT, TargetState.CHANGED}
+    if target.state == TargetState.EXCLUDED:
+        raise Refusal(f"{target.node_name} is taken out already.")
     if target.state in let_go and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
         raise Refusal(f"{target.node_name} is {target.state}: it can be taken out once it is gone, or has failed.")
     with transaction.atomic():
@@ -230,10 +247,10 @@ def _write_down(
     plan: Plan, verb: Verb, found: dict[str, Any], *, actor: User, because: str, key: str, now: datetime
 ) -> None:
     who = actor.get_username()
-    Command.objects.create(plan=plan, verb=verb, actor=who, at=now, because=because, key=key)
+    command = Command.objects.create(plan=plan, verb=verb, actor=who, at=now, because=because, key=key)
     evidence = {"state": plan.state, "waiting_for": plan.waiting_for, **found}
-    if verb in SAYS:
-        Plan.objects.filter(pk=plan.pk).update(waiting_for=SAYS[verb])
+    says = command.sentence if verb == Verb.PAUSE else SAYS[verb]
+    Plan.objects.filter(pk=plan.pk).update(waiting_for=says[:1000])
     AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)
 
 

@@ -22,6 +22,7 @@ from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, ne
 from rollouts.steering.commands import is_carried_out
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
+from rollouts.verbs import why_not_now
 
 
 def start(
@@ -40,7 +41,7 @@ def start(
 
     :raises OutOfDate: when the draft is not the one the caller saw
     :raises Blocked: naming what stands against it
-    :raises IllegalMove: when it is no draft
+    :raises Refusal: when it is no draft
     """
     try:
         asked = AskedStart(actor, because, override_because, expected_revision, key)
@@ -64,8 +65,8 @@ def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
     if is_carried_out(plan, Verb.START, asked.key):
         return
     actor, because = asked.actor, asked.because
-    if plan.state != PlanState.DRAFT:
-        raise IllegalMove("A plan", PlanState(plan.state), PlanState.HOLDING)
+    if sentence := why_not_now("start", PlanState(plan.state), is_written=False, is_paused=False):
+        raise Refusal(sentence)
     plan.started_by = actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
     told = preview(plan, now=now)
     stands = told.blockers

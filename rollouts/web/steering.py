@@ -58,6 +58,8 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
         override_because = asked.get("override_because", "").strip()[:1000]
         expected = whole(asked.get("revision", "")) or 0
         tell(key=key, expected_revision=expected, override_because=override_because)
+    elif verb == "complete":
+        tell(key=key, seen=asked.get("seen", ""))
     else:
         # Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again.
         tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")
@@ -75,6 +77,7 @@ def retry(request: PersonRequest, target_id: int) -> HttpResponse:
         retrying.retry(target, actor=request.user, because=because, now=timezone.now())
     except REFUSALS as refusal:
         messages.error(request, str(refusal))
+        keep(request, plan, "retry")
     else:
         goes = "It goes with a wave once you resume" if plan.state == PlanState.HALTED else "It goes with a wave"
         messages.success(request, f"{target.node_name} is held for another try. {goes}.")
@@ -93,6 +96,7 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
         commands.exclude(target, actor=request.user, because=because, now=timezone.now())
     except REFUSALS as refusal:
         messages.error(request, str(refusal))
+        keep(request, plan, "exclude")
     else:
         stays = "stays held" if was_held else "stays as it is"
         messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it {stays}.")

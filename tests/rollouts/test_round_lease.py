@@ -9,6 +9,7 @@ from fleet.messages import wake
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.models.plan import LEASE, wake_plans
+from rollouts.steering.commands import halt
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 
@@ -89,6 +90,16 @@ def test_an_ended_lease_is_free_and_says_why_it_waits(plan: Plan):
     assert (row.waiting_for, row.looked_at) == ("An approval.", NOON + SECOND)
     assert row.next_look_at == NOON + 9 * SECOND
     assert row.take_lease(owner="two", now=NOON + SECOND)
+
+
+def test_a_round_does_not_talk_over_what_a_person_said_in_the_meantime(plan: Plan, owner):
+    plan.take_lease(owner="one", now=NOON)
+    halt(again(plan), actor=owner, because="Smoke.", now=NOON + SECOND)
+
+    plan.end_lease(now=NOON + 2 * SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="Canary: letting node-1 go.")
+
+    assert again(plan).waiting_for == "Halting: what was let go and has not begun is held again."
+    assert is_due(plan, NOON + 2 * SECOND)
 
 
 def test_a_killed_workers_plan_comes_due_when_its_lease_is_over(plan: Plan):

@@ -10,7 +10,9 @@ from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import BreakGlass, Plan, Stage
 from rollouts.queries import plan_on_page
 from rollouts.steering import freezing
+from rollouts.steering.commands import halt, pause
 from tests.make import NOON, a_plan, a_window
+from tests.rollouts.rows import a_started_plan
 
 HOUR = timedelta(hours=1)
 HELD_BY = ("nothing", "pause", "freeze", "window", "stop", "all of them")
@@ -78,3 +80,43 @@ def test_a_gate_that_somebody_passed_over_is_said_beside_it(state, until, is_sai
     assert (said in capsys.readouterr().out.splitlines()) is is_said
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
     assert len(on_page.passed_over) == int(is_said)
+
+
+@pytest.mark.django_db
+def test_a_halt_says_who_and_a_gates_speaks_for_itself(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    plan.refresh_from_db()
+
+    halt(plan, actor=owner, because="Smoke.", now=NOON)
+
+    assert plan_on_page(plan, now=NOON).why == f"{owner.get_username()} halted it: Smoke."
+    Plan.objects.filter(pk=plan.pk).update(state_since=NOON + HOUR, because="node-1 failed: 1, where 0 would be.")
+    plan.refresh_from_db()
+    assert plan_on_page(plan, now=NOON).why == "node-1 failed: 1, where 0 would be."
+
+
+@pytest.mark.django_db
+def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    pause(plan, actor=owner, because="Lunch.", now=NOON)
+
+    halt(plan, actor=owner, because="Smoke.", now=NOON + HOUR)
+
+    plan.refresh_from_db()
+    on_page = plan_on_page(plan, now=NOON + HOUR)
+    who = owner.get_username()
+    assert (on_page.why, on_page.besides) == (f"{who} halted it: Smoke.", [f"{who} paused it: Lunch."])
+
+
+@pytest.mark.django_db
+def test_lists_say_at_once_who_paused_it(cluster, owner):
+    """They show what was written down last, before any round has looked."""
+    plan = a_started_plan(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING, waiting_for="Canary: letting node-1 go.")
+
+    pause(plan, actor=owner, because="Lunch.", now=NOON)
+
+    plan.refresh_from_db()
+    assert plan.waiting_for == plan_on_page(plan, now=NOON).why == f"{owner.get_username()} paused it: Lunch."

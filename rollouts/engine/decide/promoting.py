@@ -1,6 +1,6 @@
 """The way forward: one stage after another, wave by wave, stopping itself. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -33,7 +33,7 @@ from rollouts.gates.base import Answer, Judgement, When
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
-from wording.numbers import are, count, stay, was
+from wording.numbers import are, count, either, stay, was
 
 ASKED = (StageState.SOAKING, StageState.HALTED)
 
@@ -74,7 +74,7 @@ def _without_controller(snapshot: Snapshot) -> str:
     """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
     if snapshot.policy.auto_upgrade:
         return ""
-    return "autoUpgrade was switched off: the operator changes nothing. Switch it on, or roll back."
+    return "autoUpgrade was switched off: the operator changes nothing, and brings no node back. Switch it on."
 
 
 def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
@@ -115,8 +115,8 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
     if snapshot.template_change:
         return current.index, changed_template(snapshot)
     again = given_another_try(snapshot)
-    if escaped := tuple(node.name for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)):
-        return current.index, f"{names(escaped)} took the new driver although held."
+    if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
+        return current.index, _says_escaped(escaped)
     for stage in snapshot.forward:
         if failed := first(Answer.FAIL, counted(stage, judgements.get(stage.index, {}))):
             return stage.index, failed[1].because
@@ -133,6 +133,18 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     return node.has_begun or (
         not snapshot.has_old_pod(node) and snapshot.is_in_sync(node) and _is_begun_nowhere(snapshot, node)
     )
+
+
+def _says_escaped(escaped: Sequence[NodeSnapshot]) -> str:
+    """With what is known of why: whose label is gone, somebody let go; a label does not stop a driver pod made anew."""
+    freed = tuple(node.name for node in escaped if not node.has_label)
+    held = tuple(node.name for node in escaped if node.has_label)
+    its = either(len(freed), "its hold", "their holds")
+    said = (
+        f"{names(freed)} took the new driver: somebody took {its} off." if freed else "",
+        f"{names(held)} took the new driver although held." if held else "",
+    )
+    return " ".join(sentence for sentence in said if sentence)
 
 
 def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:

@@ -60,18 +60,23 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         others = tuple(name for name in cordoned if name not in restrained)
         but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
         return Decision(f"{says_what_waits(stage, restrained)}{but}")
-    return _nobody_goes(snapshot, stage, ready, cordoned, free)
+    return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
 
 
 def _nobody_goes(
-    snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], cordoned: Sequence[str], free: Room
+    snapshot: Snapshot,
+    stage: StageSnapshot,
+    ready: Sequence[str],
+    restrained: Mapping[str, str],
+    cordoned: Sequence[str],
+    free: Room,
 ) -> Decision:
     """Why, where neither a freeze nor a window holds all of them back."""
     held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
     if full := snapshot.budgets.waiting(ready):
-        return Decision(says_what_waits(stage, full))
+        return Decision(says_what_waits(stage, {**full, **restrained}))
     if cordoned:
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
     unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"

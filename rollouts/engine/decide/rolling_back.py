@@ -241,7 +241,7 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     if held and len(restrained) == len(held):
         return Decision(says_what_waits(stage, restrained))
     if full and free.nodes:
-        return Decision(says_what_waits(stage, full))
+        return Decision(says_what_waits(stage, {**full, **restrained}))
     if held:
         return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
     if on_the_way:

@@ -184,20 +184,26 @@ class Ground:
     def look(self) -> None:
         """Make the rows say what the cluster says now."""
         scope = WatchScope(gpu_nodes=set(NODES), operator_namespaces={"gpu-operator"})
-        for kind in JUDGED if not self.versions else MOVING:
+        is_first = not self.versions
+        for kind in JUDGED if is_first else MOVING:
             seen = {one.uid: one for page in client.list_pages(self.connection, kind.resource) for one in page.items}
             rows = {uid: row for uid, one in seen.items() if (row := kind.row(one, scope)) is not None}
             if gone := [uid for uid in self.versions if uid not in seen and self.versions[uid][0] == kind.name]:
                 kind.rows_of(self.cluster.pk).filter(uid__in=gone).delete()
+            new = []
+            names = {column.name for column in kind.model._meta.get_fields()}
             for uid, row in rows.items():
                 mark = (kind.name, seen[uid].resource_version)
                 if self.versions.get(uid) == mark:
                     continue
                 self.versions[uid] = mark
                 given = row | {"resource_version": seen[uid].resource_version, "changed_at": self.clock()}
-                names = {column.name for column in kind.model._meta.get_fields()}
                 kept = {key: value for key, value in given.items() if key in names}
-                kind.model.objects.update_or_create(cluster=self.cluster, uid=uid, defaults=kept)
+                if is_first:
+                    new.append(kind.model(cluster=self.cluster, uid=uid, **kept))
+                else:
+                    kind.model.objects.update_or_create(cluster=self.cluster, uid=uid, defaults=kept)
+            kind.model.objects.bulk_create(new)
         Bookmark.objects.filter(cluster=self.cluster).update(heard_at=self.clock(), listed_at=self.clock())
 
     # The plan

@@ -108,7 +108,7 @@ def test_a_node_that_left_is_not_seen(plan: Plan):
 def test_a_pause_that_stands_is_seen(plan: Plan):
     Command.objects.create(plan=plan, verb="pause", actor="ada", at=NOON, because="Lunch.")
 
-    assert seen(plan).paused_because == "Paused by ada: Lunch."
+    assert seen(plan).paused_because == "ada paused it: Lunch."
 
 
 def test_patience_starts_anew_when_a_pause_ends(plan: Plan):

@@ -8,7 +8,7 @@ from people.models import AuditEntry
 from rollouts.completion import completion_of
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.steering import commands
-from rollouts.steering.refusals import Refusal
+from rollouts.steering.refusals import OutOfDate, Refusal
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 
@@ -56,6 +56,18 @@ def test_a_stage_that_has_no_node_left_is_ended_without_it(plan, owner):
     }  # fmt: skip
     assert Hold.objects.get(plan=plan, node_name="node-2").is_wanted
     assert not Hold.objects.get(plan=plan, node_name="node-1").is_wanted
+
+
+def test_a_page_that_showed_others_is_refused(plan, owner):
+    """It ends the plan for good: who read of one node and left it open for an hour must not leave out twelve."""
+    seen = completion_of(plan).says
+    Target.objects.filter(stage__plan=plan, node_name="node-2").update(state="failed")
+
+    with pytest.raises(OutOfDate, match=r"since you looked. Left out: node-1, node-2"):
+        complete(plan, owner, seen=seen)
+
+    assert not Target.objects.filter(stage__plan=plan, state="excluded").exists()
+    assert complete(plan, owner, seen=completion_of(plan).says).state == "promoting"
 
 
 def test_the_others_are_still_judged(plan, owner):

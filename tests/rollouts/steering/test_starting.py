@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import pytest
 
 from edges.digests import digest
-from edges.moves import IllegalMove
 from fleet.models import DriverObject, Node, Operand
 from people.models import AuditEntry
 from rollouts.lifecycle import PlanState
@@ -12,7 +11,7 @@ from rollouts.models import Hold, Plan, Target
 from rollouts.steering import starting
 from rollouts.steering.drafting import edit
 from rollouts.steering.preview import preview
-from rollouts.steering.refusals import Blocked, OutOfDate
+from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
 from rollouts.steering.starting import start
 from tests import make
 from tests.make import NOON
@@ -67,7 +66,7 @@ def test_the_same_key_again_is_the_same_start(cluster, owner):
 def test_a_plan_that_has_started_is_not_started_again(cluster, owner):
     plan = started(a_draft(cluster, owner), owner)
 
-    with pytest.raises(IllegalMove):
+    with pytest.raises(Refusal, match="It was started already"):
         started(plan, owner)
 
 

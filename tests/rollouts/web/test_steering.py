@@ -1,11 +1,13 @@
 import pytest
 
 from fleet.models import Node
+from rollouts.completion import completion_of
 from rollouts.models import Plan, Stage, Target
 from rollouts.steering.preview import preview
 from tests import make
 from tests.callers import calling
 from tests.pages import Page, visiting
+from tests.rollouts.rows import a_started_plan
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -189,3 +191,41 @@ def test_who_only_looks_tries_nothing_again():
 
     assert reply.status_code == 403
     assert "you need the role operator or admin" in reply.json()["detail"]
+
+
+def with_failed_nodes(plan):
+    Plan.objects.filter(pk=plan.pk).update(state="halted")
+    first, last = plan.stages.forward()
+    Stage.objects.filter(pk=first.pk).update(state="passed")
+    first.targets.update(state="changed")
+    Stage.objects.filter(pk=last.pk).update(state="halted")
+    last.targets.update(state="failed", wave=last.waves.create(number=1, decided_at=make.NOON, because=""))
+    return Plan.objects.get(pk=plan.pk)
+
+
+def test_completing_says_what_it_leaves_out_also_on_a_page_that_is_open_for_long(cluster, owner):
+    """Its dialog is made with the page, the button with each part: the one fills the other."""
+    plan = with_failed_nodes(a_started_plan(cluster, owner))
+    ada = visiting(make.a_user("ada", role="operator"))
+    says = completion_of(plan).says
+
+    part = ada.get(f"/parts/plans/{plan.pk}").content.decode()
+    _, refused = tell(ada, plan, "complete", seen="Left out: none of these.")
+
+    assert f'data-says="{says}" data-seen="{says}"' in part
+    assert f"What it leaves out has changed since you looked. {says}" in refused
+    assert not plan.commands.filter(verb="complete").exists()
+    tell(ada, plan, "complete", seen=says)
+    assert plan.commands.filter(verb="complete").exists()
+
+
+@pytest.mark.parametrize("act", ["exclusions", "retries"])
+def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    Target.objects.filter(pk=target.pk).update(state="excluded")
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    response = ada.post(f"/targets/{target.pk}/{act}", {"because": "Its board is dead."}, follow=True)
+
+    assert "Its board is dead." in response.content.decode()

@@ -255,6 +255,17 @@ def test_a_held_node_that_changes_halts_the_plan(escaped: NodeSnapshot, is_targe
     assert "x" in decision.waiting_for
 
 
+def test_whose_hold_somebody_took_off_did_not_change_although_held():
+    freed = a_node_snapshot("x", upgrade_state="drain-required", has_label=False, label_is_ours=False)
+    held = a_node_snapshot("y", pod_hash=NEW_HASH)
+
+    decision = decided(a_snapshot(a_stage(a_held_target("a")), nodes=(a_node_snapshot("a"), freed, held)))
+
+    assert decision.waiting_for == (
+        "x took the new driver: somebody took its hold off. y took the new driver although held."
+    )
+
+
 def test_a_late_node_that_starts_on_the_new_driver_has_not_escaped():
     """Z4: its first driver pod is of the new template, whatever its label says."""
     late_node = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_late_node=True)
@@ -582,7 +593,9 @@ def test_nothing_is_let_go_while_the_operator_is_switched_off():
     decision = decided(snapshot)
 
     assert not decision.acts
-    assert "autoUpgrade" in decision.waiting_for
+    assert decision.waiting_for == (
+        "autoUpgrade was switched off: the operator changes nothing, and brings no node back. Switch it on."
+    )
 
 
 def test_a_node_that_the_operator_ignores_is_shown_to_a_person():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from rollouts.domains import Allowance, Budgets, Domain, DomainKind
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import FinishRelease, LiftHolds, PlaceHolds, Recall, ReleaseWave
 from rollouts.lifecycle import PlanState, TargetState
@@ -101,6 +102,18 @@ def test_two_reasons_are_counted_by_the_commoner():
 
     decision = decide(held("node-1", "node-2", "node-3", restrained=restrained), now=NOON)
 
+    assert decision.waiting_for == f"Stage 0: 3 nodes to go. {POOL} Of 3, 2 wait for this."
+
+
+def test_a_frozen_pool_is_said_also_where_the_others_wait_for_room():
+    """It said how many of the other pool wait, as if those were all, and nothing of the freeze."""
+    full = Domain(DomainKind.POOL, "1")
+    budgets = Budgets({full: Allowance("pool north/a100", 1, {"x": "x (plan-1)"})}, {"node-1": (full,)})
+    restrained = {"uid-of-node-2": POOL, "uid-of-node-3": POOL}
+
+    decision = decide(held("node-1", "node-2", "node-3", restrained=restrained, budgets=budgets), now=NOON)
+
+    assert decision.acts == ()
     assert decision.waiting_for == f"Stage 0: 3 nodes to go. {POOL} Of 3, 2 wait for this."
 
 
