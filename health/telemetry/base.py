@@ -8,6 +8,7 @@ from health.telemetry.frame import Frame
 
 PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
 STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
+AHEAD_S = STALE_AFTER_S  # a sample that claims a later time than in as much is not believed
 FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
 
 

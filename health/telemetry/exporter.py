@@ -83,11 +83,16 @@ def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
 
 
 def _one_of_each(text: str) -> str:
-    """A line for each set of labels. A device has the same in each of its 35 series, and parsing is what costs."""
+    """A line for each set of labels. A device has the same in each of its 35 series, and parsing is what costs.
+
+    Its value is 1 here: exporters write `Tesla T4` or `ERROR - FAILED TO CONVERT TO STRING` for fields that are no
+    numbers (dcgm-exporter #394), and such a line names its device as well as any.
+    """
     lines: dict[str, str] = {}
     for line in text.replace("\x00", "").split("\n"):  # PostgreSQL keeps no NUL
         if line and not line.startswith("#"):
-            lines.setdefault(line[line.find("{") : line.rfind("}") + 1], line)
+            begin, end = line.find("{"), line.rfind("}") + 1
+            lines.setdefault(line[begin:end], f"{line[:end]} 1" if begin >= 0 and end else line)
     return "\n".join(lines.values()) + "\n"
 
 

@@ -4,6 +4,7 @@ prometheus.io/docs/instrumenting/exposition_formats: a line is a name, labels in
 series of `metrics.py` are read, and of a line only what is needed: of 300 lines a node, with nodes by the hundred.
 """
 
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -14,8 +15,11 @@ from health.telemetry.identity import device_of
 from health.telemetry.metrics import SERIES
 
 LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
-_LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^\n]*)\} (\S+)(?: \d+)?\s*$")
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+# After the value may stand a time, which OpenMetrics writes with a fraction, and there an exemplar.
+_LINE = re.compile(
+    r'\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{([^"}]*(?:"(?:[^"\\]|\\.)*"[^"}]*)*)\}\s*(\S+)(?:\s+-?[\d.]+)?\s*(?:# .*)?$'
+)
+_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
 
 PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
@@ -25,7 +29,7 @@ Key = tuple[str, str]
 
 @dataclass
 class NodeSaid:
-    """Values in the units of `metrics.py`, by device and metric. Of several series of a device the last one counts."""
+    """Values in the units of `metrics.py`, by device and metric. Of several series of a device the highest counts."""
 
     devices: dict[Key, GpuDevice] = field(default_factory=dict)
     values: dict[Key, dict[str, float]] = field(default_factory=dict)
@@ -59,19 +63,20 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
         value = float(match.group(3))
     except ValueError:
         return
-    if value - value != 0.0:  # NaN or infinite
+    series = SERIES[match.group(1)]
+    least, most = series.bounds
+    if not least <= value <= most:  # nor is NaN
         return
     labels = {name: _ESCAPED.sub(r"\1", text) for name, text in _LABEL.findall(match.group(2))}
     device = device_of(labels, node_name)
     if device is None:
         return
-    series = SERIES[match.group(1)]
     part = labels.get(series.label, "")[:PART_CHARS] if series.label else ""
     if series.only and part not in series.only:
         return
     said.devices.setdefault(device.key, device)
     values = said.values.setdefault(device.key, {})
-    values[series.metric] = max(value, values.get(series.metric, value)) if series.label else value * series.factor
+    values[series.metric] = max(value * series.factor, values.get(series.metric, -math.inf))
     if part and value > 0:
         _take_part(said.parts.setdefault(device.key, {}).setdefault(series.metric, {}), part, value)
     if series.metric == "xid" and value >= 1:

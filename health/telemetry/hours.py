@@ -7,6 +7,8 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import ge
 
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import Frame, GpuDevice, unsaid
@@ -99,13 +101,18 @@ class HourTally:
 
     def _means(self, frame: Frame, gap: float, fresh: float) -> None:
         busy = utilisation(frame, fresh)
-        self._sum("utilisation_s", (gap if value == value else 0.0 for value in busy))
-        self._sum("utilisation_sum", (gap * value if value == value else 0.0 for value in busy))
         self._sum("busy_s", (gap if value >= BUSY_FROM else 0.0 for value in busy))
-        for name, key in (("temperature", "temperature_celsius"), ("power", "power_watts")):
-            values = _fresh(frame, key, fresh)
-            self._sum(f"{name}_s", (gap if value == value else 0.0 for value in values))
-            self._sum(f"{name}_sum", (gap * value if value == value else 0.0 for value in values))
+        self._weigh("utilisation", busy, gap)
+        self._weigh("temperature", _fresh(frame, "temperature_celsius", fresh), gap)
+        self._weigh("power", _fresh(frame, "power_watts", fresh), gap)
+
+    def _weigh(self, name: str, values: "array[float]", gap: float) -> None:
+        """What its mean is made of."""
+        seconds, total = self.columns[f"{name}_s"], self.columns[f"{name}_sum"]
+        for place, value in enumerate(values):
+            if value == value:
+                seconds[place] += gap
+                total[place] += gap * value
 
     def _xids(self, frame: Frame) -> None:
         """Another than before is one more. The first that is seen of a device was there before anybody looked."""
@@ -146,6 +153,8 @@ def _fresh(frame: Frame, key: str, fresh: float) -> "array[float]":
     column = frame.columns.get(key)
     if column is None:
         return unsaid(len(frame.devices))
+    if all(map(ge, column.times, repeat(fresh))) and all(map(math.isfinite, column.values)):
+        return column.values
     pairs = zip(column.values, column.times, strict=True)
     return array("d", (value if at >= fresh and math.isfinite(value) else math.nan for value, at in pairs))
 
@@ -154,6 +163,8 @@ def utilisation(frame: Frame, fresh: float) -> "array[float]":
     """Of each device, 0 to 1. NaN: nothing says it now, which is not 0."""
     first, better = (_fresh(frame, key, fresh) for key in UTILISATION)
     cut = {device.uuid for device in frame.devices if device.gi_id}  # DCGM says none of these, or 0
+    if not cut and all(map(math.isfinite, better)):
+        return better
     return array(
         "d",
         (

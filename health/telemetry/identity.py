@@ -1,15 +1,24 @@
 """Which device a series is of, and on which node: what its exporter says, held against what Kubernetes says. Pure.
 
-NVIDIA/dcgm-exporter: `Hostname` (`hostname` since #655) is the node's name, or "localhost" where it asks an engine
-elsewhere (#572). A Prometheus that keeps its own labels has the exporter's pod in `pod`, and the
-tenant's in `exported_pod`.
+NVIDIA/dcgm-exporter: `Hostname` (`hostname` since #655) is the node's name where NODE_NAME is set (#129), else the
+exporter's own pod's, or "localhost" where it asks an engine elsewhere (#572). A Prometheus that keeps its own labels
+has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it discovers its targets it may write the
+node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
+ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
+`gpu_uuid` can be switched on. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it is says
+`gpu_compute_partition_type` (spx, or none). Gaudi's has the index in `id`, and no node.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from health.telemetry.frame import Frame, GpuDevice, in_order
+from wording.numbers import count
 
+# Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
+WRITTEN = ("node", "kubernetes_node", "kubernetes_node_name", "k8s_node_name", "nodename")
+SAID = ("Hostname", "hostname", "exported_hostname", "exported_node")
+WHOLE = ("", "spx", "none", "na", "n/a")  # AMD's partition types, and ids, of a GPU that is not partitioned
 NAMED_AT_MOST = 5  # nodes or devices in a sentence
 UUID_CHARS = 64
 
@@ -33,18 +42,14 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
     """Of each series the device's key and all labels. A device that two nodes claim is neither's."""
     found: dict[tuple[str, str], GpuDevice] = {}
     contested: dict[tuple[str, str], set[str]] = {}
-    unknown, untrue, named = dict[str, None](), dict[str, None](), set[tuple[str, str]]()
+    odd, named = _Odd(), set[tuple[str, str]]()
     for key, labels in labelled:
         named.add(key)
-        if not key[0] or len(key[0]) > UUID_CHARS or len(key[1]) > UUID_CHARS:
+        if not key[0] or max(map(len, key)) > UUID_CHARS:
+            odd.nameless += 1
             continue
-        said = labels.get("Hostname") or labels.get("hostname") or labels.get("node") or ""
-        running_on = _exporter_node(labels, where)
-        node = running_on or (said if said in where.nodes else "")
-        if running_on and said in where.nodes and said != running_on:
-            untrue[f"the exporter on {running_on} calls itself {said[:100]}"] = None
+        node = _node_of(labels, where, odd)
         if not node:
-            unknown[said[:100] or "no name"] = None
             continue
         device = _device(key, labels, node)
         before = found.setdefault(key, device)
@@ -52,7 +57,33 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
             contested.setdefault(key, {before.node_name}).add(node)
     for key in contested:
         del found[key]
-    return Inventory(in_order(found.values()), _notes(unknown, untrue, contested), len(named) - len(found))
+    return Inventory(in_order(found.values()), _notes(odd, contested), len(named) - len(found))
+
+
+@dataclass
+class _Odd:
+    """What is left out, or not believed."""
+
+    nameless: int = 0  # series that name no device
+    placeless: int = 0  # series that name no node
+    unknown: dict[str, None] = field(default_factory=dict)  # names that are no node's
+    untrue: dict[str, None] = field(default_factory=dict)
+
+
+def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
+    """Where its exporter runs, before what it says of itself. Blank: nothing that is known says."""
+    said = [name for label in SAID if (name := labels.get(label, ""))]
+    runs_on = _runs_on(labels, said, where)
+    claimed = next((name for name in said if name in where.nodes), "")
+    if runs_on and claimed and claimed != runs_on:
+        odd.untrue[f"the exporter on {runs_on} calls itself {claimed[:100]}"] = None
+    target = labels.get("instance", "").rpartition(":")[0] or labels.get("instance", "")
+    node = runs_on or claimed or (target if target in where.nodes else "")
+    if not node:
+        name = next(iter([*said, *filter(None, map(labels.get, WRITTEN))]), "")
+        odd.placeless += not name
+        odd.unknown.update({name[:100]: None} if name else {})
+    return node
 
 
 def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *, since: float) -> list[GpuDevice]:
@@ -68,9 +99,11 @@ def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *,
     ]
 
 
-def _exporter_node(labels: Mapping[str, str], where: Whereabouts) -> str:
-    """Blank: the series does not say which pod it was scraped from, or nobody knows that pod."""
-    return where.exporters.get(labels.get("pod", ""), "")
+def _runs_on(labels: Mapping[str, str], said: Iterable[str], where: Whereabouts) -> str:
+    """By the pod it was scraped from, or by what Prometheus wrote on it. Blank: neither is known."""
+    pods = [labels.get("pod", ""), *said]
+    by_pod = next((where.exporters[pod] for pod in pods if pod in where.exporters), "")
+    return by_pod or next((labels[label] for label in WRITTEN if labels.get(label) in where.nodes), "")
 
 
 def device_of(labels: Mapping[str, str], node: str) -> GpuDevice | None:
@@ -81,25 +114,38 @@ def device_of(labels: Mapping[str, str], node: str) -> GpuDevice | None:
 
 def device_key(labels: Mapping[str, str]) -> tuple[str, str]:
     """As `GpuDevice.key`: a board by its UUID, or by its serial number where its exporter has no UUID."""
-    uuid = labels.get("UUID") or labels.get("uuid") or labels.get("serial_number") or ""
-    return uuid, labels.get("GPU_I_ID") or labels.get("gpu_partition_id") or ""
+    get = labels.get
+    uuid = get("UUID") or get("uuid") or get("serial_number") or get("gpu_uuid") or ""
+    return uuid, get("GPU_I_ID") or _partition(labels)
+
+
+def _partition(labels: Mapping[str, str]) -> str:
+    """Of an AMD GPU. Blank: it is whole."""
+    number = labels.get("gpu_partition_id", "")
+    kind = labels.get("gpu_compute_partition_type")
+    return "" if number.lower() in WHOLE or (kind is not None and kind.lower() in WHOLE) else number
 
 
 def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
-    number = labels.get("gpu") or labels.get("gpu_id") or ""
+    number = labels.get("gpu") or labels.get("gpu_id") or labels.get("id") or ""
     index = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else None
-    product = labels.get("modelName") or labels.get("card_model") or ""
+    product = labels.get("modelName") or labels.get("card_series") or labels.get("card_model") or ""
     return GpuDevice(node, index, key[0], key[1], labels.get("GPU_I_PROFILE", "")[:40], product[:128])
 
 
-def _notes(
-    unknown: Mapping[str, None], untrue: Mapping[str, None], contested: Mapping[tuple[str, str], set[str]]
-) -> tuple[str, ...]:
+def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[str, ...]:
     notes = []
-    if unknown:
-        notes.append(f"Series of nodes that this cluster does not have are left out: {_some(list(unknown))}.")
-    if untrue:
-        notes.append(f"Where it runs is believed, not what it says: {_some(list(untrue))}.")
+    if odd.nameless:
+        notes.append(f"{count(odd.nameless, 'series', 'series')} without a UUID or a serial number of a GPU, left out.")
+    if odd.unknown:
+        notes.append(f"Series of nodes that this cluster does not have are left out: {_some(list(odd.unknown))}.")
+    if odd.placeless:
+        notes.append(
+            f"{count(odd.placeless, 'series', 'series')} that no node's name is on, left out: let Prometheus write it, "
+            "as the label node."
+        )
+    if odd.untrue:
+        notes.append(f"Where it runs is believed, not what it says: {_some(list(odd.untrue))}.")
     if contested:
         first = next(iter(contested))
         notes.append(

@@ -7,7 +7,7 @@ none). docs.habana.ai, Orchestration, Prometheus Metric Exporter: habanalabs_*.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -24,6 +24,10 @@ class Metric:
     unit: str = ""  # of the value, after its factor
     kind: MetricKind = MetricKind.GAUGE
     is_usual: bool = True  # exported unless somebody took it out
+    # Beyond these it is no value, whatever an exporter says: both glitch (NVIDIA/dcgm-exporter #312: 82505 °C;
+    # NVIDIA/DCGM #199: a utilisation of thousands; ROCm/rocm-systems #6931: 2112 °C), and see BLANKS.
+    least: float = 0.0
+    most: float = 1e15
 
 
 @dataclass(frozen=True)
@@ -36,47 +40,71 @@ class MetricSeries:
     # A device has a series of it for each value of this label: its value is that of the highest. Blank: it has one.
     label: str = ""
     only: frozenset[str] = frozenset()  # values of the label that count; empty: all
+    is_blank_at_0: bool = False  # of a sensor that is not there, as of an L4's memory, and of an AMD GPU's in a VM
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which a value as it is exported can be. NaN is not."""
+        metric = METRICS[self.metric]
+        least = max(metric.least, ABOVE_0) if self.is_blank_at_0 else metric.least
+        return least / self.factor, metric.most / self.factor
+
+
+# What exporters write where they know nothing: DCGM's blanks of 32 bits, of 64 bits and of floats, each with what says
+# that it is not found, not supported or not permitted (NVIDIA/DCGM, dcgm_structs.h; older exporters print them, NVIDIA/
+# gpu-monitoring-tools #92); all ones of 16, 32 and 64 bits (ROCm/device-metrics-exporter #662); 0 where it cannot be.
+BLANKS = frozenset(
+    map(float, (0, *range(2147483632, 2147483636), *range(1 << 47, (1 << 47) + 4), 2**63, 2**16 - 1, 2**32 - 1, 2**64))
+)
+SHARE = 1.1  # of one, measured: a ratio of two counters that are not read at the same moment may be a little more
+COLD, HOT = -60.0, 150.0
+ABOVE_0 = 1e-9
+MIB = 1 << 26  # 64 TiB
+WATTS, MHZ = 10_000, 10_000
+COUNT = 2_000_000_000  # below the blank of 32 bits
+NS = 1e18  # thirty years
 
 
 def _table() -> dict[str, Metric]:
     gauge, counter, latched = MetricKind.GAUGE, MetricKind.COUNTER, MetricKind.LATCHED
     rows = (
-        Metric("gpu_utilisation_ratio", "Utilisation", ""),
-        Metric("engine_active_ratio", "Graphics engine active", ""),
-        Metric("tensor_active_ratio", "Tensor cores active", ""),
-        Metric("memory_active_ratio", "Memory bandwidth used", ""),
-        Metric("memory_used_mib", "Memory used", "MiB"),
-        Metric("memory_free_mib", "Memory free", "MiB"),
-        Metric("temperature_celsius", "Temperature", "°C"),
-        Metric("memory_temperature_celsius", "Memory temperature", "°C"),
-        Metric("power_watts", "Power", "W"),
-        Metric("power_limit_watts", "Power limit", "W", gauge, is_usual=False),
-        Metric("energy_joules", "Energy", "J", counter),
-        Metric("sm_clock_mhz", "SM clock", "MHz"),
-        Metric("memory_clock_mhz", "Memory clock", "MHz"),
-        Metric("xid", "Last Xid", "", latched),
-        Metric("ecc_corrected", "ECC errors corrected", "", counter, is_usual=False),
-        Metric("ecc_uncorrected", "ECC errors not corrected", "", counter, is_usual=False),
-        Metric("rows_remapped_corrected", "Rows remapped, errors corrected", "", counter),
-        Metric("rows_remapped_uncorrected", "Rows remapped, errors not corrected", "", counter),
-        Metric("row_remap_failed", "Row remapping failed", "", gauge),
-        Metric("row_remap_pending", "Row remapping pending", "", gauge, is_usual=False),
-        Metric("pcie_replays", "PCIe replays", "", counter),
-        Metric("pcie_transmitted", "PCIe sent", "B/s"),
-        Metric("pcie_received", "PCIe received", "B/s"),
-        Metric("nvlink_mib_per_s", "NVLink traffic", "MiB/s"),
+        Metric("gpu_utilisation_ratio", "Utilisation", "", most=SHARE),
+        Metric("engine_active_ratio", "Graphics engine active", "", most=SHARE),
+        Metric("tensor_active_ratio", "Tensor cores active", "", most=SHARE),
+        Metric("memory_active_ratio", "Memory bandwidth used", "", most=SHARE),
+        Metric("memory_used_mib", "Memory used", "MiB", most=MIB),
+        Metric("memory_free_mib", "Memory free", "MiB", most=MIB),
+        Metric("temperature_celsius", "Temperature", "°C", least=COLD, most=HOT),
+        Metric("memory_temperature_celsius", "Memory temperature", "°C", least=COLD, most=HOT),
+        Metric("power_watts", "Power", "W", most=WATTS),
+        Metric("power_limit_watts", "Power limit", "W", gauge, is_usual=False, most=WATTS),
+        Metric("energy_joules", "Energy", "J", counter, most=1e11),  # three years of a kilowatt
+        Metric("sm_clock_mhz", "SM clock", "MHz", most=MHZ),
+        Metric("memory_clock_mhz", "Memory clock", "MHz", most=MHZ),
+        Metric("xid", "Last Xid", "", latched, most=10_000),
+        Metric("ecc_corrected", "ECC errors corrected", "", counter, is_usual=False, most=COUNT),
+        Metric("ecc_uncorrected", "ECC errors not corrected", "", counter, is_usual=False, most=COUNT),
+        Metric("rows_remapped_corrected", "Rows remapped, errors corrected", "", counter, most=COUNT),
+        Metric("rows_remapped_uncorrected", "Rows remapped, errors not corrected", "", counter, most=COUNT),
+        Metric("row_remap_failed", "Row remapping failed", "", gauge, most=1.0),
+        Metric("row_remap_pending", "Row remapping pending", "", gauge, is_usual=False, most=1.0),
+        Metric("pcie_replays", "PCIe replays", "", counter, most=COUNT),
+        Metric("pcie_transmitted", "PCIe sent", "B/s", most=1e12),
+        Metric("pcie_received", "PCIe received", "B/s", most=1e12),
+        Metric("nvlink_mib_per_s", "NVLink traffic", "MiB/s", most=1e12),
         Metric("nvlink_flit_errors", "NVLink CRC flit errors", "", counter, is_usual=False),
         Metric("nvlink_data_errors", "NVLink CRC data errors", "", counter, is_usual=False),
         Metric("nvlink_replays", "NVLink replays", "", counter, is_usual=False),
         Metric("nvlink_recoveries", "NVLink recoveries", "", counter, is_usual=False),
-        Metric("throttled_power", "Throttled by power", "", counter, is_usual=False),
-        Metric("throttled_thermal", "Throttled by heat", "", counter, is_usual=False),
-        Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False),
-        Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False),
-        Metric("clock_reasons", "Reasons for its clocks", "", gauge, is_usual=False),  # bits: `SLOWED_BY`
-        Metric("clock_events", "Slowed down, of late", "", gauge, is_usual=False),
-        Metric("xids_counted", "Xids, of late", "", gauge, is_usual=False),
-        Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False),  # 0 well, 10 warning, 20 failure
+        Metric("throttled_power", "Throttled by power", "", counter, is_usual=False, most=NS),
+        Metric("throttled_thermal", "Throttled by heat", "", counter, is_usual=False, most=NS),
+        Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False, most=NS),
+        Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False, most=NS),
+        Metric("clock_reasons", "Reasons for its clocks", "", gauge, is_usual=False, most=0xFFFF),  # bits: `SLOWED_BY`
+        Metric("clock_events", "Slowed down, of late", "", gauge, is_usual=False, most=COUNT),
+        Metric("xids_counted", "Xids, of late", "", gauge, is_usual=False, most=COUNT),
+        # 0 well, 10 warning, 20 failure
+        Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False, most=20),
     )
     return {row.key: row for row in rows}
 
@@ -97,7 +125,7 @@ DCGM = (
     MetricSeries("DCGM_FI_DEV_FB_USED", "memory_used_mib"),
     MetricSeries("DCGM_FI_DEV_FB_FREE", "memory_free_mib"),
     MetricSeries("DCGM_FI_DEV_GPU_TEMP", "temperature_celsius"),
-    MetricSeries("DCGM_FI_DEV_MEMORY_TEMP", "memory_temperature_celsius"),
+    MetricSeries("DCGM_FI_DEV_MEMORY_TEMP", "memory_temperature_celsius", is_blank_at_0=True),
     MetricSeries("DCGM_FI_DEV_POWER_USAGE", "power_watts"),
     MetricSeries("DCGM_FI_DEV_POWER_MGMT_LIMIT", "power_limit_watts"),
     MetricSeries("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "energy_joules", MILLI),
@@ -136,16 +164,16 @@ _AMD = (
     MetricSeries("gpu_umc_activity", "memory_active_ratio", PERCENT),
     MetricSeries("gpu_used_vram", "memory_used_mib"),
     MetricSeries("gpu_free_vram", "memory_free_mib"),
-    MetricSeries("gpu_edge_temperature", "temperature_celsius"),  # MI2xx
-    MetricSeries("gpu_junction_temperature", "temperature_celsius"),  # MI3xx
-    MetricSeries("gpu_memory_temperature", "memory_temperature_celsius"),
+    MetricSeries("gpu_edge_temperature", "temperature_celsius", is_blank_at_0=True),  # MI2xx
+    MetricSeries("gpu_junction_temperature", "temperature_celsius", is_blank_at_0=True),  # MI3xx
+    MetricSeries("gpu_memory_temperature", "memory_temperature_celsius", is_blank_at_0=True),
     MetricSeries("gpu_power_usage", "power_watts"),
     MetricSeries("gpu_energy_consumed", "energy_joules", 1e-6),
     MetricSeries("gpu_ecc_correct_total", "ecc_corrected"),
     MetricSeries("gpu_ecc_uncorrect_total", "ecc_uncorrected"),
     MetricSeries("pcie_replay_count", "pcie_replays"),
 )
-AMD = (*_AMD, *(MetricSeries(f"amd_{series.name}", series.metric, series.factor) for series in _AMD))
+AMD = (*_AMD, *(replace(series, name=f"amd_{series.name}") for series in _AMD))
 GAUDI = (
     MetricSeries("habanalabs_utilization", "gpu_utilisation_ratio", PERCENT),
     MetricSeries("habanalabs_memory_used_bytes", "memory_used_mib", BYTES_IN_MIB),

@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from health.telemetry.identity import SAID, WRITTEN
+
 MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
-# A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number.
-KEYS = ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_partition_id")
-TOLD = ("gpu", "gpu_id", "modelName", "card_model", "GPU_I_PROFILE", "Hostname", "hostname", "node")
+# A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number, or
+# gpu_uuid where that is blank, and which part of it.
+KEYS = ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
+TOLD = ("gpu", "gpu_id", "id", "modelName", "card_model", "card_series", "GPU_I_PROFILE", *SAID, *WRITTEN)
 DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
-LABELS_OF_DEVICES = ("UUID", "uuid", "serial_number")  # each exporter has one of them
+LABELS_OF_DEVICES = ("UUID", "uuid", "serial_number", "gpu_uuid")  # each exporter has one of them
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
 

@@ -5,6 +5,7 @@ Both are kept by who takes frames, so that any source has them: an exporter that
 
 from array import array
 from dataclasses import dataclass
+from operator import le
 
 from health.telemetry.frame import Checkpoint, Frame, unsaid
 from health.telemetry.metrics import METRICS, MetricKind
@@ -58,7 +59,7 @@ def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
     """What is another value than before is so since its sample; what was there from the first, since who knows when."""
     column, was, since = frame.columns[key], before.columns.get(key), before.latched.get(key)
     kept = since[:] if since is not None else unsaid(len(frame.devices))
-    if was is None:
+    if was is None or column.values.tobytes() == was.values.tobytes():
         return kept
     for place, (value, earlier) in enumerate(zip(column.values, was.values, strict=True)):
         if earlier == earlier and value != earlier:
@@ -74,6 +75,9 @@ def _held(checkpoint: Checkpoint, frame: Frame) -> Checkpoint:
         if column is None:
             continue
         then = checkpoint.values.get(key)
+        if then is not None and all(map(le, then, column.values)):  # none began anew, and none is new: nearly always
+            values[key] = then
+            continue
         pairs = zip(column.values, then if then is not None else unsaid(len(frame.devices)), strict=True)
         values[key] = array(
             "d", (was if was <= now or now != now else 0.0 if was == was else now for now, was in pairs)

@@ -3,15 +3,19 @@
 The labels of a series are decoded only where they are new: 40,000 devices have the same labels in each of 40 answers.
 """
 
+import sys
 from array import array
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from health.telemetry.frame import NEVER, MetricColumn
 from health.telemetry.identity import device_key
+from health.telemetry.metrics import BLANKS
 
 WARNINGS_SHOWN = 3
+T = TypeVar("T")
 
 
 class Unusable(Exception):
@@ -33,12 +37,18 @@ class Vector(msgspec.Struct):
     result_type: str = msgspec.field(default="", name="resultType")
 
 
-class QueryAnswer(msgspec.Struct):
+class AnswerHead(msgspec.Struct):
+    """What an answer says of itself, whatever it answers."""
+
     status: str = ""
-    data: Vector | None = None
     error: str = ""
     error_type: str = msgspec.field(default="", name="errorType")
     warnings: list[str] = []
+    is_partial: bool = msgspec.field(default=False, name="isPartial")  # as a VictoriaMetrics cluster says it
+
+
+class QueryAnswer(AnswerHead):
+    data: Vector | None = None
 
 
 class QueryError(msgspec.Struct):
@@ -50,13 +60,14 @@ class QueryError(msgspec.Struct):
 _ANSWERS = msgspec.json.Decoder(QueryAnswer, strict=False)  # a number is written as a string
 _REFUSALS = msgspec.json.Decoder(QueryError)
 LABELS = msgspec.json.Decoder(dict[str, str])
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # nothing but brackets is the last one
 
 
 def refusal_in(body: bytes) -> str:
     """What an answer that is no success says of itself. Blank: it says nothing that can be read."""
     try:
         said = _REFUSALS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return ""
     return ": ".join(part for part in (said.error_type, said.error) if part)[:300]
 
@@ -67,32 +78,45 @@ def vector(body: bytes) -> list[LabelledSample]:
     :raises Unusable: it is an error, it says that it is only a part, or it is no such answer
     """
     answer = _decoded(body)
-    if answer.status != "success" or answer.data is None:
+    data = whole(answer, answer.data)
+    if data.result_type not in ("vector", ""):
+        raise Unusable(f"It answers a {data.result_type[:40]} where a vector was asked for.")
+    return data.result
+
+
+def whole(answer: AnswerHead, data: T | None) -> T:
+    """What it answers.
+
+    :raises Unusable: it is an error, or says that it is only a part
+    """
+    if answer.status != "success" or data is None:
         raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
     if answer.warnings:
         said = "; ".join(answer.warnings[:WARNINGS_SHOWN])[:300]
         raise Unusable(f"It warns that its answer is not whole, so that it is not believed: {said}")
-    if answer.data.result_type not in ("vector", ""):
-        raise Unusable(f"It answers a {answer.data.result_type[:40]} where a vector was asked for.")
-    return answer.data.result
+    if answer.is_partial:
+        raise Unusable(
+            "It says that its answer is only a part, so that it is not believed: some of its storage is away."
+        )
+    return data
 
 
 def labels(series: LabelledSample) -> dict[str, str]:
     """:raises Unusable: they are not text"""
     try:
         return LABELS.decode(series.metric)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unusable(f"The labels of a series cannot be read: {error}") from error
 
 
 def _decoded(body: bytes) -> QueryAnswer:
     try:
         return _ANSWERS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         pass  # +Inf is a number to a Prometheus and none to a decoder: once more, without it
     try:
         return _ANSWERS.decode(without_infinity(body))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unusable(f"{no_json(body)}: {str(error)[:200]}") from error
 
 
@@ -134,6 +158,17 @@ class Placing:
         return self._known[key]
 
 
+ANY = (-sys.float_info.max, sys.float_info.max)
+
+
+class Filled(NamedTuple):
+    """Of how many devices a column has a newer value, how many numbers cannot be one, and how many are yet to come."""
+
+    moved: int
+    impossible: int
+    ahead: int
+
+
 def fill(
     column: MetricColumn,
     values: Sequence[LabelledSample],
@@ -141,24 +176,32 @@ def fill(
     placing: Placing,
     *,
     factor: float = 1.0,
+    bounds: tuple[float, float] = ANY,
     offset_s: float = 0.0,
-) -> int:
-    """Write what is newer into a column. Of how many devices it is newer than what was known.
+    latest: float = ANY[1],
+) -> Filled:
+    """Write what is newer into a column.
 
-    `offset_s` is what is added to the server's clock to have ours. A value that is no number, or whose time is not
-    known, is no value.
+    `offset_s` is what is added to the server's clock to have ours. A value that is no number, or beyond the bounds, or
+    whose time is not known or after the latest that can be, is no value.
     """
     places = placing.places(values)
     taken = _times_of(places, times, placing)
-    kept, known, moved = column.values, column.times, 0
+    kept, known, moved, impossible, ahead = column.values, column.times, 0, 0, 0
+    least, most = bounds
     for place, series, at in zip(places, values, taken, strict=True):
-        value = series.value.value
+        value, when = series.value.value, at + offset_s
         # NaN is not equal to itself, and is neither newer nor older than anything.
-        if place < 0 or at != at or value - value != 0.0 or at + offset_s <= known[place]:
+        if place < 0 or when != when or when <= known[place] <= latest:
             continue
-        kept[place], known[place] = value * factor, at + offset_s
-        moved += 1
-    return moved
+        if when > latest:
+            ahead += 1
+        elif least <= value <= most:
+            kept[place], known[place] = value * factor, when
+            moved += 1
+        else:
+            impossible += value == value and value not in BLANKS
+    return Filled(moved, impossible, ahead)
 
 
 def _times_of(places: "array[int]", times: Sequence[LabelledSample], placing: Placing) -> Sequence[float]:

@@ -9,10 +9,12 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Self
+from threading import Timer
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -78,6 +80,8 @@ class Client:
             follow_redirects=False,
             trust_env=False,
         )
+        self._socket: socket.socket | None = None  # of the connection that is open
+        self._is_cut = False
 
     def __enter__(self) -> Self:
         return self
@@ -92,13 +96,17 @@ class Client:
     def ask(self, path: str, form: Mapping[str, str]) -> bytes:
         """:raises Unusable: naming why, and what helps"""
         try:
-            with self._http.stream("POST", path, data=dict(form)) as response:
+            with self._in_time(), self._http.stream("POST", path, data=dict(form), extensions=self._traced) as response:
                 self._check_peer(response)
                 body = b"".join(_pieces(response, self._bounds))
         except httpx.HTTPError as error:
+            if self._is_cut:
+                raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
             raise Unusable(_unreached(error, self._bounds)) from error
         except (UnicodeError, httpx.InvalidURL) as error:
             raise Unusable(f"Its address cannot be used: {error}") from error
+        if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
+            raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.")
         if response.is_redirect:
             to = response.headers.get("location", "")[:200]
             raise Unusable(f"It sends us on to {to or 'nowhere'}, which is not followed: give that address.")
@@ -107,6 +115,35 @@ class Client:
             helped = HELP.get(response.status_code, f"It answers {response.status_code}.")
             raise Unusable(f"{helped} It says: {said}" if said else helped)
         return body
+
+    @property
+    def _traced(self) -> dict[str, Any]:
+        return {"trace": self._note_socket}
+
+    def _note_socket(self, event: str, told: Mapping[str, Any]) -> None:
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            self._socket = told["return_value"].get_extra_info("socket")
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Cut the connection when the time for an answer is over, wherever it is.
+
+        A timeout is one between two pieces: whoever sends a byte of its headers a second never runs into it.
+        """
+        self._is_cut = False
+        timer = Timer(self._bounds.answer_s, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        self._is_cut = True
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed already, so that nobody waits for it
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def _check_peer(self, response: httpx.Response) -> None:
         """A name may lead elsewhere the second time it is looked up."""
@@ -117,9 +154,14 @@ class Client:
 
 
 def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
-    """:raises Unusable: too much, or too slowly"""
+    """:raises Unusable: too much, or too slowly, or compressed: a little of that can be too much"""
+    packed = response.headers.get("content-encoding", "identity")
+    if packed != "identity":
+        raise Unusable(
+            f"It answers compressed ({packed[:40]}), which it was not asked to: does a proxy before it do so?"
+        )
     read, until = 0, time.monotonic() + bounds.answer_s
-    for piece in response.iter_bytes():
+    for piece in response.iter_raw():
         read += len(piece)
         if read > bounds.answer_bytes:
             raise Unusable(

@@ -152,12 +152,13 @@ class Past:
         for name, lines in piece.values.items():
             row, times = SERIES[name], piece.times[name]
             column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
+            least, most = row.bounds
             for key, line in lines.items():
                 place, taken = index.get(key, -1), times.get(key)
                 if place < 0 or taken is None:
                     continue
                 value, sampled = line[number], taken[number] + offset_s
-                if value == value and sampled == sampled and not sampled <= column.times[place]:
+                if least <= value <= most and sampled == sampled and not sampled <= column.times[place]:
                     column.values[place], column.times[place] = value * row.factor, sampled
         remember(before, frame)
         self.before = frame
@@ -210,7 +211,7 @@ def _by_device(lines: Lines) -> Mapping[Key, "array[float]"]:
 def _xids(piece: _Piece, number: int) -> Mapping[Key, XidTold]:
     told = {}
     for said, line in piece.xids:
-        if line[number] >= 1:
+        if 1 <= line[number] <= SERIES[XID].bounds[1]:
             told[device_key(said)] = XidTold(int(line[number]), said.get("err_msg", "")[:300])
     return told
 
@@ -221,6 +222,6 @@ def _parts(piece: _Piece, number: int) -> dict[Key, dict[str, dict[str, float]]]
         row = SERIES[name]
         for said, line in lines:
             part, value = said.get(row.label, "")[:PART_CHARS], line[number]
-            if part and value > 0:
+            if part and 0 < value <= row.bounds[1]:
                 found.setdefault(device_key(said), {}).setdefault(row.metric, {})[part] = value
     return found

@@ -12,7 +12,16 @@ import msgspec
 
 from health.telemetry.identity import device_key
 from health.telemetry.metrics import SERIES
-from health.telemetry.prometheus.answers import LABELS, Sample, Unusable, no_json, without_infinity
+from health.telemetry.prometheus.answers import (
+    LABELS,
+    UNREADABLE,
+    AnswerHead,
+    Sample,
+    Unusable,
+    no_json,
+    whole,
+    without_infinity,
+)
 
 POINTS_AT_MOST = 300  # a line
 SERIES_AT_MOST = 4000  # 16 boards of 7 slices, each with 20 metrics, are 2,560
@@ -29,12 +38,8 @@ class RangeMatrix(msgspec.Struct):
     result_type: str = msgspec.field(default="", name="resultType")
 
 
-class RangeAnswer(msgspec.Struct):
-    status: str = ""
+class RangeAnswer(AnswerHead):
     data: RangeMatrix | None = None
-    error: str = ""
-    error_type: str = msgspec.field(default="", name="errorType")
-    warnings: list[str] = []
 
 
 _ANSWERS = msgspec.json.Decoder(RangeAnswer, strict=False)  # a number is written as a string
@@ -88,8 +93,9 @@ def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], S
         if series is None:
             continue
         line = found.setdefault((series.metric, device_key(labels)), array("d", [math.nan]) * asked.number)
+        least, most = series.bounds
         for place, value in enumerate(values):
-            if value == value:
+            if least <= value <= most:  # NaN is not
                 line[place] = value * series.factor
     return found
 
@@ -100,15 +106,12 @@ def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dic
     :raises Unusable: as `lines_in`
     """
     answer = _decoded(body)
-    if answer.status != "success" or answer.data is None:
-        raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
-    if answer.warnings:
-        raise Unusable(f"It warns that its answer is not whole, so that it is not believed: {answer.warnings[0][:300]}")
-    if answer.data.result_type not in ("matrix", ""):
-        raise Unusable(f"It answers a {answer.data.result_type[:40]} where a matrix was asked for.")
-    if len(answer.data.result) > at_most:
-        raise Unusable(f"It answers {len(answer.data.result)} series, and at most {at_most} are read.")
-    for row in answer.data.result:
+    data = whole(answer, answer.data)
+    if data.result_type not in ("matrix", ""):
+        raise Unusable(f"It answers a {data.result_type[:40]} where a matrix was asked for.")
+    if len(data.result) > at_most:
+        raise Unusable(f"It answers {len(data.result)} series, and at most {at_most} are read.")
+    for row in data.result:
         line = array("d", [math.nan]) * asked.number
         for sample in row.values:
             place = asked.place(sample.evaluated_at)
@@ -120,12 +123,12 @@ def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dic
 def _labels(row: LabelledRange) -> dict[str, str]:
     try:
         return LABELS.decode(row.metric)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unusable(f"The labels of a series cannot be read: {error}") from error
 
 
 def _decoded(body: bytes) -> RangeAnswer:
     try:
         return _ANSWERS.decode(without_infinity(body))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unusable(f"{no_json(body)}: {str(error)[:200]}") from error

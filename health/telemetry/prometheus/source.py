@@ -2,11 +2,12 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from health.telemetry import promql
 from health.telemetry.base import (
+    AHEAD_S,
     FORGET_AFTER_S,
     PART_CHARS,
     SERIES_AT_MOST,
@@ -16,23 +17,28 @@ from health.telemetry.base import (
     XidTold,
 )
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
-from health.telemetry.identity import Inventory, Whereabouts, device_key, silenced, take_inventory
+from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
-from health.telemetry.prometheus.answers import Placing, Unusable, fill, labels
+from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels
 from health.telemetry.prometheus.client import Client
 from health.telemetry.remembering import remember
+from wording.numbers import count
 
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
 LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
 SKEW_S = 30.0  # between its clock and ours: more is worth a word
 EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
+# As exporters call theirs that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, DCGM's before 2.0 dcgm_*,
+# ROCm/omnistat rocm_*, OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
+UNREAD_NAMES = "(nvidia|rocm|accelerator|all_smi)_.+|dcgm_.+"
 XID = "DCGM_FI_DEV_XID_ERRORS"
 EXPLODING_AT_MOST = 1_000  # that are read
 PARTS_AT_MOST = 20_000  # of one metric: where more devices have any it is no device
+PROFILED = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 # One of these has every device that any has: of an exporter that lacks some of its series, too.
 TELLING = (
     "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE",
-    "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gpu_power_usage", "amd_gpu_power_usage", "gpu_used_vram", "amd_gpu_used_vram",
+    PROFILED, "gpu_power_usage", "amd_gpu_power_usage", "gpu_used_vram", "amd_gpu_used_vram",
     "habanalabs_temperature_onchip", "habanalabs_memory_used_bytes",
 )  # fmt: skip
 
@@ -70,11 +76,12 @@ class Prometheus:
         frame = carried.copied()
         frame.taken_at = now
         placing, are_doubled = Placing(frame.index()), self._are_doubled(known.names)
-        series = [SERIES[name] for name in sorted(known.names)]
+        series, odd = [SERIES[name] for name in sorted(known.names)], list[str]()
         for row in series:
             if time.monotonic() > until:
                 raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
-            self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+            filled = self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+            odd += _odd_in(row, filled)
         if placing.unknown > known.left_out:
             # New devices came: the next round looks who they are.
             self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown)
@@ -82,13 +89,13 @@ class Prometheus:
         xids = self._xids() if XID in known.names else {}
         parts = self._parts([row for row in series if row.label])
         exported = frozenset(row.metric for row in series)
-        return TelemetryReading(frame, exported, xids, (*notes, *known.notes), parts, known.exploding)
+        return TelemetryReading(frame, exported, xids, (*notes, *known.notes, *_told(odd)), parts, known.exploding)
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""
         asked_at = self.clock()
         answer = self.client.query("vector(time())")
-        if len(answer) != 1:
+        if len(answer) != 1 or not math.isfinite(answer[0].value.value):
             raise Unusable("It does not say what time it has: this is no Prometheus.")
         offset_s = (asked_at + self.clock()) / 2 - answer[0].value.value
         if abs(offset_s) <= SKEW_S:
@@ -106,16 +113,29 @@ class Prometheus:
         return known
 
     def _looked(self, *, now: float) -> Known:
-        counted = self.client.query(promql.exported_names(EXPORTERS_NAMES, self.matchers))
-        names = frozenset(name for row in counted if (name := labels(row).get("__name__", "")) in SERIES)
+        there = self._names(EXPORTERS_NAMES)
+        names = there.intersection(SERIES)
         if not names:
-            raise Unusable(
-                "It has no series of a GPU exporter"
-                + (f" with {self.matchers.text}" if self.matchers.text else "")
-                + ": does it scrape the DCGM exporter, and are the label matchers this cluster's?"
-            )
-        found = self._inventory([name for name in TELLING if name in names] or sorted(names)[:1])
+            raise Unusable(self._why_none(there))
+        found = self._inventory(_telling(names))
         return Known(names, found.devices, now, found.notes, self._exploding(), found.left_out)
+
+    def _names(self, pattern: str) -> frozenset[str]:
+        counted = self.client.query(promql.exported_names(pattern, self.matchers))
+        return frozenset(labels(row).get("__name__", "") for row in counted)
+
+    def _why_none(self, there: Iterable[str]) -> str:
+        """Of what is exported nothing is read: which exporter it is, if it is one that somebody knows."""
+        beside = f" with {self.matchers.text}" if self.matchers.text else ""
+        if others := sorted(there) or sorted(self._names(UNREAD_NAMES)):
+            return (
+                f"It has series of a GPU exporter{beside} that is not read, such as {others[0][:100]}: NVIDIA's DCGM "
+                "exporter from 2.0 on, AMD's and Gaudi's are, by the names that they give."
+            )
+        return (
+            f"It has no series of a GPU exporter{beside}: does it scrape the DCGM exporter, and are the label matchers "
+            "this cluster's?"
+        )
 
     def _exploding(self) -> tuple[Exploding, ...]:
         """One query, that finds nothing as a rule."""
@@ -134,23 +154,26 @@ class Prometheus:
         return take_inventory(((device_key(each), each) for each in told), self.where)
 
     def _are_doubled(self, names: frozenset[str]) -> bool:
-        telling = next((name for name in TELLING if name in names), "")
-        return bool(telling and self.client.query(promql.doubled(telling, self.matchers)))
+        return bool(self.client.query(promql.doubled(_telling(names)[0], self.matchers)))
 
-    def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> None:
+    def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> Filled:
         ask = promql.newest_values if are_doubled else promql.values
         matchers = self.matchers.and_one_of(row.label, row.only)
         # Times first: a value is never older than what is said of it.
         times = self.client.query(promql.times(row.name, matchers))
         values = self.client.query(ask(row.name, matchers))
         column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
-        fill(column, values, times, placing, factor=row.factor, offset_s=offset_s)
+        return fill(
+            column, values, times, placing, factor=row.factor, bounds=row.bounds, offset_s=offset_s,
+            latest=frame.taken_at + AHEAD_S,
+        )  # fmt: skip
 
     def _xids(self) -> Mapping[tuple[str, str], XidTold]:
         told = {}
         for row in self.client.query(promql.last_xids(XID, self.matchers)):
-            said = labels(row)
-            told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
+            said, (least, most) = labels(row), SERIES[XID].bounds
+            if least <= row.value.value <= most:
+                told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
         return told
 
     def _parts(self, series: Iterable[MetricSeries]) -> Parts:
@@ -159,8 +182,27 @@ class Prometheus:
         for row in series:
             matchers = self.matchers.and_one_of(row.label, row.only)
             for one in self.client.query(promql.parts(row.name, row.label, matchers))[:PARTS_AT_MOST]:
-                said = labels(one)
+                said, (least, most) = labels(one), row.bounds
                 part, value = said.get(row.label, "")[:PART_CHARS], one.value.value
-                if part and math.isfinite(value):
+                if part and least <= value <= most:
                     found.setdefault(device_key(said), {}).setdefault(row.metric, {})[part] = value
         return found
+
+
+def _telling(names: frozenset[str]) -> list[str]:
+    """Where every GPU is in: all that there is, where only profiling is left of these, which not every GPU has."""
+    usual = [name for name in TELLING if name in names]
+    return usual if any(name != PROFILED for name in usual) else sorted(names)
+
+
+def _odd_in(row: MetricSeries, filled: Filled) -> Iterator[str]:
+    if filled.impossible:
+        yield f"{count(filled.impossible, 'value')} of {row.name} that cannot be"
+    if filled.ahead:
+        yield f"{count(filled.ahead, 'value')} of {row.name} of a time that is yet to come"
+
+
+def _told(odd: Sequence[str]) -> tuple[str, ...]:
+    rest = len(odd) - NAMED_AT_MOST
+    more = f" and the like of {rest} more series" if rest > 0 else ""
+    return (f"Left out: {', '.join(odd[:NAMED_AT_MOST])}{more}.",) if odd else ()

@@ -85,7 +85,7 @@ def test_series_that_are_of_no_gpu_are_passed_over():
     assert read_devices(text(*others)) == ()
 
 
-@pytest.mark.parametrize("answer", ["<html><body>Bad gateway</body></html>", 'x{UUID="GPU-1', 'x{UUID="GPU-1"} many\n'])
+@pytest.mark.parametrize("answer", ["<html><body>Bad gateway</body></html>", 'x{UUID="GPU-1', "x{UUID=GPU-1} 1\n"])
 def test_what_is_no_text_of_metrics_is_refused(answer):
     with pytest.raises(UnreadableMetrics):
         read_devices(answer)

@@ -8,6 +8,9 @@ from health.telemetry import exposition
 from health.telemetry.base import XidTold
 from health.telemetry.exporter import UnreadableMetrics
 from health.telemetry.exposition import read_node
+from health.telemetry.metrics import AMD, DCGM, METRICS, MetricKind
+
+RATES = ("pcie_transmitted", "pcie_received", "nvlink_mib_per_s")  # of 64 bits, and as large
 
 TEXT = """\
 # HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).
@@ -43,6 +46,51 @@ def test_believes_the_node_that_was_asked():
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "nonsense"])
 def test_what_is_no_number_is_no_value(value):
     assert read_node(f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-a"}} {value}\n', "gpu-1").values == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 61 1712345678.123',
+        'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 61 -5',
+        'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 61 # {trace_id="a}b"} 0.67',
+        'DCGM_FI_DEV_GPU_TEMP{ gpu = "0" , UUID = "GPU-a", }\t61\r',
+        '  DCGM_FI_DEV_GPU_TEMP {gpu="0",UUID="GPU-a",note="} 7"} 61',
+    ],
+)
+def test_what_stands_beside_a_value_is_not_the_value(line):
+    assert read_node(line + "\n", "gpu-1").values == {("GPU-a", ""): {"temperature_celsius": 61.0}}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_blank_is_no_value_of_any_metric(metric):
+    names = [series.name for series in (*DCGM, *AMD) if series.metric == metric and not series.only]
+    blanks = [2**63, 2**63 - 14, 2**64 - 1, -100]
+    if METRICS[metric].kind is MetricKind.GAUGE:
+        blanks += [1 << 47, 2147483634, 4294967295] if metric not in RATES else []
+
+    for blank in blanks:
+        text = "".join(f'{name}{{gpu="0",UUID="GPU-a"}} {blank}\n' for name in names)
+        assert read_node(text, "gpu-1").values == {}, blank
+
+
+@pytest.mark.parametrize("raw", [65535, 82505, 200000, 345, -256])
+def test_a_temperature_that_no_gpu_has_is_none(raw):
+    assert read_node(f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-a"}} {raw}\n', "gpu-1").values == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["DCGM_FI_DEV_MEMORY_TEMP", "gpu_memory_temperature", "gpu_edge_temperature", "amd_gpu_edge_temperature"]
+)
+def test_a_sensor_that_is_not_there_has_no_temperature_of_0(name):
+    assert read_node(f'{name}{{gpu="0",UUID="GPU-a"}} 0\n', "gpu-1").values == {}
+    assert read_node('DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 0\n', "gpu-1").values[("GPU-a", "")]
+
+
+def test_a_field_that_is_no_number_costs_no_other():
+    words = 'DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-a"} ERROR - FAILED TO CONVERT TO STRING\n'
+
+    assert read_node(words + TEXT, "gpu-1").values == read_node(TEXT, "gpu-1").values
 
 
 def test_an_exporter_without_a_driver_says_nothing_and_is_read():

@@ -1,5 +1,7 @@
+import pytest
+
 from health.telemetry.frame import GpuDevice
-from health.telemetry.identity import Whereabouts, take_inventory
+from health.telemetry.identity import Whereabouts, device_key, take_inventory
 
 WHERE = Whereabouts(frozenset({"gpu-1", "gpu-2"}), {"exporter-1": "gpu-1", "exporter-2": "gpu-2"})
 A, B = ("GPU-a", ""), ("GPU-b", "")
@@ -41,10 +43,88 @@ def test_takes_a_device_that_two_nodes_claim_for_neithers():
 
 
 def test_leaves_out_series_of_nodes_that_nobody_knows():
-    inventory = taken((A, {"Hostname": "elsewhere"}), (B, {}))
+    inventory = taken((A, {"Hostname": "elsewhere"}), (B, {"kubernetes_node": "far-away"}))
 
     assert inventory.devices == ()
-    assert "elsewhere, no name" in inventory.notes[0]
+    assert "left out: elsewhere, far-away." in inventory.notes[0]
+
+
+def test_leaves_out_series_that_nothing_says_the_node_of():
+    inventory = taken((A, {}), (B, {"Hostname": "", "instance": "10.0.0.7:9400"}))
+
+    assert inventory.devices == ()
+    assert inventory.notes == (
+        "2 series that no node's name is on, left out: let Prometheus write it, as the label node.",
+    )
+
+
+def test_leaves_out_series_of_no_gpu():
+    inventory = taken((("", ""), {"Hostname": "gpu-1", "gpu": "0"}), (("x" * 65, ""), {"Hostname": "gpu-1"}))
+
+    assert (inventory.devices, inventory.left_out) == ((), 2)
+    assert inventory.notes == ("2 series without a UUID or a serial number of a GPU, left out.",)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"Hostname": "gpu-2"},
+        {"hostname": "gpu-2"},
+        {"Hostname": "exporter-2"},  # its own pod, as before dcgm-exporter #129
+        {"hostname": "exporter-2", "pod": "tenant"},
+        {"Hostname": "9f2b1c", "node": "gpu-2"},
+        {"Hostname": "localhost", "kubernetes_node": "gpu-2"},
+        {"Hostname": "exporter-long-gone", "hostname": "gpu-2"},
+        {"hostname": "10.0.0.7", "exported_hostname": "gpu-2"},
+        {"nodename": "gpu-2", "instance": "10.0.0.7:9400"},
+        {"kubernetes_node_name": "gpu-2"},
+        {"k8s_node_name": "gpu-2"},
+        {"instance": "gpu-2"},
+        {"instance": "gpu-2:9400", "Hostname": "3d1f"},
+    ],
+)
+def test_knows_the_node_however_it_is_spelt(labels):
+    inventory = taken((A, labels))
+
+    assert inventory.devices == (GpuDevice("gpu-2", None, "GPU-a"),)
+    assert inventory.notes == ()
+
+
+def test_believes_prometheus_before_an_exporter():
+    inventory = taken((A, {"Hostname": "gpu-1", "kubernetes_node": "gpu-2"}))
+
+    assert inventory.devices[0].node_name == "gpu-2"
+    assert "the exporter on gpu-2 calls itself gpu-1" in inventory.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "key"),
+    [
+        ({"serial_number": "s1", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, ("s1", "")),
+        ({"serial_number": "s1", "gpu_partition_id": "0", "gpu_compute_partition_type": "SPX"}, ("s1", "")),
+        ({"serial_number": "s1", "gpu_partition_id": "0", "gpu_compute_partition_type": "none"}, ("s1", "")),
+        ({"serial_number": "s1", "gpu_partition_id": "NA", "gpu_compute_partition_type": "spx"}, ("s1", "")),
+        ({"serial_number": "s1", "gpu_partition_id": "NA"}, ("s1", "")),
+        ({"serial_number": "s1", "gpu_partition_id": "3", "gpu_compute_partition_type": "cpx"}, ("s1", "3")),
+        ({"serial_number": "s1", "gpu_partition_id": "0", "gpu_compute_partition_type": "DPX"}, ("s1", "0")),
+        ({"serial_number": "", "gpu_uuid": "17ff74b5", "gpu_partition_id": "0"}, ("17ff74b5", "0")),
+        ({"UUID": "GPU-a", "GPU_I_ID": "7", "gpu_uuid": "other"}, ("GPU-a", "7")),
+        ({"UUID": "01P0", "id": "3"}, ("01P0", "")),
+    ],
+)
+def test_knows_a_whole_gpu_from_a_part_of_one(labels, key):
+    assert device_key(labels) == key
+
+
+def test_calls_a_gpu_by_what_its_exporter_has():
+    amd = {"card_model": "102-G30211-0C", "card_series": "AMD Instinct MI300X OAM", "gpu_id": "2", "hostname": "gpu-1"}
+
+    inventory = taken((A, amd), (B, {"id": "5", "node": "gpu-1"}))
+
+    assert inventory.devices == (
+        GpuDevice("gpu-1", 2, "GPU-a", product="AMD Instinct MI300X OAM"),
+        GpuDevice("gpu-1", 5, "GPU-b"),
+    )
 
 
 def test_counts_what_is_too_much_for_a_sentence():

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry.promql import (
+    KEYS,
     MATCHERS_CHARS,
     BadMatchers,
     Matchers,
@@ -59,7 +60,7 @@ def test_reads_any_text_or_refuses_it(text):
 
 
 def test_asks_by_device_and_by_the_clusters_own_matchers():
-    assert values("X", EU) == 'max by (UUID, uuid, GPU_I_ID, serial_number, gpu_partition_id) (X{cluster="eu-1"})'
+    assert values("X", EU) == f'max by ({", ".join(KEYS)}) (X{{cluster="eu-1"}})'
     assert 'timestamp(X{cluster="eu-1"})' in times("X", EU)
     assert newest_values("X", EU).count('cluster="eu-1"') == 3
     assert exploding("X|Y", EU, most=9) == (

@@ -51,6 +51,15 @@ TEXTS = {
     "quotes and braces": (r'D{gpu="0",UUID="GPU-a",pod="p",note="a \"b\" {c} \\ d, e=\"f\""} 1', {A: ["p"]}),
     "Windows' ends of lines": ('D{gpu="0",UUID="GPU-a",pod="p"} 1\r\nD{gpu="1",UUID="GPU-b"} 1\r\n', {A: ["p"], B: []}),
     "values that are none": ('D{gpu="0",UUID="GPU-a",pod="p"} NaN\nE{gpu="1",UUID="GPU-b"} +Inf\n', {A: ["p"], B: []}),
+    "3.3.8, a field that is no number (issues/394)": (
+        'V{gpu="0"} ERROR - FAILED TO CONVERT TO STRING\nD{gpu="0",UUID="GPU-a",pod="p"} 585\n',
+        {A: ["p"]},
+    ),
+    "a name for a value": (
+        'N{gpu="0",UUID="GPU-a",Hostname="h"} Tesla T4\nD{gpu="0",UUID="GPU-a",Hostname="h"} 300\n',
+        {A: []},
+    ),
+    "1.7, no value at all": ('D{gpu="0",UUID="GPU-a",pod="p"} \nE{gpu="1",UUID="GPU-b"} 1\n', {A: ["p"], B: []}),
     "of the process only": ("go_goroutines 12\n", {}),
     "AMD's exporter, which nobody asks": ('gpu_gfx_activity{gpu_id="0",gpu_uuid="72ff",pod="p",namespace="n"} 0\n', {}),
 }

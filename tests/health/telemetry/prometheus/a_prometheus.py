@@ -48,7 +48,9 @@ class Playing:
                 if number > most
             ]
         if query.startswith("count by (__name__)"):
-            return [self.row({"__name__": name}, len(rows)) for name, rows in self.series.items()]
+            pattern = query[query.index('=~"') + 3 :].split('"')[0]
+            named = {name: rows for name, rows in self.series.items() if re.fullmatch(pattern, name)}
+            return [self.row({"__name__": name}, len(rows)) for name, rows in named.items()]
         if query.endswith("> 1"):
             return []
         kept = re.match(r"\w+ by \(([^)]*)\)", query)
@@ -60,11 +62,13 @@ class Playing:
         wanted = {label: values for label, values in MATCHER.findall(query) if label != "__name__"}
         rows = [row for row in rows if all(re.fullmatch(values, row[0].get(key, "")) for key, values in wanted.items())]
         is_time, is_some = "timestamp(" in query, query.endswith("> 0")
-        return [
-            self.row({key: labels[key] for key in keys if key in labels}, at if is_time else value)
-            for labels, value, at in rows
-            if value > 0 or not is_some
-        ]
+        most: dict[tuple[tuple[str, str], ...], float] = {}
+        for labels, value, at in rows:
+            if value > 0 or not is_some:
+                key = tuple((key, labels[key]) for key in keys if labels.get(key))  # as no label, where it is blank
+                said = at if is_time else value
+                most[key] = max(said, most.get(key, said))
+        return [self.row(dict(key), value) for key, value in most.items()]
 
     def name(self, query: str) -> str:
         return next(name for name in self.series if f"({name}{{" in query)

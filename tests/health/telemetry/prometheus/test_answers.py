@@ -1,13 +1,14 @@
 import contextlib
 import json
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.telemetry.prometheus.answers import Placing, Unusable, fill, labels, vector
+from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels, vector
 
 DEVICES = tuple(GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
 
@@ -18,8 +19,8 @@ def an_answer(*values: object, **more: object) -> bytes:
     return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}, **more}).encode()
 
 
-def filled(column: MetricColumn, values: bytes, times: bytes, **how: float) -> int:
-    return fill(column, vector(values), vector(times), Placing(Frame(0.0, DEVICES).index()), **how)
+def filled(column: MetricColumn, values: bytes, times: bytes, **how: Any) -> int:
+    return fill(column, vector(values), vector(times), Placing(Frame(0.0, DEVICES).index()), **how).moved
 
 
 def test_writes_each_value_with_the_time_of_its_sample():
@@ -57,6 +58,27 @@ def test_takes_what_is_no_number_for_no_value(odd):
     assert math.isnan(column.values[1])
 
 
+def test_takes_what_cannot_be_for_no_value_and_counts_it():
+    column, index = MetricColumn.empty(3), Frame(0.0, DEVICES).index()
+    values, times = vector(an_answer(82505, 2147483634, "NaN")), vector(an_answer(990, 990, 990))
+
+    found = fill(column, values, times, Placing(index), bounds=(1.0, 150.0))
+
+    assert found == Filled(moved=0, impossible=1, ahead=0)  # a blank and NaN are how it says that it knows nothing
+    assert all(map(math.isnan, column.values))
+
+
+def test_a_sample_of_a_time_that_is_yet_to_come_is_none_and_stands_in_nobodys_way():
+    column, index = MetricColumn.empty(3), Frame(0.0, DEVICES).index()
+    column.values[2], column.times[2] = 55.0, 9_000.0  # as when our own clock was ahead
+
+    first = fill(column, vector(an_answer(61, 62)), vector(an_answer(5000, 990)), Placing(index), latest=1090.0)
+    assert first == Filled(moved=1, impossible=0, ahead=1)
+    fill(column, vector(an_answer(71, 72, 73)), vector(an_answer(991, 991, 991)), Placing(index), latest=1091.0)
+
+    assert list(column.values) == [71.0, 72.0, 73.0]
+
+
 def test_takes_a_value_without_a_time_for_no_value():
     column = MetricColumn.empty(3)
 
@@ -88,8 +110,10 @@ def test_knows_devices_in_another_order_again():
         (b"not found", "It answers no JSON"),
         (b'{"status":"success","data":{"resultType":"vec', "It answers no JSON"),
         (b"\xff\xfe", "It answers no JSON"),
+        (b'{"status":"success","data":{"result":[{"metric":' + b"[" * 100_000, "It answers no JSON"),
         (b'{"status":"error","errorType":"timeout","error":"query timed out"}', "timeout: query timed out"),
         (b'{"status":"success","data":{"resultType":"matrix","result":[]}}', "a matrix where a vector"),
+        (an_answer(1, isPartial=True), "only a part"),
         (an_answer(1, warnings=["partial response: store eu-2 away"]), "not whole.*store eu-2 away"),
     ],
 )

@@ -1,4 +1,5 @@
 import base64
+import gzip
 import time
 
 import pytest
@@ -96,6 +97,48 @@ def test_stops_waiting_for_one_that_trickles():
         ):
             each.query("up")
         assert time.monotonic() - begun < 4.0
+
+
+@pytest.mark.parametrize("dripped", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 "])
+def test_stops_waiting_for_headers_that_trickle(dripped):
+    """No timeout between two pieces ends it: each comes in time."""
+    bounds = Bounds(connect_s=3, read_s=5, answer_s=0.4, answer_bytes=1 << 20)
+
+    def trickle(to):
+        to.wfile.write(dripped)
+        for _ in range(100):
+            to.wfile.write(b"X-More: of it\r\n" if dripped.endswith(b"\n") else b"2")
+            to.wfile.flush()
+            time.sleep(0.05)
+
+    begun = time.monotonic()
+    with a_server(trickle) as (url, _), Client(Address(url, may_be_loopback=True), bounds) as each:
+        with pytest.raises(Unusable, match="took longer than"):
+            each.query("up")
+        assert time.monotonic() - begun < 2.0
+
+
+def test_asks_again_after_it_cut_one_off():
+    bounds = Bounds(connect_s=3, read_s=5, answer_s=0.3, answer_bytes=1 << 20)
+    slow = iter([True, False])
+
+    def answer(to):
+        if next(slow):
+            to.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            time.sleep(0.6)
+        saying(VECTOR)(to)
+
+    with a_server(answer) as (url, _), Client(Address(url, may_be_loopback=True), bounds) as each:
+        with pytest.raises(Unusable):
+            each.query("up")
+        assert each.query("up") is not None
+
+
+def test_reads_nothing_that_is_compressed():
+    packed = gzip.compress(b" " * (64 << 20))
+
+    with a_server(saying(packed, **{"Content-Encoding": "gzip"})) as (url, _):
+        assert "compressed (gzip)" in trouble(url)
 
 
 def test_says_that_nobody_listens():

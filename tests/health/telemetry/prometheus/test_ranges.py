@@ -55,8 +55,10 @@ def test_a_series_that_nobody_knows_is_left_out():
     [
         (b"<html>", "a web page, not JSON"),
         (b"", "answers nothing"),
+        (b'{"status":"success","data":{"result":[{"metric":' + b"[" * 100_000, "answers no JSON"),
         (b'{"status":"error","errorType":"timeout","error":"query timed out"}', "timeout: query timed out"),
         (answered(warnings=["half of it is away"]), "half of it is away"),
+        (answered(isPartial=True), "only a part"),
         (b'{"status":"success","data":{"resultType":"vector","result":[]}}', "where a matrix was asked for"),
         (json.dumps({"status": "success", "data": {"result": [{"metric": {}}] * 4001}}).encode(), "4001 series"),
     ],

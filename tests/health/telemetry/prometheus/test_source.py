@@ -8,7 +8,7 @@ from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Address, Client
 from health.telemetry.prometheus.source import LOOK_EVERY_S, Prometheus
 from tests.health.telemetry.prometheus.a_prometheus import Playing
-from tests.health.telemetry.prometheus.a_server import a_server
+from tests.health.telemetry.prometheus.a_server import a_server, saying
 
 NOW = 1_000_000.0
 WHERE = Whereabouts(frozenset({"gpu-1"}))
@@ -124,14 +124,65 @@ def test_asks_for_the_cluster_of_a_shared_server_only(ask, playing):
 
 
 def test_says_times_by_our_clock_and_names_the_skew(ask, playing):
-    playing.now = NOW - 120
+    playing.now, playing.series = NOW - 120, {}
+    playing.add("DCGM_FI_DEV_GPU_TEMP", A, 61)
     source = ask()
     source.clock = lambda: NOW
 
     taken = source.take(None, now=NOW)
 
-    assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5 + 120)
+    assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
     assert "120 s behind ours" in taken.notes[0]
+
+
+@pytest.mark.parametrize("said", ["NaN", "+Inf"])
+def test_one_that_has_no_time_is_no_prometheus(said):
+    row = f'{{"metric":{{}},"value":[1,"{said}"]}}'
+    body = f'{{"status":"success","data":{{"resultType":"vector","result":[{row}]}}}}'.encode()
+
+    with (
+        a_server(saying(body)) as (url, _),
+        Client(Address(url, may_be_loopback=True)) as client,
+        pytest.raises(Unusable, match="what time it has"),
+    ):
+        Prometheus(client, promql.Matchers(), WHERE).take(None, now=NOW)
+
+
+@pytest.mark.parametrize("xid", [float("inf"), 2147483634.0, 1e300])
+def test_an_xid_that_cannot_be_is_none(ask, playing, xid):
+    playing.series["DCGM_FI_DEV_XID_ERRORS"] = [(A, xid, NOW)]
+
+    taken = ask().take(None, now=NOW)
+
+    assert taken.xids == {}
+    assert column(taken, "temperature_celsius") == [61.0, 55.0]
+
+
+def test_says_what_it_leaves_out(ask, playing):
+    playing.series["DCGM_FI_DEV_GPU_TEMP"] = [(A, 82505, NOW), (SLICE, 55, NOW + 3600)]
+    playing.series["DCGM_FI_DEV_MEMORY_TEMP"] = [(A, 0, NOW), (SLICE, float(2**63), NOW)]
+
+    taken = ask().take(None, now=NOW)
+
+    temperatures = "1 value of DCGM_FI_DEV_GPU_TEMP"
+    assert taken.notes == (f"Left out: {temperatures} that cannot be, {temperatures} of a time that is yet to come.",)
+    for metric in ("temperature_celsius", "memory_temperature_celsius"):
+        assert all(value != value for value in column(taken, metric))
+
+
+def test_parts_that_cannot_be_are_none(playing, ask):
+    playing.add("DCGM_EXP_GPU_HEALTH_STATUS", {**A, "health_watch": "PCIE"}, 10)
+    playing.add("DCGM_EXP_GPU_HEALTH_STATUS", {**A, "health_watch": "MEM"}, 9e18)
+
+    assert ask().take(None, now=NOW).parts == {("GPU-a", ""): {"dcgm_health": {"PCIE": 10.0}}}
+
+
+def test_knows_every_gpu_where_only_some_are_profiled(ask, playing):
+    playing.series = {}
+    playing.add("DCGM_FI_PROF_GR_ENGINE_ACTIVE", A, 0.5)
+    playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-t4", "Hostname": "gpu-1", "gpu": "1"}, 20)
+
+    assert [device.uuid for device in ask().take(None, now=NOW).frame.devices] == ["GPU-a", "GPU-t4"]
 
 
 def test_says_what_to_look_at_where_there_are_no_series(ask, playing):
@@ -139,6 +190,16 @@ def test_says_what_to_look_at_where_there_are_no_series(ask, playing):
 
     with pytest.raises(Unusable, match="no series of a GPU exporter with cluster"):
         ask(matchers=promql.Matchers('cluster="eu-1"')).take(None, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "name", ["nvidia_smi_temperature_gpu", "dcgm_gpu_temp", "nvidia_gpu_duty_cycle", "DCGM_FI_DEV_FAN"]
+)
+def test_an_exporter_that_is_not_read_is_named(ask, playing, name):
+    playing.series = {name: [({"uuid": "GPU-a"}, 61, NOW)], "up": [({}, 1, NOW)]}
+
+    with pytest.raises(Unusable, match=f"that is not read, such as {name}"):
+        ask().take(None, now=NOW)
 
 
 def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
@@ -153,6 +214,23 @@ def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
     assert set(taken.frame.devices) == {GpuDevice("gpu-1", 4, "s1"), GpuDevice("gpu-1", None, "01P0")}
     assert sorted(column(taken, "power_watts")) == [350.0, 500.0]
     assert sorted(column(taken, "temperature_celsius")) == [45.0, 70.0]
+
+
+def test_an_amd_gpu_that_is_not_partitioned_is_a_board(ask, playing):
+    """As it is exported: with a partition of it all the same, and in a VM without a serial number."""
+    labels = {"gpu_partition_id": "0", "gpu_compute_partition_type": "spx", "gpu_uuid": "a8ff", "hostname": "gpu-1"}
+    parts = {"gpu_compute_partition_type": "dpx", "serial_number": "s2", "hostname": "gpu-1"}
+    playing.series = {}
+    playing.add("gpu_power_usage", {**labels, "serial_number": "s1", "gpu_id": "0"}, 140)
+    playing.add("gpu_power_usage", {**labels, "serial_number": "", "gpu_id": "1"}, 150)
+    playing.add("gpu_power_usage", {**parts, "gpu_partition_id": "0", "gpu_id": "2"}, 160)
+    playing.add("gpu_power_usage", {**parts, "gpu_partition_id": "1", "gpu_id": "3"}, 170)
+
+    taken = ask().take(Frame(NOW, ()), now=NOW)
+
+    assert {device.key: column(taken, "power_watts")[at] for at, device in enumerate(taken.frame.devices)} == {
+        ("s1", ""): 140.0, ("a8ff", ""): 150.0, ("s2", "0"): 160.0, ("s2", "1"): 170.0,
+    }  # fmt: skip
 
 
 def test_series_that_a_label_tells_apart_come_with_their_parts(playing, ask):

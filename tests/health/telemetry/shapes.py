@@ -1,0 +1,240 @@
+"""What exporters write, of each age and make that is known: shapes, with figures of our own.
+
+From recordings in public issues and repositories: NVIDIA/dcgm-exporter (#78, #85, #129, #188, #312, #363, #394, its
+README and its templates), NVIDIA/gpu-monitoring-tools (#92, #97), kubernetes' conformance of accelerators (EKS, LKE,
+Tanzu, OKE, k0s), ROCm/device-metrics-exporter (#16, #171, #236, #316, #495), Intel's exporter for Gaudi.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+A, B = ("GPU-a", ""), ("GPU-b", "")
+EXPORTER_POD = "nvidia-dcgm-exporter-xpn6b"
+
+
+def line(name: str, value: object, **labels: str) -> str:
+    return f"{name}{{{','.join(f'{label}={chr(34)}{text}{chr(34)}' for label, text in labels.items())}}} {value}\n"
+
+
+@dataclass(frozen=True)
+class Shape:
+    text: str
+    values: Mapping[tuple[str, str], Mapping[str, float]]  # in our units, by device
+    index: Mapping[tuple[str, str], int | None] = field(default_factory=dict)  # none: 0
+    pods: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)  # none: nobody
+    is_unplaced: bool = False  # nothing on it says which node's it is
+
+
+BOARD = {"gpu": "0", "UUID": "GPU-a", "device": "nvidia0", "modelName": "NVIDIA H100 80GB HBM3", "Hostname": "gpu-1"}
+NOW_4 = {"gpu": "0", "UUID": "GPU-a", "pci_bus_id": "00000000:31:00.0", "device": "nvidia0", "modelName": "NVIDIA L4"}
+BY_HAND = {"instance": "10.0.0.7:9400", "job": "gpu-metrics"}
+BY_OPERATOR = {
+    "container": "nvidia-dcgm-exporter", "endpoint": "gpu-metrics", "instance": "10.0.0.7:9400",
+    "job": "nvidia-dcgm-exporter", "namespace": "gpu-operator", "pod": EXPORTER_POD, "service": "nvidia-dcgm-exporter",
+}  # fmt: skip
+SLICE = {"modelName": "NVIDIA A800-SXM4-80GB", "GPU_I_PROFILE": "2g.20gb"}
+AMD = {
+    "card_model": "102-G30211-0C", "container": "", "gpu_id": "2", "gpu_memory_partition_type": "nps1", "job_id": "",
+    "hostname": "gpu-1", "namespace": "", "pod": "", "serial_number": "692409005408",
+}  # fmt: skip
+AMD_KEY = ("692409005408", "")
+TEMP, UTIL, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_XID_ERRORS"
+CELSIUS, BUSY = "temperature_celsius", "gpu_utilisation_ratio"
+
+DCGM_SHAPES: dict[str, Shape] = {
+    "2.0, spaces and no host": Shape(
+        'DCGM_FI_DEV_SM_CLOCK{gpu="0", UUID="GPU-a", device="nvidia0"} 300\n'
+        'DCGM_FI_DEV_POWER_USAGE{gpu="0", UUID="GPU-a", device="nvidia0"} 15.539000\n',
+        {A: {"sm_clock_mhz": 300, "power_watts": 15.539}},
+        is_unplaced=True,
+    ),
+    "2.0, blanks": Shape(
+        line(TEMP, 41, **BOARD)
+        + line("DCGM_FI_DEV_MEMORY_TEMP", 9223372036854775794, **BOARD)
+        + line("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", 9223372036854775794, **BOARD)
+        + line("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "140737488355328.000000", **BOARD)
+        + line("DCGM_FI_DEV_ROW_REMAP_FAILURE", 2147483634, **BOARD),
+        {A: {CELSIUS: 41}},
+    ),
+    "2.x, its pod for its host": Shape(
+        line(TEMP, 54, **BOARD | {"Hostname": EXPORTER_POD, "container": "", "namespace": "", "pod": ""}),
+        {A: {CELSIUS: 54}},
+    ),
+    "3.1, its pod for its host, and a tenant": Shape(
+        line(
+            UTIL,
+            21,
+            **BOARD | {"Hostname": EXPORTER_POD, "DCGM_FI_DRIVER_VERSION": "470.182.03"},
+            container="c",
+            namespace="team-a",
+            pod="train-0",
+        ),
+        {A: {BUSY: 0.21}},
+        pods={A: ["train-0"]},
+    ),
+    "3.3, a field of words": Shape(
+        'DCGM_FI_DEV_VGPU_INSTANCE_IDS{gpu="0"} ERROR - FAILED TO CONVERT TO STRING\n'
+        + line("DCGM_FI_DEV_NAME", "Tesla T4", **BOARD)
+        + line(TEMP, 61, **BOARD),
+        {A: {CELSIUS: 61}},
+    ),
+    "3.3, glitches": Shape(
+        line(TEMP, 82505, **BOARD) + line(UTIL, 4294967295, **BOARD) + line("DCGM_FI_DEV_FB_USED", 4, **BOARD),
+        {A: {"memory_used_mib": 4}},
+    ),
+    "4.x, an L4 of EKS": Shape(
+        line(TEMP, 31, **NOW_4, Hostname="gpu-1", DCGM_FI_DRIVER_VERSION="580.105.08")
+        + line("DCGM_FI_DEV_MEMORY_TEMP", 0, **NOW_4, Hostname="gpu-1")
+        + line("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 4742776, **NOW_4, Hostname="gpu-1")
+        + line("DCGM_FI_PROF_PCIE_TX_BYTES", 112603, **NOW_4, Hostname="gpu-1")
+        + line("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "0.000000", **NOW_4, Hostname="gpu-1"),
+        {A: {CELSIUS: 31, "energy_joules": 4742.776, "pcie_transmitted": 112603, "engine_active_ratio": 0}},
+    ),
+    "4.x, a blank pod_uid": Shape(
+        line(UTIL, 0, **NOW_4, Hostname="gpu-1", container="cuda", namespace="default", pod="cuda-8ljq7", pod_uid=""),
+        {A: {BUSY: 0}},
+        pods={A: ["cuda-8ljq7"]},
+    ),
+    "4.8, hostname": Shape(line(TEMP, 45, **NOW_4, hostname="gpu-1"), {A: {CELSIUS: 45}}),
+    "4.x, a host engine elsewhere": Shape(
+        line(TEMP, 45, **NOW_4, Hostname="localhost", kubernetes_node="gpu-1"), {A: {CELSIUS: 45}}
+    ),
+    "MIG, slices only": Shape(
+        line("DCGM_FI_DEV_SM_CLOCK", 1410, **BOARD | SLICE, GPU_I_ID="3", DCGM_FI_PROCESS_NAME="/usr/bin/dcgm-exporter")
+        + line("DCGM_FI_DEV_SM_CLOCK", 1410, **BOARD | SLICE, GPU_I_ID="5"),
+        {("GPU-a", "3"): {"sm_clock_mhz": 1410}, ("GPU-a", "5"): {"sm_clock_mhz": 1410}},
+    ),
+    "MIG, a board beside its slices": Shape(
+        line(TEMP, 60, **BOARD)
+        + line(XID, 0, **BOARD)
+        + line("DCGM_FI_PROF_GR_ENGINE_ACTIVE", 0.81, **BOARD | SLICE, GPU_I_ID="1", namespace="n", pod="p"),
+        {A: {CELSIUS: 60, "xid": 0}, ("GPU-a", "1"): {"engine_active_ratio": 0.81}},
+        pods={("GPU-a", "1"): ["p"]},
+    ),
+    "vGPU, of which little is said": Shape(
+        line("DCGM_FI_DEV_SM_CLOCK", 1755, **BOARD | {"modelName": "NVIDIA H100-20C"})
+        + line("DCGM_FI_DEV_VGPU_LICENSE_STATUS", 1, **BOARD | {"modelName": "NVIDIA H100-20C"}),
+        {A: {"sm_clock_mhz": 1755}},
+    ),
+    "shared, a series for each user": Shape(
+        line(UTIL, 90, **BOARD, vgpu="0", pod="a") + line(UTIL, 90, **BOARD, vgpu="1", pod="b"),
+        {A: {BUSY: 0.9}},
+        pods={A: ["a", "b"]},
+    ),
+    "a batch system's jobs": Shape(
+        line(UTIL, 90, **BOARD, hpc_job="11") + line(UTIL, 90, **BOARD, hpc_job="12"), {A: {BUSY: 0.9}}
+    ),
+    "claimed by DRA": Shape(
+        line(
+            "DCGM_FI_DEV_FB_USED",
+            23792,
+            **BOARD,
+            container="ctr",
+            dra_claim_name="single-gpu",
+            pod="p",
+            dra_driver_name="gpu.nvidia.com",
+            dra_pool_name="gpu-1",
+            namespace="gpu-test3",
+        ),
+        {A: {"memory_used_mib": 23792}},
+        pods={A: ["p"]},
+    ),
+    "an Xid": Shape(
+        line(XID, 79, **BOARD, err_code="79", err_msg="GPU has fallen off the bus")
+        + line(XID, 0, **BOARD | {"gpu": "1", "UUID": "GPU-b"}, err_code="0", err_msg="No Error"),
+        {A: {"xid": 79}, B: {"xid": 0}},
+        index={B: 1},
+    ),
+    "the exporter's own counts": Shape(
+        line("DCGM_EXP_XID_ERRORS_COUNT", 0, **BOARD, window_size_in_ms="300000")
+        + line("DCGM_EXP_XID_ERRORS_COUNT", 2, **BOARD, window_size_in_ms="300000", xid="31")
+        + line("DCGM_EXP_CLOCK_EVENTS_COUNT", 250, **BOARD, clock_event="power_cap", window_size_in_ms="300000")
+        + line("DCGM_EXP_CLOCK_EVENTS_COUNT", 3, **BOARD, clock_event="hw_slowdown", window_size_in_ms="300000")
+        + line("DCGM_EXP_GPU_HEALTH_STATUS", 0, **BOARD, health_watch="NVLINK", health_error_code="")
+        + line("DCGM_EXP_GPU_HEALTH_STATUS", 10, **BOARD, health_watch="PCIE", health_error_code="DCGM_FR_X"),
+        {A: {"xids_counted": 2, "clock_events": 3, "dcgm_health": 10}},
+    ),
+    "switches, links and CPUs": Shape(
+        line("DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT", 40, nvswitch="nvswitch0", Hostname="gpu-1")
+        + line("DCGM_FI_DEV_NVSWITCH_LINK_STATUS", 1, nvlink="3", nvswitch="nvswitch0", hostname="gpu-1")
+        + line("DCGM_FI_DEV_CPU_TEMP_CURRENT", 44, cpu="0", Hostname="gpu-1")
+        + line("DCGM_FI_DEV_CPU_UTIL_TOTAL", 0.1, cpucore="0", cpu="0", Hostname="gpu-1")
+        + line(TEMP, 61, **BOARD),
+        {A: {CELSIUS: 61}},
+    ),
+    "1.x's label for the UUID": Shape(line(TEMP, 61, gpu="0", uuid="GPU-a", Hostname="gpu-1"), {A: {CELSIUS: 61}}),
+    "with the old namespace": Shape(
+        line(TEMP, 61, **BOARD, container_name="c", pod_name="p", pod_namespace="n"),
+        {A: {CELSIUS: 61}},
+        pods={A: ["p"]},
+    ),
+    "as Prometheus keeps it, honouring no labels": Shape(
+        line(UTIL, 97, **BOARD, **BY_OPERATOR, exported_pod="train-0", exported_namespace="team-a"),
+        {A: {BUSY: 0.97}},
+        pods={A: ["train-0"]},
+    ),
+    "as Prometheus keeps it, of a GPU that nobody holds": Shape(line(UTIL, 0, **BOARD, **BY_OPERATOR), {A: {BUSY: 0}}),
+    "as Prometheus keeps it, honouring labels": Shape(
+        line(UTIL, 50, **BOARD | {"Hostname": "9f2b1c"}, **BY_HAND, kubernetes_node="gpu-1"), {A: {BUSY: 0.5}}
+    ),
+    "as vmagent keeps it": Shape(
+        line("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", 200, **BOARD | {"Hostname": "cp-bm14r7"}, **BY_HAND, nodename="gpu-1"),
+        {A: {"pcie_replays": 200}},
+    ),
+    "relabelled, with both spellings of the host": Shape(
+        line(TEMP, 61, **BOARD | {"Hostname": "dcgm-exporter-long-gone"}, hostname="gpu-1", oci_name="inst-1"),
+        {A: {CELSIUS: 61}},
+    ),
+    "of a target called as its node": Shape(
+        line(TEMP, 61, **BOARD | {"Hostname": "3d1f"}, instance="gpu-1:9400", job="dcgm"), {A: {CELSIUS: 61}}
+    ),
+    "a stand-in for GPUs": Shape(
+        line(UTIL, 80, **BOARD | {"Hostname": "nvidia-dcgm-exporter-8a3593", "modelName": "Tesla-T4"}, **BY_OPERATOR),
+        {A: {BUSY: 0.8}},
+    ),
+    "without a name for the GPU": Shape(line(UTIL, 42, gpu="0", Hostname="gpu-1"), {}),
+}
+
+OTHER_SHAPES: dict[str, Shape] = {
+    "AMD 1.0, without partitions": Shape(
+        line("gpu_power_usage", 142, **AMD) + line("gpu_used_vram", 285, **AMD),
+        {AMD_KEY: {"power_watts": 142, "memory_used_mib": 285}},
+        index={AMD_KEY: 2},
+    ),
+    "AMD, not partitioned": Shape(
+        line("gpu_gfx_activity", 100, **AMD, gpu_compute_partition_type="spx", gpu_partition_id="0", gpu_uuid="cc")
+        + line("gpu_junction_temperature", 44, **AMD, gpu_compute_partition_type="spx", gpu_partition_id="0"),
+        {AMD_KEY: {BUSY: 1, CELSIUS: 44}},
+        index={AMD_KEY: 2},
+    ),
+    "AMD, not partitioned, NA": Shape(
+        line("gpu_gfx_activity", 7, **AMD, gpu_compute_partition_type="SPX", gpu_partition_id="NA"),
+        {AMD_KEY: {BUSY: 0.07}},
+        index={AMD_KEY: 2},
+    ),
+    "AMD, partitioned": Shape(
+        line("gpu_used_vram", 285, **AMD | {"gpu_id": "14"}, gpu_compute_partition_type="cpx", gpu_partition_id="6")
+        + line("gpu_used_vram", 286, **AMD | {"gpu_id": "15"}, gpu_compute_partition_type="cpx", gpu_partition_id="7"),
+        {("692409005408", "6"): {"memory_used_mib": 285}, ("692409005408", "7"): {"memory_used_mib": 286}},
+        index={("692409005408", "6"): 14, ("692409005408", "7"): 15},
+    ),
+    "AMD, in a VM": Shape(
+        line("gpu_edge_temperature", 0, **AMD | {"serial_number": ""}, gpu_uuid="17ff74b5")
+        + line("gpu_free_vram", 196000, **AMD | {"serial_number": ""}, gpu_uuid="17ff74b5"),
+        {("17ff74b5", ""): {"memory_free_mib": 196000}},
+        index={("17ff74b5", ""): 2},
+    ),
+    "AMD, with a prefix and all ones": Shape(
+        line("amd_gpu_power_usage", 255, **AMD) + line("amd_gpu_umc_activity", 65535, **AMD),
+        {AMD_KEY: {"power_watts": 255}},
+        index={AMD_KEY: 2},
+    ),
+    "Gaudi, whose node Prometheus writes": Shape(
+        line("habanalabs_power_mW", 350_000, Serial="s", UUID="01P0", device="s", id="3", pod_name="", node="gpu-1")
+        + line("habanalabs_memory_used_bytes", 1 << 30, Serial="s", UUID="01P0", device="s", id="3", node="gpu-1")
+        + line("habanalabs_utilization", 12, Serial="s", UUID="01P0", device="s", id="3", node="gpu-1"),
+        {("01P0", ""): {"power_watts": 350, "memory_used_mib": 1024, BUSY: 0.12}},
+        index={("01P0", ""): 3},
+    ),
+}
+SHAPES = DCGM_SHAPES | OTHER_SHAPES
