@@ -10,10 +10,10 @@ class HealthConfig(AppConfig):
         from fleet.messages import listeners
         from health import wake
         from health.housekeeping import tidy
-        from health.web.timeline import findings_then, gpus_then, lines_of_findings
+        from health.web.timeline import findings_then, gpus_then, lines_of_findings, lines_of_xids
 
         listeners.JUDGED.append(wake.findings_soon.ask)
         listeners.CRASHED.append(wake.wake_crash_logs_of)
         housekeeping.ALSO.append(tidy)
-        lines.MORE.append(lines_of_findings)
+        lines.MORE += [lines_of_findings, lines_of_xids]
         moment.TRUE_THEN += [findings_then, gpus_then]

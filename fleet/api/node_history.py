@@ -7,12 +7,14 @@ from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from edges.rest import KEY, Asked, Edge
 from fleet.history import notes
 from fleet.history.lines import KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of
 from fleet.history.moment import moment_of
+from fleet.models import Gpu
 from fleet.queries import kept_node
 
 
@@ -91,11 +93,21 @@ class OfAKeptNode(Edge):
         return node
 
     def asked(self, of: type[Asked]) -> dict[str, Any]:
-        """What the query says, checked."""
-        given = self.request.query_params
-        asked = of(data={name: given.getlist(name) if name == "kind" else given[name] for name in given})
-        asked.is_valid(raise_exception=True)
-        return asked.validated_data
+        return asked_in(self.request, of)
+
+
+def asked_in(request: Request, of: type[Asked]) -> dict[str, Any]:
+    """What the query says, checked."""
+    given = request.query_params
+    asked = of(data={name: given.getlist(name) if name == "kind" else given[name] for name in given})
+    asked.is_valid(raise_exception=True)
+    return asked.validated_data
+
+
+def span_of(asked: dict[str, Any], *, gpu: Gpu | None = None) -> Span:
+    """Of `TimelineAsked`."""
+    kinds = frozenset(asked.get("kind", ()))
+    return Span(kinds, asked.get("since", LONG_AGO), asked.get("before"), asked["most"], gpu)
 
 
 class NodeTimeline(OfAKeptNode):
@@ -103,8 +115,8 @@ class NodeTimeline(OfAKeptNode):
     def get(self, request, node_id: int) -> Response:
         """What was seen to change, findings, plans and notes in one line of time. The newest first."""
         node, asked = self.kept(node_id), self.asked(TimelineAsked)
-        span = Span(frozenset(asked.get("kind", ())), asked.get("since", LONG_AGO), asked.get("before"), asked["most"])
-        return Response(TimelineLineSerializer(lines_of(node, self.user, span), many=True).data)
+        lines = lines_of(node, self.user, span_of(asked))
+        return Response(TimelineLineSerializer(lines, many=True).data)
 
 
 class NodeMoments(OfAKeptNode):

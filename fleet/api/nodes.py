@@ -11,7 +11,7 @@ from fleet.api.gpus import GpuSerializer
 from fleet.api.pods import PodSerializer
 from fleet.api.resources import AmountsField, ExporterSerializer, ResourceSerializer, UnplacedSerializer
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerializer
-from fleet.models import Node, NodeEvent
+from fleet.models import Gpu, Node, NodeEvent
 from fleet.queries import NodeLeft, NodeRow, for_rows, node_gone, see_node, see_nodes, timeline
 from fleet.states.node import NodeState
 
@@ -149,6 +149,18 @@ class OfANode(Edge):
             if gone := node_gone(node_id, user=self.user):
                 raise NodeLeft(gone) from None
             raise
+
+
+class OfAGpu(OfANode):
+    """Found as its page is, by its node and its index there. 410 where its node left its cluster."""
+
+    def gpu(self, node_id: int, index: int) -> Gpu:
+        """:raises NodeLeft: its node was here"""
+        found = Gpu.objects.visible_to(self.user).at(node_id, index).first()
+        if found is None:
+            self.node(node_id)
+            raise Http404
+        return found
 
 
 class NodeDetail(OfANode):

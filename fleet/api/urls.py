@@ -4,6 +4,7 @@ from fleet.api.acceptances import AcceptanceList
 from fleet.api.attempts import AttemptList
 from fleet.api.clusters import ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
+from fleet.api.gpu_history import GpuPlacements, GpuTimeline
 from fleet.api.gpus import GpuList
 from fleet.api.node_history import NodeMoments, NodeNotes, NodeTimeline
 from fleet.api.nodes import NodeDetail, NodeEventList, NodeList
@@ -25,6 +26,8 @@ urlpatterns = [
     path("nodes/<int:node_id>/timeline", NodeTimeline.as_view()),
     path("nodes/<int:node_id>/moment", NodeMoments.as_view()),
     path("nodes/<int:node_id>/notes", NodeNotes.as_view()),
+    path("nodes/<int:node_id>/gpus/<int:index>/placements", GpuPlacements.as_view()),
+    path("nodes/<int:node_id>/gpus/<int:index>/timeline", GpuTimeline.as_view()),
     path("pods", PodList.as_view()),
     path("pools", PoolList.as_view()),
     path("pools/<int:pool_id>", PoolDetail.as_view()),

@@ -9,20 +9,20 @@ from typing import Any
 
 from django.utils import timezone
 
-from fleet.history.placements import boards_now, detail_of, how_it_ended, placements_of, what
-from fleet.models import GoneNode, Node, NodeNote
+from fleet.history.placements import Boards, boards_now, detail_of, how_it_ended, of_gpu, placements_of, what, which
+from fleet.models import GoneNode, Gpu, Node, NodeNote, PodPlacement
 from fleet.queries import timeline
 from people.models import User
 
 MOST = 100
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-NOTE, FINDING, PLAN, POD = "note", "finding", "plan", "pod"
+NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready", ("ready",)),
     "driver": ("Driver and kernel", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
-    "gpus": ("GPUs", ("capacity",)),
+    GPUS: ("GPUs", ("capacity",)),
     POD: ("Pods", ()),
     FINDING: ("Findings", ()),
     PLAN: ("Plans", ()),
@@ -53,6 +53,7 @@ class Span:
     since: datetime = LONG_AGO
     before: datetime | None = None  # None: up to now
     most: int = MOST
+    gpu: Gpu | None = None  # without what is of other GPUs of its node only; None: of all of them
 
     def has(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds
@@ -103,15 +104,26 @@ def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
 def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     if not span.has(POD):
         return
-    rows = placements_of(node)
-    begun = list(rows.filter(**span.of("since"))[: span.most])
-    ended = list(rows.filter(until__isnull=False, **span.of("until")).order_by("-until", "-pk")[: span.most])
-    boards = boards_now(node, [*begun, *ended], now=timezone.now())
-    for row in begun:
-        yield TimelineLine(row.since, POD, f"{row} holds {what(row, boards)}.", detail=detail_of(row, boards))
-    for row in ended:
+    rows, now = placements_of(node), timezone.now()
+    begun = rows.filter(**span.of("since"))
+    ended = rows.filter(until__isnull=False, **span.of("until")).order_by("-until", "-pk")
+    if span.gpu is None:
+        first, last = list(begun[: span.most]), list(ended[: span.most])
+        boards = boards_now(node, [*first, *last], now=now)
+    else:
+        boards = boards_now(node, list(rows.filter(until=None)), now=now)
+        first, last = (of_gpu(some, span.gpu, boards, most=span.most) for some in (begun, ended))
+    for row in first:
+        sentence = f"{row} holds {what(row, boards)}.{_unknown(row, boards, span)}"
+        yield TimelineLine(row.since, POD, sentence, detail=detail_of(row, boards))
+    for row in last:
         if row.until is not None:
-            yield TimelineLine(row.until, POD, how_it_ended(row, boards), detail=detail_of(row, boards))
+            sentence = f"{how_it_ended(row, boards)}{_unknown(row, boards, span)}"
+            yield TimelineLine(row.until, POD, sentence, detail=detail_of(row, boards))
+
+
+def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
+    return "" if span.gpu is None or which(row, boards) else " Nothing tells whether that was this GPU."
 
 
 def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

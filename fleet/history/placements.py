@@ -1,16 +1,31 @@
 """Which pods held GPUs of a node, in words; and of those that hold some still, which."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from fleet.allocation.holders import held_on
-from fleet.models import GoneNode, Node, PodPlacement
+from fleet.models import GoneNode, Gpu, Node, PodPlacement
 from wording.durations import spell
 
 Boards = Mapping[str, Collection[int]]  # by the pod's UID
+
+
+@dataclass(frozen=True)
+class GpuPlacement:
+    """A pod's time with GPUs of a node, as far as it is one GPU's."""
+
+    row: PodPlacement
+    gpus: tuple[int, ...]  # the indices of those that it holds or held, this one among them; empty: nothing tells
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything tells that it was this GPU: else that is one of its node's that may have been it."""
+        return bool(self.gpus)
 
 
 def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
@@ -35,9 +50,31 @@ def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: da
     return kept | {uid: sorted(indices) for uid, indices in found.items() if uid not in kept}
 
 
+def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPlacement]:
+    """Who held it after `since`, the newest first, and of whom nothing tells whether they did.
+
+    Load it with its node. Two queries, and what `held_on` costs where pods hold GPUs now.
+    """
+    rows = placements_of(gpu.node)
+    there = list(rows.filter(until=None))
+    boards = boards_now(gpu.node, there, now=now)
+    lately = rows.filter(Q(until=None) | Q(until__gt=since), since__lte=now)
+    return [GpuPlacement(row, tuple(which(row, boards))) for row in of_gpu(lately, gpu, boards, most=most)]
+
+
+def of_gpu(rows: QuerySet[PodPlacement], gpu: Gpu, boards: Boards, *, most: int) -> list[PodPlacement]:
+    """Without those of which something tells that they are on others. `boards`: of those that are still there."""
+    return list(islice((row for row in rows.iterator() if gpu.index in (which(row, boards) or (gpu.index,))), most))
+
+
+def which(row: PodPlacement, boards: Boards) -> Collection[int]:
+    """The indices of its GPUs. Empty: nothing tells."""
+    return boards.get(row.pod_uid, ()) if row.until is None else row.boards
+
+
 def what(row: PodPlacement, boards: Boards) -> str:
     """ "GPU 0, 1", where something tells; else "2 nvidia.com/gpu"."""
-    its = boards.get(row.pod_uid, ())
+    its = which(row, boards)
     asked = (
         ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items()))
         or "what a claim or a scheduler gave it"
@@ -71,7 +108,7 @@ def detail_of(row: PodPlacement, boards: Boards) -> dict[str, Any]:
         "pod_uid": row.pod_uid,
         "owner": f"{row.owner_kind}/{row.owner_name}" if row.owner_name else "",
         "resources": row.resources,
-        "gpus": list(boards.get(row.pod_uid, ())),
+        "gpus": list(which(row, boards)),
         "since": row.since.isoformat(),
         "until": None if row.until is None else row.until.isoformat(),
         "seen_until": None if row.seen_until is None else row.seen_until.isoformat(),

@@ -13,6 +13,10 @@ class GpuQuerySet(Visible["Gpu"]):
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(node__in=members_of(pool_ids))
 
+    def at(self, node_id: int, index: int) -> "GpuQuerySet":
+        """The one of its address, with its node and cluster."""
+        return self.filter(node=node_id, index=index).select_related("node__cluster__observer")
+
 
 class Gpu(models.Model):
     """A GPU of a node, by its index. Which one is sick or taken is known only where something names it."""
@@ -28,3 +32,7 @@ class Gpu(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["node", "index"], name="one_gpu_per_index")]
         ordering = ["node", "index"]
+
+    def __str__(self) -> str:
+        """Load it with its node."""
+        return f"GPU {self.index} of {self.node.name}"

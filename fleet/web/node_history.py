@@ -52,7 +52,7 @@ class HistoryForm(forms.Form):
 @part
 def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
-    return render(request, "fleet/_timeline.html", _timeline(node, node_id, request, Span(WITHOUT_PODS)))
+    return render(request, "fleet/_timeline.html", timeline_of(node, node_id, request, Span(WITHOUT_PODS)))
 
 
 def history(request: PersonRequest, node_id: int) -> HttpResponse:
@@ -80,7 +80,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "any_kind": bool(kinds),
         "key": uuid4().hex,
         "moment": _moment(moment) if moment else None,
-        **_timeline(node, node_id, request, Span(kinds, before=before)),
+        **timeline_of(node, node_id, request, Span(kinds, before=before)),
     }
     return render(request, "fleet/node_history.html", shown, status=status)
 
@@ -101,7 +101,7 @@ def _kept(request: HttpRequest, node_id: int) -> NodeKept:
     return node
 
 
-def _timeline(node: NodeKept, node_id: int, request: PersonRequest, span: Span) -> dict[str, Any]:
+def timeline_of(node: NodeKept, node_id: int, request: PersonRequest, span: Span) -> dict[str, Any]:
     lines, goes_on = page_of(node, request.user, span)
     older = lines[-1].at.isoformat() if goes_on else ""
     return {

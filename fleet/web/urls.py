@@ -4,6 +4,7 @@ from fleet.web import (
     cluster_acts,
     cluster_page,
     fleet_page,
+    gpu_page,
     node_history,
     node_map,
     node_page,
@@ -44,4 +45,8 @@ urlpatterns = [
     path("nodes/<int:node_id>/notes", node_history.note, name="node-note"),
     path("parts/nodes/<int:node_id>/timeline", node_history.timeline_part, name="node-timeline"),
     path("parts/nodes/<int:node_id>", node_page.node_part, name="node-part"),
+    path("nodes/<int:node_id>/gpus/<int:index>", gpu_page.gpu, name="gpu"),
+    path("parts/nodes/<int:node_id>/gpus/<int:index>", gpu_page.gpu_part, name="gpu-part"),
+    path("parts/nodes/<int:node_id>/gpus/<int:index>/placements", gpu_page.placements_part, name="gpu-placements"),
+    path("parts/nodes/<int:node_id>/gpus/<int:index>/timeline", gpu_page.timeline_part, name="gpu-timeline"),
 ]

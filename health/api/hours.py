@@ -4,7 +4,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked
-from fleet.api.nodes import OfANode
+from fleet.api.nodes import OfAGpu, OfANode
 from health.inbox.hours import HOURS, MOST, hours_of
 from health.models import GpuHour
 
@@ -45,7 +45,20 @@ class NodeHours(OfANode):
     def get(self, request, node_id: int) -> Response:
         """What its GPUs did in each hour that is over, and which findings were open. The oldest first."""
         node = self.node(node_id)
-        asked = HoursAsked(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        hours = hours_of(node, hours=asked.validated_data["hours"], now=timezone.now())
+        hours = hours_of(node, hours=_asked(request), now=timezone.now())
         return Response(NodeHourSerializer(hours, many=True).data)
+
+
+class GpuHours(OfAGpu):
+    @extend_schema(parameters=[HoursAsked], responses=NodeHourSerializer(many=True))
+    def get(self, request, node_id: int, index: int) -> Response:
+        """What it did in each hour that is over, and which findings of it were open. The oldest first."""
+        gpu = self.gpu(node_id, index)
+        hours = hours_of(gpu.node, gpu=gpu, hours=_asked(request), now=timezone.now())
+        return Response(NodeHourSerializer(hours, many=True).data)
+
+
+def _asked(request) -> int:
+    asked = HoursAsked(data=request.query_params.dict())
+    asked.is_valid(raise_exception=True)
+    return asked.validated_data["hours"]

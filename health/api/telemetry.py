@@ -10,11 +10,11 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing
-from fleet.api.nodes import OfANode
+from fleet.api.nodes import OfAGpu, OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from health import wake
-from health.inbox.plotting import WINDOW
+from health.inbox.plotting import WINDOW, plots_of_gpu
 from health.models import SourceState, TelemetrySource
 from health.models.finding import SEVERITIES
 from health.sources.asking import ask_now
@@ -255,7 +255,9 @@ class PlotSerializer(serializers.Serializer):
     unit = serializers.CharField(help_text="Blank: a number, or a ratio from 0 to 1.")
     lines = PlotLineSerializer(many=True)
     left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")
-    limits = PlotLimitSerializer(many=True, help_text="Of the rule, as it judged; empty: none that a line can show.")
+    limits = PlotLimitSerializer(
+        many=True, help_text="Of the rule, as it judged, or as it judges now; empty: none that a line can show."
+    )
 
 
 class PlotMarkSerializer(serializers.Serializer):
@@ -293,7 +295,20 @@ class NodeTelemetryHistory(OfANode):
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int) -> Response:
         node = self.node(node_id)
-        asked = HistoryAsked(data=request.query_params.dict())
-        asked.is_valid(raise_exception=True)
-        told = history_of(node, asked.validated_data["window"], now=timezone.now())
+        told = history_of(node, _window(request), now=timezone.now())
         return Response(TelemetryHistorySerializer(told).data)
+
+
+class GpuTelemetryHistory(OfAGpu):
+    """What one GPU and its slices said over the last hours, what happened, and the limits that hold for it now."""
+
+    @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
+    def get(self, request, node_id: int, index: int) -> Response:
+        gpu = self.gpu(node_id, index)
+        return Response(TelemetryHistorySerializer(plots_of_gpu(gpu, _window(request), now=timezone.now())).data)
+
+
+def _window(request) -> str:
+    asked = HistoryAsked(data=request.query_params.dict())
+    asked.is_valid(raise_exception=True)
+    return asked.validated_data["window"]

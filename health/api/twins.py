@@ -3,8 +3,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from fleet.api.nodes import OfANode
+from fleet.api.nodes import OfAGpu, OfANode
 from fleet.api.serializers import RefSerializer
+from health.inbox.gpu_twins import gpu_twin_of
 from health.inbox.twins import twin_of
 
 
@@ -28,3 +29,21 @@ class NodeTwin(OfANode):
         """A healthy node of the same product, driver, layout and pool, and how this one differs from it."""
         twin = twin_of(self.node(node_id), self.user, now=timezone.now())
         return Response(TwinSerializer(twin).data)
+
+
+class TwinGpuSerializer(serializers.Serializer):
+    node = RefSerializer()
+    index = serializers.IntegerField()
+
+
+class GpuTwinSerializer(TwinSerializer):
+    node = None  # type: ignore[assignment]
+    gpu = TwinGpuSerializer(allow_null=True, help_text="Null: there is none. Its telemetry is at its own address.")
+
+
+class GpuTwinDetail(OfAGpu):
+    @extend_schema(responses=GpuTwinSerializer)
+    def get(self, request, node_id: int, index: int) -> Response:
+        """Another GPU of its node without a finding, else one of its node's twin, and how this one differs from it."""
+        twin = gpu_twin_of(self.gpu(node_id, index), self.user, now=timezone.now())
+        return Response(GpuTwinSerializer(twin).data)

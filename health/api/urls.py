@@ -2,20 +2,22 @@ from django.urls import path
 
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
 from health.api.findings import FindingDetail, FindingList, FindingTelemetry
+from health.api.gpu import GpuDetail
 from health.api.gpu_views import GpuViewDetail, GpuViewList
 from health.api.gpus import GpuHealthList
-from health.api.hours import NodeHours
+from health.api.hours import GpuHours, NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
+    GpuTelemetryHistory,
     NodeTelemetryDetail,
     NodeTelemetryHistory,
     TelemetryAttemptList,
     TelemetrySourceDetail,
     TelemetrySourceList,
 )
-from health.api.twins import NodeTwin
+from health.api.twins import GpuTwinDetail, NodeTwin
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/compatibility", CompatibilityDetail.as_view(), name="api-cluster-compatibility"),
@@ -43,6 +45,14 @@ urlpatterns = [
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
     path("nodes/<int:node_id>/twin", NodeTwin.as_view()),
+    path("nodes/<int:node_id>/gpus/<int:index>", GpuDetail.as_view()),
+    path("nodes/<int:node_id>/gpus/<int:index>/hours", GpuHours.as_view()),
+    path(
+        "nodes/<int:node_id>/gpus/<int:index>/telemetry/history",
+        GpuTelemetryHistory.as_view(),
+        name="api-gpu-telemetry-history",
+    ),
+    path("nodes/<int:node_id>/gpus/<int:index>/twin", GpuTwinDetail.as_view()),
     path("pool-limits/<int:limits_id>/removals", PoolLimitsRemovals.as_view()),
     path("pools/<int:pool_id>/limits", PoolLimitsList.as_view()),
     path("rules", RuleList.as_view()),

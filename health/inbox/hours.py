@@ -1,17 +1,19 @@
-"""A node hour by hour: what its GPUs did, and the findings that were open. The strip of its page and REST read it."""
+"""A node or one GPU hour by hour: what it did, and the findings that were open. Strips of pages and REST read it."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
-from fleet.models import Node
+from fleet.models import Gpu, Node
 from health.models import Finding, GpuHour
 from health.rules.base import RANKS
+from wording.durations import spell
 from wording.numbers import count
 
 HOUR = timedelta(hours=1)
@@ -24,6 +26,7 @@ class NodeHour:
     hour: datetime  # its beginning
     devices: Sequence[GpuHour]  # boards and slices that were heard; none: nobody heard any
     findings: Sequence[Finding]  # that were open at any time of it, the worst first
+    is_of_one: bool = False  # it is one GPU's
 
     @property
     def end(self) -> datetime:
@@ -76,6 +79,8 @@ class NodeHour:
     @property
     def sentence(self) -> str:
         """What its GPUs did."""
+        if self.is_of_one:
+            return self._sentence_of_one
         if not self.devices:
             return "Nobody heard a GPU of it."
         busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
@@ -87,27 +92,50 @@ class NodeHour:
         return " ".join(said)
 
     @property
+    def _sentence_of_one(self) -> str:
+        if not self.devices:
+            return "Nobody heard it."
+        busy = "how busy it was nothing says" if self.load is None else f"under load {self.load:.0%} of that"
+        said = [f"Heard for {spell(self.seen_h * HOUR)}, {busy}."]
+        if self.hottest is not None:
+            said.append(f"It had at most {self.hottest:.0f} °C.")
+        if self.xids:
+            said.append(f"At least {count(self.xids, 'Xid')}.")
+        return " ".join(said)
+
+    @property
     def severity(self) -> str:
         """Of the worst finding. Blank: none was open."""
         return self.findings[0].severity if self.findings else ""
 
 
-def hours_of(node: Node, *, hours: int = HOURS, now: datetime) -> list[NodeHour]:
-    """Those that are over, the oldest first; none before this node was there. Two queries."""
+def hours_of(node: Node, *, gpu: Gpu | None = None, hours: int = HOURS, now: datetime) -> list[NodeHour]:
+    """Those that are over, the oldest first; none before this node was there. `gpu`: of this one of its GPUs only.
+
+    Two queries.
+    """
     end = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     created = node.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     begin = max(end - hours * HOUR, created)
     devices: dict[datetime, list[GpuHour]] = defaultdict(list)
     rows = GpuHour.objects.filter(cluster=node.cluster_id, node_name=node.name, hour__gte=begin, hour__lt=end)
+    told = Finding.objects.told().filter(node=node)
+    if gpu is not None:
+        rows, told = rows.filter(**device_of(gpu)), told.of_gpu(gpu)
     for row in rows.order_by("hour", "index", "gi_id", "uuid"):
         devices[row.hour].append(row)
     still = Q(resolved_at__isnull=True) | Q(resolved_at__gt=begin)
     began = Coalesce("first_opened_at", "opened_at")
-    found = list(Finding.objects.told().alias(began=began).filter(still, node=node, began__lt=end))
+    found = sorted(told.alias(began=began).filter(still, began__lt=end), key=lambda each: RANKS[each.severity])
     return [
-        NodeHour(hour, devices.get(hour, ()), sorted(_open_in(hour, found), key=lambda each: RANKS[each.severity]))
+        NodeHour(hour, devices.get(hour, ()), _open_in(hour, found), is_of_one=gpu is not None)
         for hour in (begin + number * HOUR for number in range(int((end - begin) / HOUR)))
     ]
+
+
+def device_of(gpu: Gpu) -> dict[str, Any]:
+    """As a filter of hours: by its UUID, where anything has named it, else by its index."""
+    return {"uuid": gpu.uuid} if gpu.uuid else {"index": gpu.index}
 
 
 def _open_in(hour: datetime, findings: Sequence[Finding]) -> list[Finding]:

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from fleet.models import Node
+from fleet.models import Gpu, Node
 from health.inbox.reading import AROUND
 from health.judging.gpus import name_of
+from health.judging.limits import LimitsInForce
 from health.models import Finding
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import Comparing, GpuRule
-from health.sources.history import PlotLimit, PlotMark, TelemetryHistory, drawn_of
+from health.sources.history import PlotLimit, PlotMark, TelemetryHistory, drawn_of, history_of
 from health.sources.of_node import DeviceTelemetry
 from health.telemetry.frame import GpuDevice
 from health.telemetry.metrics import METRICS, MetricKind
@@ -60,6 +61,29 @@ def plots_of(finding: Finding, node: Node, *, now: datetime) -> TelemetryHistory
     plots = [replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots]
     marks = sorted([*drawn.marks, *_marks(finding, first, last)], key=lambda mark: mark.at)
     return replace(drawn, plots=plots, marks=marks)
+
+
+def plots_of_gpu(gpu: Gpu, window: str, *, now: datetime) -> TelemetryHistory:
+    """Of one GPU and its slices, with the limits that hold for it now. Load it with its node and cluster.
+
+    Six queries, and at most one question to the Prometheus.
+    """
+    drawn, limits = history_of(gpu.node, window, gpu=gpu, now=now), limits_for(gpu.node)
+    return replace(drawn, plots=[replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots])
+
+
+def limits_for(node: Node) -> dict[str, list[PlotLimit]]:
+    """By the metric they are drawn on. Not of what is a part of something: that is wrong for some work only (Z28)."""
+    rules = [rule for rule in GPU_RULES if isinstance(rule, Comparing) and rule.scale.metric]
+    in_force, found = LimitsInForce.of(node.cluster, rules), {}
+    for rule in rules:
+        its = in_force.rule_for(rule, node.name)
+        if isinstance(its, Comparing) and not its.scale.percent_of:
+            levels = ((Severity.WARNING, its.limits.warn), (Severity.CRITICAL, its.limits.critical))
+            found[its.scale.metric] = [
+                PlotLimit(severity.value, level) for severity, level in levels if level is not None
+            ]
+    return found
 
 
 def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:

@@ -64,7 +64,7 @@ class Twin:
 
 def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
     """Nineteen queries at most, and of the nodes that come into question one is loaded."""
-    chosen, because = _chosen(node, user, now=now)
+    chosen, because = chosen_for(node, user, now=now)
     if chosen is None:
         return Twin(None, because)
     pairs = [TwinDifference(title, said(node), said(chosen)) for title, said in PROPERTIES]
@@ -72,13 +72,16 @@ def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
     return Twin(
         chosen,
         because,
-        properties=[*different, *_labels(node, chosen, different)],
-        measured=[*_now(node, chosen, now=now), *_hours(node, chosen, now=now)],
+        properties=[*different, *labels_of(node, chosen, different)],
+        measured=[
+            *said_now(telemetry_of(node, now=now), telemetry_of(chosen, now=now)),
+            *said_by_hours(*(hours_of(one, hours=HOURS, now=now) for one in (node, chosen))),
+        ],
         alike=[pair.title for pair in pairs if pair not in different and pair.here],
     )
 
 
-def _chosen(node: Node, user: User, *, now: datetime) -> tuple[Node | None, str]:
+def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, str]:
     """The one with the same kernel before others, then whose GPUs are as much in use, then the first by name."""
     if not node.gpu_product:
         return None, f"{NOTHING}: nothing says of which product its GPUs are."
@@ -142,7 +145,7 @@ def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
     return rows.filter(pk__in=members_of([pool.pk for pool in pools])) if pools else rows.filter(pools__isnull=True)
 
 
-def _labels(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
+def labels_of(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
     """Those of the stack that differ, and that no property has said already."""
     told = {(each.here, each.there) for each in said}
     names = sorted({*node.labels, *twin.labels})
@@ -154,21 +157,22 @@ def _labels(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[Twin
     return [each for each in found if each.here != each.there and (each.here, each.there) not in told][:MOST_LABELS]
 
 
-def _now(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:
-    """Of what is fresh. Of the GPUs of a node the hottest, and the mean of the rest."""
-    here, there = telemetry_of(node, now=now), telemetry_of(twin, now=now)
+def said_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[TwinDifference]:
+    """Of what is fresh. Of the GPUs of a node the hottest, and the mean of the rest. `is_of_one`: of one GPU each."""
     asked = (
-        ("Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
-        ("Power now, mean", "power_watts", _mean, "{:.0f} W"),
-        ("Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
-        ("SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
-        ("Memory clock now, lowest", "memory_clock_mhz", min, "{:.0f} MHz"),
-        ("ECC errors not corrected", "ecc_uncorrected", sum, "{:.0f}"),
-        ("PCIe replays", "pcie_replays", sum, "{:.0f}"),
+        ("Temperature now", "Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
+        ("Power now", "Power now, mean", "power_watts", _mean, "{:.0f} W"),
+        ("Power limit", "Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
+        ("SM clock now", "SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
+        ("Memory clock now", "Memory clock now, lowest", "memory_clock_mhz", min, "{:.0f} MHz"),
+        ("ECC errors not corrected", "ECC errors not corrected", "ecc_uncorrected", sum, "{:.0f}"),
+        ("PCIe replays", "PCIe replays", "pcie_replays", sum, "{:.0f}"),
     )
-    yield TwinDifference("Utilisation now, mean", *map(_busy_said, (here, there)))
-    for title, key, of, form in asked:
-        yield TwinDifference(title, *(_said(_of_boards(each, key), of, form) for each in (here, there)))
+    busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
+    yield TwinDifference(busy, *map(_busy_said, (here, there)))
+    for of_one, of_all, key, of, form in asked:
+        said = (_said(_of_boards(each, key), of, form) for each in (here, there))
+        yield TwinDifference(of_one if is_of_one else of_all, *said)
 
 
 def _busy_said(known: NodeTelemetry) -> str:
@@ -196,8 +200,7 @@ def _said(
     return form.format(of(values)) + some
 
 
-def _hours(node: Node, twin: Node, *, now: datetime) -> Iterator[TwinDifference]:
-    here, there = (hours_of(one, hours=HOURS, now=now) for one in (node, twin))
+def said_by_hours(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[TwinDifference]:
     yield TwinDifference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
     yield TwinDifference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
     yield TwinDifference(

@@ -156,7 +156,7 @@ class Judging:
         node = self.around.nodes.get(self._device(place).node_name)
         if node is None or is_changing(node):
             return []
-        facts = self._facts(place, node)
+        facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
         subject = Subject(facts.name, node["id"], node["uid"], node["name"])
         asked = [self.limits.rule_for(rule, facts.node_name) for rule in rules]
         return [Signal(subject, rule, wrong) for rule in asked if (wrong := rule.judge(facts))]
@@ -183,9 +183,11 @@ class Judging:
         columns = self.kept.frame.columns.items()
         return {key: column.values[place] for key, column in columns if column.times[place] >= oldest}
 
-    def _facts(self, place: int, node: Mapping[str, Any]) -> GpuFacts:
+    def _facts(self, place: int, node: Mapping[str, Any], read: Collection[str]) -> GpuFacts:
+        """`read`: the metrics that its rules read. Many a GPU is suspect of a full memory alone: no counter is read."""
         frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
-        grown = {key: each for key in COUNTERS if key in fresh and (each := growth(frame, key, place)) is not None}
+        counters = [key for key in COUNTERS if key in read and key in fresh]
+        grown = {key: each for key in counters if (each := growth(frame, key, place)) is not None}
         peers = {key: self._peers[key][device.node_name] for key in COMPARED if device.node_name in self._peers[key]}
         return GpuFacts(
             node_name=device.node_name,

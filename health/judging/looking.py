@@ -21,7 +21,7 @@ from health.judging.opening import Openings, correlate, is_told_again, note
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
 from health.judging.turning import turn
-from health.judging.upgrades import queued_for_upgrade, upgrades_are_still
+from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
@@ -91,6 +91,7 @@ def _of_cluster(
 ) -> Iterator[Signal]:
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     queued = queued_for_upgrade(cluster)
+    are_still = bool(queued) and upgrades_are_still(cluster, now=now)
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
@@ -104,7 +105,8 @@ def _of_cluster(
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         upgrades_queued=queued,
-        upgrades_are_still=bool(queued) and upgrades_are_still(cluster, now=now),
+        upgrades_are_still=are_still,
+        upgrades_kept_by=what_keeps_the_queue(cluster) if are_still else "",
         operator_trouble=operator_trouble(cluster),
     )
     for rule in asked:

@@ -1,17 +1,73 @@
-"""Whether the operator's queue of driver upgrades moves."""
+"""Whether the operator's queue of driver upgrades moves, and what keeps it."""
 
 from datetime import datetime
 
-from fleet.models import Cluster, Node, NodeEvent
-from gpu.upgrade_controller import UPGRADE_REQUIRED
+from django.db.models import Q, QuerySet
+
+from fleet.models import Cluster, Node, NodeEvent, Pod
+from fleet.states.node import AT_REST
+from gpu.operands import DRIVER
+from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
 from health.rules.upgrade_queue_still import STILL_FOR
+from wording.lists import names
+from wording.numbers import either
+
+FIT_IT = (
+    "Its DaemonSet's events and its own say what it needs: make room for it, or change what its NVIDIADriver selects."
+)
+FREE_THEM = "Bring them back, or let more go at once: maxParallelUpgrades and maxUnavailable of its upgradePolicy."
 
 
 def queued_for_upgrade(cluster: Cluster) -> int:
     """How many nodes wait in it that nobody holds. One query."""
-    return Node.objects.filter(cluster=cluster, upgrade_state=UPGRADE_REQUIRED, is_held=False).with_gpus().count()
+    return _queued(cluster).count()
 
 
 def upgrades_are_still(cluster: Cluster, *, now: datetime) -> bool:
     """One query."""
     return not NodeEvent.objects.filter(cluster=cluster, kind="upgrade", at__gt=now - STILL_FOR).exists()
+
+
+def what_keeps_the_queue(cluster: Cluster) -> str:
+    """In sentences, and what helps. Blank: rows do not show it. Two queries.
+
+    Slots are counted among the nodes of one NVIDIADriver, or of the ClusterPolicy: k8s-operator-libs,
+    GetUpgradesAvailable. A failed node counts as under way, and who is cordoned or not ready counts, whoever did it.
+    """
+    homeless = Pod.objects.filter(cluster=cluster, operand=DRIVER, node_name="", deleted_at=None).not_done()
+    if (pod := homeless.order_by("pk").first()) is not None:
+        because = f" ({pod.waiting_because})" if pod.waiting_because else ""
+        return f"The driver pod {pod} has no node{because}: while one has none, the operator moves no node. {FIT_IT}"
+    owners = _queued(cluster).order_by().values("driver_owner")
+    those = Node.objects.filter(cluster=cluster, driver_owner__in=owners).with_gpus().order_by("name")
+    taking = those.filter(
+        Q(is_unschedulable=True)
+        | Q(is_ready=False)
+        | Q(is_ready=None)
+        | ~Q(upgrade_state__in=AT_REST - {UPGRADE_FAILED})
+    )
+    found: dict[str, list[str]] = {}
+    for node in taking.only("name", "is_unschedulable", "is_ready", "upgrade_state"):
+        found.setdefault(_takes_a_slot_by(node), []).append(node.name)
+    said = [f"{names(found[how])} {either(len(found[how]), *WORDS[how])}" for how in WORDS if how in found]
+    return f"In its slots count: {'; '.join(said)}. {FREE_THEM}" if said else ""
+
+
+WORDS = {
+    "failed": ("failed its upgrade", "failed their upgrades"),
+    "under way": ("is under way", "are under way"),
+    "not ready": ("is not ready", "are not ready"),
+    "cordoned": ("is cordoned", "are cordoned"),
+}
+
+
+def _takes_a_slot_by(node: Node) -> str:
+    if node.upgrade_state == UPGRADE_FAILED:
+        return "failed"
+    if node.upgrade_state not in AT_REST:
+        return "under way"
+    return "cordoned" if node.is_ready else "not ready"
+
+
+def _queued(cluster: Cluster) -> "QuerySet[Node]":
+    return Node.objects.filter(cluster=cluster, upgrade_state=UPGRADE_REQUIRED, is_held=False).with_gpus()

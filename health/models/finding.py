@@ -8,8 +8,10 @@ from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 
 from edges.moving import write_move, write_moves
+from fleet.models import Gpu
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
+from health import correlation
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import Severity
 
@@ -48,6 +50,18 @@ class FindingQuerySet(Visible["Finding"]):
         """
         is_own = Q(parent__isnull=True) | Q(parent__node__isnull=True)
         return self.filter(is_own, node__isnull=False)
+
+    def of_gpu(self, gpu: Gpu) -> "FindingQuerySet":
+        """About it or a slice of it, by the number or the name that its exporter has for it. Load it with its node."""
+        about = Q(pk__in=())
+        for name in filter(None, (str(gpu.index), gpu.uuid)):
+            subject = f"{correlation.OF_A_GPU}{name} of {gpu.node.name}"
+            about |= Q(subject=subject) | Q(subject__startswith=f"{subject}, slice ")
+        return self.filter(about, node=gpu.node)
+
+    def of_no_gpu(self) -> "FindingQuerySet":
+        """About a node as a whole, or about no node."""
+        return self.exclude(node__isnull=False, subject__startswith=correlation.OF_A_GPU)
 
     def unresolved(self) -> "FindingQuerySet":
         return self.filter(resolved_at__isnull=True)

@@ -12,6 +12,11 @@ from wording.numbers import count, either
 
 STILL_FOR = timedelta(minutes=10)  # no node changed its upgrade state for so long
 
+LOOK = (
+    "The operator's slots are taken: by a node that failed, is cordoned or is not ready, or by a DaemonSet with a pod "
+    "that fits nowhere, which stops them all. Look for upgrade-failed and for driver pods that are Pending."
+)
+
 
 @dataclass(frozen=True)
 class UpgradeQueueStill:
@@ -29,9 +34,7 @@ class UpgradeQueueStill:
             Severity.WARNING,
             f"{count(queued, 'node')} of {cluster.name} {either(queued, 'waits', 'wait')} for a driver upgrade, and no "
             "node has moved for half an hour and more.",
-            "The operator's slots are taken: by a node that failed, is cordoned or is not ready, or by a DaemonSet "
-            "with a pod that fits nowhere, which stops them all. Look for upgrade-failed and for driver pods that are "
-            "Pending.",
+            cluster.upgrades_kept_by or LOOK,
             {"queued": queued},
-            why="still",
+            why=cluster.upgrades_kept_by or "still",
         )

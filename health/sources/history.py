@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from fleet.models import Node
+from fleet.models import Gpu, Node
 from fleet.queries import timeline
 from health.models import TelemetrySource
 from health.sources.addresses import address_of
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.secrets import NoSecret
 from health.telemetry import promql
 from health.telemetry.base import STALE_AFTER_S
@@ -108,9 +108,11 @@ _lock = threading.Lock()
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
-def history_of(node: Node, window: str, *, now: datetime) -> TelemetryHistory:
-    """`window`: a key of WINDOWS. Four queries, and at most one question to the Prometheus."""
-    return drawn_of(node, window, steps(WINDOWS[window], now=now.timestamp()), now=now)
+def history_of(node: Node, window: str, *, gpu: Gpu | None = None, now: datetime) -> TelemetryHistory:
+    """`window`: a key of WINDOWS. `gpu`: of this one of its GPUs only. Four queries, and at most one question to the
+    Prometheus.
+    """
+    return drawn_of(node, window, steps(WINDOWS[window], now=now.timestamp()), gpu=gpu, now=now)
 
 
 def drawn_of(
@@ -119,13 +121,17 @@ def drawn_of(
     asked: Steps,
     *,
     metrics: Collection[str] = PLOTTED,
+    gpu: Gpu | None = None,
     is_subject: Callable[[DeviceTelemetry], bool] = lambda _device: False,
     now: datetime,
 ) -> TelemetryHistory:
     """At any instants: a plot for each of these metrics. What it is about comes first, and is never left out."""
     known = telemetry_of(node, now=now)
     devices = [device for device in known.devices if device.is_told]
-    lines, trouble = _lines(node, known, devices, asked, metrics)
+    if gpu is not None:
+        devices = of_gpu(devices, gpu)
+    whose = "a GPU of this node" if gpu is None else "this GPU"
+    lines, trouble = _lines(node, known, devices, asked, metrics, whose=whose)
     marks = sorted([*_events(node, asked), *_xid_marks(lines, devices, asked)], key=lambda mark: mark.at)
     subjects = {(device.uuid, device.gi_id) for device in devices if is_subject(device)}
     plots = [_plot(key, lines, devices, subjects) for key in metrics]
@@ -151,6 +157,8 @@ def _lines(
     devices: Sequence[DeviceTelemetry],
     asked: Steps,
     metrics: Collection[str],
+    *,
+    whose: str,
 ) -> tuple[Lines, str]:
     """And why there are none; a refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
     source = known.source
@@ -159,8 +167,9 @@ def _lines(
     if not known.standing.has_source:
         return {}, "The source of telemetry of its cluster is switched off."
     if not devices:
-        return {}, known.trouble or "The cluster's Prometheus never had a series of a GPU of this node."
-    key = (node.pk, source.pk, source.changed_at, asked, frozenset(metrics))
+        return {}, known.trouble or f"The cluster's Prometheus never had a series of {whose}."
+    boards = frozenset(device.uuid for device in devices)
+    key = (node.pk, boards, source.pk, source.changed_at, asked, frozenset(metrics))
     with _lock:
         kept = _kept.get(key)
     if kept is not None and kept.until > time.monotonic():

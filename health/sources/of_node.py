@@ -49,6 +49,7 @@ class NodeTelemetry:
     standing: Standing
     trouble: str  # why what is kept cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
+    indices: frozenset[int] = frozenset()  # of its GPUs, those that have a page
 
 
 def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
@@ -89,7 +90,8 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
             standing = replace(standing, is_silent=True, silent_since=None)
     if kept is not None and not standing.exported:
         standing = replace(standing, exported=kept.exported)
-    return NodeTelemetry(source, standing, trouble, _devices(kept, boards, standing, now=now.timestamp()))
+    devices = _devices(kept, boards, standing, now=now.timestamp())
+    return NodeTelemetry(source, standing, trouble, devices, frozenset(board.index for board in boards))
 
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
@@ -122,6 +124,11 @@ def _told_device(
         device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_told=True,
         metrics=metrics, xid_words=xid.words if xid is not None and is_same else "",
     )  # fmt: skip
+
+
+def of_gpu(devices: Iterable[DeviceTelemetry], gpu: Gpu) -> list[DeviceTelemetry]:
+    """A board and its slices: by its UUID, where anything has named it, else by its index."""
+    return [each for each in devices if (each.uuid == gpu.uuid if gpu.uuid else each.index == gpu.index)]
 
 
 def _number(gi_id: str) -> tuple[int, str]:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
+from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.frame import Frame
 from health.telemetry.metrics import METRICS
 
-AHEAD_S = STALE_AFTER_S  # a sample that claims a later time is not believed
 # DCGM does not say it of a GPU in MIG mode, or says 0: whichever it says is no utilisation.
 NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio"})
 # Of a board that is cut, each slice has its own: the board has none unless it has series itself.

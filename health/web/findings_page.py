@@ -12,7 +12,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.models import Cluster, Node, Pool
+from fleet.models import Cluster, Gpu, Node, Pool
 from health.models import Finding
 from health.rules.base import RANKS
 from health.web.trouble import trouble_of
@@ -57,6 +57,16 @@ def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     every = Finding.objects.filter(node=row).select_related("cluster")
     return render(request, "health/_findings_of_one.html", {"findings": every.open(), "confirming": every.confirming()})
+
+
+@part
+def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    """Its own, and those of its node as a whole, which it may suffer from."""
+    row = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+    every = Finding.objects.filter(node=row.node).select_related("cluster")
+    own = every.of_gpu(row)
+    found = {"findings": own.open(), "confirming": own.confirming(), "of_node": every.of_no_gpu().open()}
+    return render(request, "health/_findings_of_one.html", found)
 
 
 @part

@@ -1,4 +1,4 @@
-"""The strip of 72 hours of a node's page: a bar an hour, as high as its GPUs were busy. Grey: nobody heard them."""
+"""The strip of 72 hours of a node's or a GPU's page: a bar an hour, as high as it was busy. Grey: nobody heard it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Node
+from fleet.models import Gpu, Node
 from health.inbox.hours import HOURS, NodeHour, hours_of
 from wording.lists import names
 
@@ -44,6 +44,13 @@ class Bar:
 def node_hours_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     return render(request, "health/_node_hours.html", {"node": row, **_strip(hours_of(row, now=timezone.now()))})
+
+
+@part
+def gpu_hours_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    gpu = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+    strip = _strip(hours_of(gpu.node, gpu=gpu, now=timezone.now()))
+    return render(request, "health/_node_hours.html", {"node": gpu.node, "gpu": gpu, **strip})
 
 
 def _strip(hours: list[NodeHour]) -> dict[str, Any]:

@@ -15,12 +15,13 @@ from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_map import SeenMap
 from health.sources.of_clusters import BoardTold, ClusterTelemetry, telemetry_of_clusters
-from health.sources.reading import AHEAD_S, UTILISATION
-from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
+from health.sources.reading import UTILISATION
+from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
 NO_DATA = 255
 NOT_OF_NOW = 254  # a value was said, and is too old, or its source is silent
-MOST = 253
+NOT_EXPORTED = 253  # its cluster's source answers, and has no series of it
+MOST = 252
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,17 @@ def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
     for one in seen.clusters:
         telemetry = told[one.cluster.pk]
         of_boards = _bytes_of_boards(metric, telemetry, now=now.timestamp())
-        boards, by_node = telemetry.boards.every, telemetry.boards.by_node
+        boards, by_node, without = telemetry.boards.every, telemetry.boards.by_node, _without(metric, telemetry)
         for key, size in zip(one.keys, one.columns.sizes, strict=True):
-            found += cells_of(of_boards, boards, by_node.get(names.get(key, ""), ()), size)
+            found += cells_of(of_boards, boards, by_node.get(names.get(key, ""), ()), size, without=without)
     return bytes(found)
 
 
-def cells_of(of_boards: bytes, boards: Sequence[BoardTold], places: Collection[int], size: int) -> bytes:
+def cells_of(
+    of_boards: bytes, boards: Sequence[BoardTold], places: Collection[int], size: int, *, without: int = NO_DATA
+) -> bytes:
     """Each board at its index; one whose index nothing says, or is another's, at the first cell that is free."""
-    cells = bytearray([NO_DATA]) * size
+    cells = bytearray([without]) * size
     taken: set[int] = set()
     rest: list[int] = []
     for place in places:
@@ -90,7 +93,14 @@ def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: flo
     first, *others = columns
     for other in others:
         first = [second if one == NO_DATA else one for one, second in zip(first, other, strict=True)]
-    return bytes(first)
+    return bytes(first).replace(bytes([NO_DATA]), bytes([_without(metric, telemetry)]))
+
+
+def _without(metric: MapMetric, telemetry: ClusterTelemetry) -> int:
+    """What stands for a GPU that has no value."""
+    standing = telemetry.standing
+    is_known = standing.has_source and not standing.is_silent and telemetry.kept is not None
+    return NOT_EXPORTED if is_known and standing.exported.isdisjoint(metric.keys) else NO_DATA
 
 
 def _bytes_of(metric: MapMetric, telemetry: ClusterTelemetry, key: str, *, now: float) -> Iterable[int]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -12,10 +13,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, ExporterRound, Node
+from fleet.models import Cluster, ExporterRound, Gpu, Node
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import PERIOD
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS, Metric
 from people.rights import Permission, scope_of, why_not
@@ -118,16 +119,30 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     if not row.is_gpu_node:
         return HttpResponse()
     known = telemetry_of(row, now=timezone.now())
-    shown = {
+    return render(request, "health/_node_telemetry.html", _shown(row, known, known.devices, request))
+
+
+@part
+def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    """Of one GPU and its slices."""
+    gpu = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+    known = telemetry_of(gpu.node, now=timezone.now())
+    shown = _shown(gpu.node, known, of_gpu(known.devices, gpu), request)
+    return render(request, "health/_node_telemetry.html", {"gpu": gpu, **shown})
+
+
+def _shown(
+    row: Node, known: NodeTelemetry, devices: Sequence[DeviceTelemetry], request: PersonRequest
+) -> dict[str, Any]:
+    return {
         "node": row,
         "known": known,
-        "lines": lines_of(known.devices),
+        "lines": lines_of(devices),
         "silent_since": instant(known.standing.silent_since),
         "shares": row.sharing,
         "sees_source": scope_of(request.user, Permission.SEE).covers_cluster(row.cluster_id),
         "state": _state(known),
     }
-    return render(request, "health/_node_telemetry.html", shown)
 
 
 def _state(known: NodeTelemetry) -> str:

@@ -7,17 +7,18 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from fleet.history.lines import FINDING, NodeKept, Span, TimelineLine
+from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine
 from fleet.history.moment import TrueThen
 from fleet.models import Node
 from fleet.queries import timeline
-from health.inbox.hours import HOUR, hours_of
+from health.inbox.hours import HOUR, device_of, hours_of
 from health.judging.looking import RESOLVED
 from health.judging.turning import NO_LONGER_TOLD
-from health.models import Finding, FindingAct
+from health.models import Finding, FindingAct, GpuHour
 from health.rules.base import Severity
 from health.web.findings_page import WORST_FIRST
 from people.models import User
+from wording.numbers import count
 
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
 ENDS = {RESOLVED: "ok", NO_LONGER_TOLD: "part"}  # by what the sentence of an entry begins with
@@ -25,19 +26,44 @@ OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobo
 
 
 def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
-    """When each was opened and resolved, as it was written then, and what people did to it. Two queries."""
+    """When each was opened and resolved, as it was written then, and what people did to it. Two queries.
+
+    Of one GPU three: its own, and those of its node as a whole.
+    """
     if not span.has(FINDING):
         return
-    for event in timeline(node).filter(kind="finding", **span.of("at"))[: span.most]:
-        glyph = next((glyph for begins, glyph in ENDS.items() if event.sentence.startswith(begins)), "warn")
-        yield TimelineLine(event.at, FINDING, event.sentence, "", _page(event.detail["finding"]), glyph, event.detail)
+    events = timeline(node).filter(kind="finding", **span.of("at"))
     found = Finding.objects.visible_to(user).told().filter(cluster=node.cluster_id)
     mine = found.filter(node=node) if isinstance(node, Node) else found.none()
+    if span.gpu is not None:
+        mine = mine.of_gpu(span.gpu) | mine.of_no_gpu()
+        events = events.filter(detail__finding__in=list(mine.order_by().values_list("pk", flat=True)))
+    for event in events[: span.most]:
+        glyph = next((glyph for begins, glyph in ENDS.items() if event.sentence.startswith(begins)), "warn")
+        yield TimelineLine(event.at, FINDING, event.sentence, "", _page(event.detail["finding"]), glyph, event.detail)
     for act in FindingAct.objects.filter(finding__in=mine, **span.of("at")).order_by("-at", "-pk")[: span.most]:
         because = f" {act.because}" if act.because else ""
         detail = {"finding": act.finding_id, "rule": act.rule}
         sentence = f"{act.verb.capitalize()}: {act.said}{because}"
         yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail)
+
+
+def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[TimelineLine]:
+    """Of one GPU in which hours it had any: an exporter has only the last, and the time of none. One query."""
+    if span.gpu is None or not span.has(GPUS):
+        return
+    rows = GpuHour.objects.filter(cluster=span.gpu.node.cluster_id, node_name=span.gpu.node.name, xids__gt=0)
+    rows = rows.filter(**device_of(span.gpu), **span.of("hour"))
+    seen: dict[datetime, int] = {}
+    for hour, xids in rows.order_by("-hour").values_list("hour", "xids"):
+        if hour not in seen and len(seen) == span.most:
+            break
+        seen[hour] = max(xids, seen.get(hour, 0))  # each slice says its board's
+    for hour, xids in seen.items():
+        sentence = f"At least {count(xids, 'Xid')} from {hour:%H:%M} to {hour + HOUR:%H:%M} UTC."
+        yield TimelineLine(
+            hour, GPUS, sentence, glyph="warn", detail={"xids": xids, "until": (hour + HOUR).isoformat()}
+        )
 
 
 def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:

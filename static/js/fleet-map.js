@@ -253,7 +253,7 @@ class FleetMap {
     if (!this.frame?.size || !this.arranged) return;
     const { metric, title } = this.choice.colour;
     if (metric && this.unmeasured) yield `The ${title} of the GPUs was not fetched (${this.unmeasured}). It is asked for again every ${LOOK_AGAIN_MS / 1000} s.`;
-    if (metric) yield "The cells of a node are its GPUs by their index; what no exporter says is no data.";
+    if (metric) yield "The cells of a node are its GPUs by their index; what no exporter says has no value.";
     const shown = this.arranged.order.length, size = this.frame.size;
     if (shown < size) yield `${shown.toLocaleString("en")} of ${count(size, "node")} ${shown === 1 ? "is" : "are"} shown.`;
     if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.frame.gpus.length, "GPU")} does not fit here.`;

@@ -6,7 +6,7 @@ import { ALL, AWAY, gpuState, MISSING, NOT_OFFERED, PARTS_AWAY, PARTS_MISSING, S
 import { now } from "./times.js";
 
 const MINUTE_MS = 60000, HOUR_MS = 3600000;
-const NO_DATA = 255, NOT_OF_NOW = 254; // as health/web/map_metrics.py writes them
+const NO_DATA = 255, NOT_OF_NOW = 254, NOT_EXPORTED = 253; // as health/web/map_metrics.py writes them
 export const FAULTS = 4; // the last state that is one
 
 // As fleet/states/node.py numbers them.
@@ -83,16 +83,19 @@ function versions({ by }) {
   return [...looks, { key: "no-label", title: "no label", look: ["idle", "panel", "ring"] }];
 }
 
+const WITHOUT = [NOT_OF_NOW, NOT_EXPORTED, NO_DATA]; // in the order of their kinds
+
 // A metric is fetched as a byte for each GPU, in the order of the frame. `bounds`: where each step but the first begins.
 export function metric(name, unit, bounds, looks) {
   const { length } = bounds;
   const titles = [`below ${bounds[0]} ${unit}`, ...bounds.slice(1).map((end, at) => `${bounds[at]}–${end} ${unit}`), `${bounds[length - 1]} ${unit} and more`];
   const kinds = titles.map((title, at) => ({ key: `${at}`, title, look: [looks[at], "panel", "full"] }));
   kinds.push({ key: "not-of-now", title: "not of now", look: ["idle", "panel", "ring"] });
+  kinds.push({ key: "not-exported", title: "not exported", look: ["idle", "panel", "half"] });
   kinds.push({ key: "no-data", title: "no data", look: ["idle", "panel", "stripe"] });
   const of = (frame, node, byte, at) => {
     const value = frame.metrics[name]?.[at] ?? NO_DATA;
-    if (value >= NOT_OF_NOW) return length + 1 + (value === NO_DATA);
+    if (value >= NOT_EXPORTED) return length + 1 + WITHOUT.indexOf(value);
     const step = bounds.findIndex((end) => value < end);
     return step < 0 ? length : step;
   };

@@ -1,4 +1,4 @@
-// Small multiples of what a node's GPUs said: a line a GPU, gaps where no sample was, marks where something happened.
+// Small multiples of what GPUs of a node said, or one of them: a line a GPU, gaps where no sample was, marks where something happened.
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 import { clock, now } from "./times.js";
 
@@ -94,7 +94,7 @@ class NodePlots {
   }
 
   refused(what) {
-    const words = Object.assign(document.createElement("p"), { className: "is-warn", textContent: `The server ${what} at ${clock(now())} UTC: which node is a healthy twin is not known. Ask again.` });
+    const words = Object.assign(document.createElement("p"), { className: "is-warn", textContent: `The server ${what} at ${clock(now())} UTC: which is a healthy twin is not known. Ask again.` });
     words.setAttribute("role", "alert");
     this.beside.replaceChildren(words);
   }
@@ -133,7 +133,7 @@ class NodePlots {
   async other(twin, span) {
     try {
       const response = await this.fetch(twin.dataset.twin, span);
-      if (response.ok) return { name: twin.dataset.name, ...(await response.json()) };
+      if (response.ok) return { name: twin.dataset.name, pairs: this.place.dataset.pairs, ...(await response.json()) };
     } catch {
       // said below, as for any other answer
     }
@@ -162,7 +162,7 @@ class NodePlots {
     const title = document.createElement("figcaption");
     const { unit } = shown(plot);
     title.textContent = plot.title + (unit ? `, ${unit}` : "");
-    for (const limit of plot.limits) title.append(small(` ${limitOf(limit, plot)}`));
+    if (plot.limits.length) title.append(small(` ${plot.limits.map((limit) => limitOf(limit, plot, "")).join(", ")} ${unit}`));
     if (plot.left_out) title.append(small(` first ${plot.lines.length}, ${plot.left_out} more are not drawn`));
     const values = document.createElement("p");
     values.className = "plot-values";
@@ -201,7 +201,7 @@ class NodePlots {
     };
     const lines = plot.lines.map((line) => line.values.map((value) => (value === null ? null : value * factor)));
     for (const line of twins) {
-      const number = plot.lines.findIndex(({ name }) => name === line.name);
+      const number = plot.lines.findIndex((own) => isPair(own, line, known.twin));
       options.series.push({ label: `${line.name} of ${known.twin.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: { show: false } });
       lines.push(aligned(line.values, known.twin.times, known.times).map((value) => (value === null ? null : value * factor)));
     }
@@ -254,7 +254,7 @@ function tell(chart, plot, known, place, { factor, digits }) {
     key.style.borderColor = chart.series[number + 1].stroke();
     if (hasSubject && !line.is_subject) said.className = "faint";
     said.append(key, `${line.name} `, Object.assign(document.createElement("b"), { textContent: value === null ? "no sample" : (value * factor).toFixed(digits) }));
-    const twin = twinsOf(plot, known).find(({ name }) => name === line.name);
+    const twin = twinsOf(plot, known).find((other) => isPair(line, other, known.twin));
     if (twin) {
       const values = aligned(twin.values, known.twin.times, known.times);
       const its = values[chosen ?? newest(values)] ?? null;
@@ -270,6 +270,11 @@ function twinsOf(plot, known) {
   return known.twin?.plots.find(({ key }) => key === plot.key)?.lines ?? [];
 }
 
+// Which line of the twin is to be held against which: of two GPUs that are compared, the slice of the same number.
+function isPair(own, other, twin) {
+  return twin.pairs === "slice" ? own.gi_id === other.gi_id : own.name === other.name;
+}
+
 // On the instants of the plot: two answers may be a step apart.
 function aligned(values, times, wanted) {
   const found = new Map(times.map((at, place) => [at, values[place]]));
@@ -281,9 +286,8 @@ function newest(values) {
   return null;
 }
 
-function limitOf({ severity, value }, plot) {
-  const { factor, unit } = shown(plot);
-  return `${severity} from ${Number((value * factor).toFixed(1))} ${unit}`;
+function limitOf({ severity, value }, plot, unit = ` ${shown(plot).unit}`) {
+  return `${severity} from ${Number((value * shown(plot).factor).toFixed(1))}${unit}`;
 }
 
 // For who does not see it: whom it is about and those beside, where it is compared its twin, and limits.

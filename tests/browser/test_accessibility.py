@@ -25,7 +25,7 @@ def test_no_page_breaks_a_rule(window, draft_id: int, theme: str):
     a_cluster = watched.page.locator("#fleet-clusters a[href^='/clusters/']").first.get_attribute("href")
 
     broken = {}
-    for path in (*PAGES, a_node, a_cluster, f"/plans/{draft_id}", f"/plans/{draft_id}/edit"):
+    for path in (*PAGES, a_node, f"{a_node}/gpus/0", a_cluster, f"/plans/{draft_id}", f"/plans/{draft_id}/edit"):
         watched.page.goto(path)
         watched.page.wait_for_load_state("networkidle")
         if found := violations(watched.page):

@@ -197,14 +197,14 @@ def test_a_metric_colours_each_gpu_and_unknown_is_not_zero(window):
     page = window("viewer").page
     gpus = 8 * len(drawn(page))
     half = gpus // 2
-    values = bytes([0] * (half - 2) + [255, 254] + [61] * (gpus - half))
+    values = bytes([0] * (half - 3) + [255, 254, 253] + [61] * (gpus - half))
     page.route("**/parts/fleet/map/metrics/temperature?layout=*", lambda route: route.fulfill(body=values))
 
     page.select_option("[data-map-choice='colour']", "temperature")
 
-    expect(page.locator("[data-kind='0'] b")).to_have_text(str(half - 2))
+    expect(page.locator("[data-kind='0'] b")).to_have_text(str(half - 3))
     expect(page.locator("[data-kind='2'] b")).to_have_text(str(gpus - half))
-    for kind in ("no-data", "not-of-now"):
+    for kind in ("no-data", "not-of-now", "not-exported"):
         expect(page.locator(f"[data-kind='{kind}'] b")).to_have_text("1")
 
 

@@ -200,6 +200,7 @@ def test_comparing_is_told_and_who_ends_it_is_at_its_button(looking, answers):
 def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
     page = looking.page
     answers.give(OWN, said)
+    answers.give(ITS_TWIN, said)
     page.route(THE_TWIN, lambda route: route.fulfill(status=500))
     open_a_node(page)
 

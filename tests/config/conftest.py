@@ -36,6 +36,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "binding_id": pat.bindings.get().pk,
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
+        "index": 0,
         "pool_id": node.pools.get().pk,
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,

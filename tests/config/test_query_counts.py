@@ -85,6 +85,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     there = {
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
+        "index": 0,
         "finding_id": finding.pk,
         "mute_id": mute.pk,
         "pool_id": node.pools.get().pk,

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.inbox.plotting import is_plotted, limits_of, metrics_of, plots_of, unit_of_limits
-from health.models import Finding
+from health.inbox.plotting import is_plotted, limits_for, limits_of, metrics_of, plots_of, unit_of_limits
+from health.models import Finding, PoolLimits
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import Comparing
 from health.sources import frames, history
@@ -104,10 +104,10 @@ def test_under_mig_the_line_of_its_board_is_its_own_whichever_slice_says_it(node
     slices = [GpuDevice("gpu-1", index, f"GPU-{index}", gi_id) for index in (0, 1) for gi_id in ("7", "8")]
     frames.keep(node.cluster_id, TelemetryReading(Frame(NOON.timestamp(), slices), frozenset(), {}))
     finding = make.a_finding(node.cluster, "GPU 1 of gpu-1, slice 8", node=node, since=BEGAN, **HOT)
-    began = [(BEGAN.timestamp(), 92)]
+    hot, busy = [(BEGAN.timestamp(), 92)], [(BEGAN.timestamp(), 0.92)]
 
-    rows = [(TEMPERATURE, one.uuid, one.gi_id, began) for one in slices]
-    engines = [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", one.uuid, one.gi_id, began) for one in slices]
+    rows = [(TEMPERATURE, one.uuid, one.gi_id, hot) for one in slices]
+    engines = [("DCGM_FI_PROF_GR_ENGINE_ACTIVE", one.uuid, one.gi_id, busy) for one in slices]
     with a_server(answer(*rows, *engines)) as (url, _):
         make.a_source(node.cluster, url=url)
         drawn = {plot.key: plot.lines for plot in plots_of(finding, node, now=NOON).plots}
@@ -161,3 +161,20 @@ def test_a_silent_source_says_since_when(node):
 def test_without_its_node_it_has_no_plot(node):
     assert not is_plotted(make.a_finding(node.cluster, "GPU 1 of gpu-1", **HOT))
     assert not is_plotted(make.a_finding(node.cluster, node=node, rule="node-not-ready"))
+
+
+@pytest.mark.django_db
+def test_of_a_gpu_those_that_hold_now_are_drawn_its_pools_before_ours():
+    cluster = make.a_cluster()
+    usual, own = make.a_pool(cluster, "usual"), make.a_pool(cluster, "warm")
+    PoolLimits.objects.create(
+        pool=own, rule="gpu-hot", warn=95, warn_after_s=300, by="ada", at=NOON, because="Warm water."
+    )
+
+    def levels(pool) -> dict[str, list[float]]:
+        return {key: [limit.value for limit in its] for key, its in limits_for(make.a_node(cluster, pool=pool)).items()}
+
+    assert levels(usual) == {"temperature_celsius": [83, 85]}, (
+        "nothing of what is nearly full: it is no fault by itself"
+    )
+    assert levels(own) == {"temperature_celsius": [95]}

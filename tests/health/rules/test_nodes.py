@@ -113,6 +113,14 @@ def test_a_queue_of_upgrades_is_told_of_once_nothing_moves(queued, are_still, sa
     assert wrong is None or wrong.sentence.startswith("1 node of eu-1 waits for a driver upgrade, and no node")
 
 
+def test_a_queue_that_is_still_names_who_keeps_it():
+    facts = ClusterFacts(
+        "eu-1", upgrades_queued=1, upgrades_are_still=True, upgrades_kept_by="gpu-1 is cordoned. Bring it back."
+    )
+
+    assert UpgradeQueueStill().judge(facts).action == "gpu-1 is cordoned. Bring it back."
+
+
 def test_a_source_that_is_silent_is_no_nodes_fault():
     """Z20."""
     wrong = TelemetrySilent().judge(ClusterFacts("eu-1", telemetry_silent_because="It cannot be reached."))

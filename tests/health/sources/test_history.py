@@ -190,3 +190,29 @@ def test_only_plain_names_of_devices_are_asked_for():
     assert promql.is_plain("GPU-5b0e7a0c-1f1e-4c7b-9a59-0e3f5d2c1b0a")
     assert not promql.is_plain('GPU"')
     assert not promql.is_plain("a|b")
+
+
+def test_of_one_gpu_only_its_own_lines_and_xids_are_drawn(node):
+    keep(node.cluster, BOARD, GpuDevice("gpu-1", 1, "GPU-b"))
+    rows = [series("DCGM_FI_DEV_GPU_TEMP", (0, 61 + place), uuid=uuid) for place, uuid in enumerate(("GPU-a", "GPU-b"))]
+    rows.append(series("DCGM_FI_DEV_XID_ERRORS", (600, 0), (0, 31), uuid="GPU-b"))
+    make.a_node_event(node, "The driver is 580.95.05.", at=NOON - timedelta(minutes=10))
+
+    with a_server(matrix(*rows)) as (url, _):
+        make.a_source(node.cluster, url=url)
+        both = history_of(node, "1h", now=NOON)
+        one = history_of(node, "1h", gpu=node.gpus.get(index=0), now=NOON)
+
+    assert [line.name for line in both.plots[0].lines] == ["GPU 0", "GPU 1"]
+    assert [line.name for line in one.plots[0].lines] == ["GPU 0"]
+    assert [mark.kind for mark in both.marks] == ["version", "xid"]
+    assert [mark.kind for mark in one.marks] == ["version"]
+
+
+def test_of_a_gpu_that_its_source_never_named_it_says_so(node):
+    keep(node.cluster, GpuDevice("gpu-1", 1, "GPU-b"))
+    make.a_source(node.cluster, url="http://127.0.0.1:9")
+
+    found = history_of(node, "1h", gpu=node.gpus.get(index=0), now=NOON)
+
+    assert found.trouble == "The cluster's Prometheus never had a series of this GPU."

@@ -13,7 +13,7 @@ from health.sources import frames
 from health.sources.of_clusters import boards_in
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.web.map_metrics import NO_DATA, NOT_OF_NOW, cells_of
+from health.web.map_metrics import NO_DATA, NOT_EXPORTED, NOT_OF_NOW, cells_of
 from tests import make
 from tests.make import NOON
 from tests.pages import visiting
@@ -49,7 +49,7 @@ def test_each_gpu_has_its_byte_at_its_index_and_zero_is_not_unknown(viewer):
     cluster = make.a_cluster()
     make.a_node(cluster, "gpu-1", gpus=3)
     make.a_node(cluster, "gpu-2", gpus=2)
-    make.a_source(cluster)
+    make.a_source(cluster, exported=["temperature_celsius", "gpu_utilisation_ratio", "engine_active_ratio"])
     tell(
         cluster, GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 2, "c"), GpuDevice("gpu-2", 0, "d"),
         temperature_celsius=[61.9, 0.0, UNSAID], gpu_utilisation_ratio=[0.004, 1.0, 0.0],
@@ -80,10 +80,23 @@ def test_what_is_not_of_now_has_no_number(viewer, source, age_s, byte):
     assert coloured(viewer) == [byte]
 
 
+def test_what_is_not_exported_is_not_what_nobody_heard(viewer):
+    cluster = make.a_cluster()
+    make.a_node(cluster, "gpu-1", gpus=2)
+    make.a_source(cluster, exported=["power_watts"])
+    tell(cluster, GpuDevice("gpu-1", 0, "a"), power_watts=[300.0])
+
+    assert coloured(viewer) == [NOT_EXPORTED, NOT_EXPORTED]
+
+    TelemetrySource.objects.update(state="silent")
+
+    assert coloured(viewer) == [NO_DATA, NO_DATA]
+
+
 def test_under_mig_the_engine_says_how_busy_a_board_is_and_its_slices_how_warm(viewer):
     cluster = make.a_cluster()
     make.a_node(cluster, "gpu-1", gpus=2)
-    make.a_source(cluster)
+    make.a_source(cluster, exported=["temperature_celsius", "gpu_utilisation_ratio", "engine_active_ratio"])
     tell(
         cluster, GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 0, "a", "1"), GpuDevice("gpu-1", 1, "b", "1"),
         temperature_celsius=[50.0, 50.0, 70.0], gpu_utilisation_ratio=[0.0, 0.0, 0.0],

@@ -1,0 +1,63 @@
+"""What happened to one GPU, and which pods held it: the same as its page."""
+
+from datetime import UTC, timedelta
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked
+from fleet.api.node_history import TimelineAsked, TimelineLineSerializer, asked_in, span_of
+from fleet.api.nodes import OfAGpu
+from fleet.history.lines import lines_of
+from fleet.history.placements import on_gpu
+
+LATELY = timedelta(hours=72)
+MOST = 200
+
+
+class PlacementsAsked(Asked):
+    since = serializers.DateTimeField(
+        required=False, default_timezone=UTC, help_text="Who held it after that. Without it, the last 72 hours."
+    )
+    most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
+
+
+class GpuPlacementSerializer(serializers.Serializer):
+    """A pod's time with GPUs of a node: with this one, as far as anything tells."""
+
+    pod = serializers.CharField(source="row", help_text="namespace/name")
+    pod_uid = serializers.CharField(source="row.pod_uid")
+    owner_kind = serializers.CharField(source="row.owner_kind", help_text="Blank: nothing controls it.")
+    owner_name = serializers.CharField(source="row.owner_name")
+    resources = serializers.DictField(source="row.resources", child=serializers.IntegerField())
+    is_known = serializers.BooleanField(
+        help_text="False: only the node is known; nothing tells whether it was on this GPU or on another."
+    )
+    gpus = serializers.ListField(child=serializers.IntegerField(), help_text="By index. Empty: nothing tells.")
+    since = serializers.DateTimeField(source="row.since")
+    until = serializers.DateTimeField(source="row.until", allow_null=True, help_text="Null: it is there.")
+    seen_until = serializers.DateTimeField(
+        source="row.seen_until", allow_null=True, help_text="When it was last known there, where nobody saw it end."
+    )
+    ended = serializers.CharField(source="row.ended", help_text="As its status had it; blank: it is there, or gone.")
+
+
+class GpuTimeline(OfAGpu):
+    @extend_schema(parameters=[TimelineAsked], responses=TimelineLineSerializer(many=True))
+    def get(self, request, node_id: int, index: int) -> Response:
+        """What happened to it, and to its node as a whole, in one line of time. The newest first."""
+        gpu = self.gpu(node_id, index)
+        lines = lines_of(gpu.node, self.user, span_of(asked_in(request, TimelineAsked), gpu=gpu))
+        return Response(TimelineLineSerializer(lines, many=True).data)
+
+
+class GpuPlacements(OfAGpu):
+    @extend_schema(parameters=[PlacementsAsked], responses=GpuPlacementSerializer(many=True))
+    def get(self, request, node_id: int, index: int) -> Response:
+        """Which pods held it, from when to when; those of its node of which nothing tells, too. The newest first."""
+        gpu, now = self.gpu(node_id, index), timezone.now()
+        asked = asked_in(request, PlacementsAsked)
+        found = on_gpu(gpu, since=asked.get("since", now - LATELY), now=now, most=asked["most"])
+        return Response(GpuPlacementSerializer(found, many=True).data)

@@ -1,0 +1,145 @@
+"""One GPU: which it is, how it is given out, who holds it and who held it. What it says and what is wrong with it the
+apps above say.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.allocation.devices import offered_on
+from fleet.allocation.holders import gpus_held
+from fleet.freshness.cluster import cluster_freshness
+from fleet.freshness.kinds import PODS, by_kind
+from fleet.history.lines import Span
+from fleet.history.placements import GpuPlacement, on_gpu
+from fleet.models import Bookmark, Gpu, Observer
+from fleet.queries import lines_of
+from fleet.web import states
+from fleet.web.node_gone import gone
+from fleet.web.node_history import timeline_of
+from gpu.resources import explain
+
+SPAN = timedelta(hours=72)
+MOST = 200  # placements
+WIDE = 864  # as the strip of hours is drawn: 12 an hour
+TALL, APART = 10, 3
+MOST_LANES = 16
+
+
+@dataclass(frozen=True)
+class PlacementBar:
+    """`x` and `width` of what is known, `tail` of the time until somebody looked again, when it was gone."""
+
+    placement: GpuPlacement
+    x: float
+    width: float
+    tail: float
+    lane: int
+
+    @property
+    def y(self) -> int:
+        return self.lane * (TALL + APART)
+
+    @property
+    def tail_x(self) -> float:
+        return self.x + self.width
+
+
+def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    try:
+        row = _visible(request, node_id, index)
+    except Http404:
+        return gone(request, node_id, template="fleet/node_gone.html")
+    cluster = row.node.cluster_id
+    seen = {"place": "gpus", "seq": json.dumps({f"cluster-{cluster}": Observer.batch_of(cluster)})}
+    return render(request, "fleet/gpu.html", {**seen, **_gpu(row, now=timezone.now())})
+
+
+@part
+def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    try:
+        row = _visible(request, node_id, index)
+    except Http404:
+        return gone(request, node_id, template="fleet/_gpu_gone.html")
+    return render(request, "fleet/_gpu.html", _gpu(row, now=timezone.now()))
+
+
+@part
+def placements_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    row, now = _visible(request, node_id, index), timezone.now()
+    found = on_gpu(row, since=now - SPAN, now=now, most=MOST + 1)
+    placements = found[:MOST]
+    bars = bars_of(placements, begin=now - SPAN, end=now)
+    shown = {
+        "gpu": row,
+        "placements": placements,
+        "is_more": len(found) > MOST,
+        "bars": bars,
+        "not_drawn": len(placements) - len(bars),
+        "unknown": sum(not each.is_known for each in placements),
+        "wide": WIDE,
+        "bar_height": TALL,
+        "tall": max((bar.y + TALL for bar in bars), default=0),
+        "knows_pods": by_kind(Bookmark.objects.filter(cluster=row.node.cluster_id), now=now)[PODS].is_known,
+    }
+    return render(request, "fleet/_gpu_placements.html", shown)
+
+
+@part
+def timeline_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+    row = _visible(request, node_id, index)
+    shown = timeline_of(row.node, node_id, request, Span(gpu=row))
+    return render(request, "fleet/_gpu_timeline.html", {"gpu": row, **shown})
+
+
+def bars_of(placements: list[GpuPlacement], *, begin: datetime, end: datetime) -> list[PlacementBar]:
+    """Each in the first lane that is free: those that nothing tells the GPUs of below the others. Pure."""
+    bars: list[PlacementBar] = []
+    free: list[tuple[datetime, bool]] = []  # by lane: from when on, and for which kind
+    for each in sorted(placements, key=lambda one: (not one.is_known, one.row.since, one.row.pk)):
+        since, until = max(each.row.since, begin), min(each.row.until or end, end)
+        seen = min(until, max(each.row.seen_until or until, since))
+        lane = next((at for at, (to, kind) in enumerate(free) if kind == each.is_known and to <= since), len(free))
+        if lane == MOST_LANES:
+            continue
+        free[lane : lane + 1] = [(until, each.is_known)]
+        width = max(_long(seen - since), 1.5)
+        bars.append(PlacementBar(each, _long(since - begin), width, _long(until - seen), lane))
+    return bars
+
+
+def _long(lasts: timedelta) -> float:
+    return round(WIDE * (lasts / SPAN), 1)
+
+
+def _visible(request: PersonRequest, node_id: int, index: int) -> Gpu:
+    return get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+
+
+def _gpu(row: Gpu, *, now: datetime) -> dict[str, Any]:
+    node = row.node
+    bookmarks = list(Bookmark.objects.filter(cluster=node.cluster_id))
+    heard = cluster_freshness(bookmarks, now=now, observer=getattr(node.cluster, "observer", None))
+    (held,) = gpus_held([row], now=now)
+    offered = offered_on(node.cluster_id, [node.name]).get(node.name)
+    devices = offered.devices if offered else ()
+    uuid = row.uuid or held.uuid
+    return {
+        "gpu": row,
+        "node": node,
+        "held": held,
+        "uuid": uuid,
+        "address": next((each.address for each in devices if uuid and each.board == uuid and each.address), ""),
+        "ways": list(dict.fromkeys(explain(line.way).title for line in lines_of(node) if line.expected is not None)),
+        "unhealthy": [sentence for sentence in node.unhealthy if uuid and uuid in sentence],
+        "seen": states.state_of(node, is_live=heard.is_fresh),
+        "freshness": heard,
+        "knows_pods": by_kind(bookmarks, now=now)[PODS].is_known,
+    }

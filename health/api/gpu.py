@@ -1,0 +1,61 @@
+"""One GPU: which it is, who holds it, what is wrong with it and what its exporter says. The same as its page."""
+
+from dataclasses import replace
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from fleet.allocation.amounts import PODS_READ
+from fleet.allocation.holders import gpus_held
+from fleet.api.gpus import GpuSerializer
+from fleet.api.nodes import OfAGpu
+from fleet.api.serializers import RefSerializer
+from health.api.telemetry import NodeTelemetrySerializer
+from health.inbox.reading import titles
+from health.models import Finding
+from health.models.finding import SEVERITIES
+from health.sources.of_node import of_gpu, telemetry_of
+
+
+class OpenFindingSerializer(serializers.Serializer):
+    id = serializers.IntegerField()
+    rule = serializers.CharField()
+    title = serializers.SerializerMethodField(help_text="Of its rule.")
+    severity = serializers.ChoiceField(choices=SEVERITIES)
+    sentence = serializers.CharField()
+    action = serializers.CharField()
+    since = serializers.DateTimeField()
+
+    def get_title(self, finding: Finding) -> str:
+        return titles().get(finding.rule, finding.rule)
+
+
+class GpuDetailSerializer(serializers.Serializer):
+    gpu = GpuSerializer()
+    pools = RefSerializer(many=True)
+    driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
+    findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
+    findings_of_node = OpenFindingSerializer(many=True, help_text="That are open of its node as a whole.")
+    telemetry = NodeTelemetrySerializer(help_text="Of the board and its slices.")
+
+
+class GpuDetail(OfAGpu):
+    @extend_schema(responses=GpuDetailSerializer)
+    def get(self, request, node_id: int, index: int) -> Response:
+        """Its history is under its address: `placements`, `timeline`, `hours`, `twin`, `telemetry/history`."""
+        gpu, now = self.gpu(node_id, index), timezone.now()
+        (held,) = gpus_held([gpu], now=now)
+        if not PODS_READ.filter(cluster=gpu.node.cluster_id).exists():
+            held = replace(held, holders=None)
+        known, every = telemetry_of(gpu.node, now=now), Finding.objects.filter(node=gpu.node).open()
+        said = {
+            "gpu": held,
+            "pools": gpu.node.pools.order_by("name"),
+            "driver_version": gpu.node.driver_version,
+            "findings": every.of_gpu(gpu),
+            "findings_of_node": every.of_no_gpu(),
+            "telemetry": replace(known, devices=of_gpu(known.devices, gpu)),
+        }
+        return Response(GpuDetailSerializer(said).data)

@@ -1,0 +1,138 @@
+"""A healthy twin of a GPU: which it is and why, why there is none, and what differs."""
+
+from datetime import timedelta
+
+import pytest
+
+from health.inbox.gpu_twins import gpu_twin_of
+from health.sources import frames
+from health.telemetry.frame import GpuDevice
+from tests import make
+from tests.callers import calling
+from tests.health.inbox.test_twins import like, told
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+@pytest.fixture
+def cluster(redis):
+    return make.a_cluster("prod")
+
+
+@pytest.fixture
+def pool(cluster):
+    return make.a_pool(cluster, "h100")
+
+
+@pytest.fixture
+def root():
+    return make.a_user("root", role="admin")
+
+
+def gpu_of(node, index: int = 0):
+    return type(node.gpus.first()).objects.at(node.pk, index).get()
+
+
+def twin(gpu, root):
+    return gpu_twin_of(gpu, root, now=NOON)
+
+
+def test_is_the_first_of_its_node_of_which_no_finding_is_open(cluster, pool, root):
+    node = like(cluster, "gpu-1", pool, gpus=4)
+    make.a_finding(cluster, "GPU 0 of gpu-1", node=node)
+    make.a_finding(cluster, "GPU 1 of gpu-1, slice 3 (1g.10gb)", node=node, state="confirming", opened_at=None)
+    make.a_finding(cluster, "GPU 2 of gpu-1", node=node, state="resolved", resolved_at=NOON)
+
+    found = twin(gpu_of(node, 0), root)
+
+    assert found.gpu.index == 2
+    assert found.because == "No finding is open of it, it is on the same node; of 2 such GPUs it is the first."
+
+
+def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(cluster, pool, root):
+    node = like(cluster, "gpu-1", pool, gpus=4)
+    for gpu in node.gpus.all():
+        gpu.uuid = f"GPU-{gpu.index}"
+        gpu.save()
+    make.a_pod(node, "train", gpus=2, devices={"nvidia.com/gpu": ["GPU-0", "GPU-3"]})
+
+    assert twin(gpu_of(node, 0), root).gpu.index == 3
+    assert "and the same pod holds both" in twin(gpu_of(node, 0), root).because
+
+    make.a_source(cluster, exported=["engine_active_ratio"])
+    devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 2)]
+    frames.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
+    assert twin(gpu_of(node, 0), root).gpu.index == 2
+
+
+def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, pool, root):
+    node = like(cluster, "gpu-1", pool, gpus=2, kernel="6.8")
+    other = like(cluster, "gpu-2", pool, gpus=2, kernel="6.9")
+    make.a_finding(cluster, "GPU 1 of gpu-1", node=node)
+
+    found = twin(gpu_of(node, 0), root)
+
+    assert (found.gpu.node, found.gpu.index) == (other, 0)
+    assert found.because.startswith(
+        "Of each of the 1 other GPU of its node a finding is open. So it is one of gpu-2, its node's twin."
+    )
+    assert ("Its node: Kernel", "6.8", "6.9") in [(one.title, one.here, one.there) for one in found.properties]
+
+
+def test_says_what_lacks_where_there_is_none(cluster, pool, root):
+    node = like(cluster, "gpu-1", pool, gpus=1)
+
+    found = twin(gpu_of(node), root)
+
+    assert found.gpu is None
+    assert found.because.startswith("No other GPU of its node is of its product. There is nothing to compare it with")
+
+
+def test_a_cluster_that_was_never_heard_has_none(redis, root):
+    node = like(make.a_cluster("new", seen_at=None), "gpu-1", gpus=2)
+
+    assert "nobody knows which GPUs of its node are well" in twin(gpu_of(node), root).because
+
+
+def test_of_a_cluster_that_nobody_sees_now_it_says_that_it_was(redis, root):
+    node = like(make.a_cluster("away", seen_at=NOON - timedelta(days=2)), "gpu-1", gpus=2)
+
+    assert "No finding was open of it when its cluster was last heard" in twin(gpu_of(node), root).because
+
+
+def test_what_is_measured_is_each_ones_own(cluster, pool, root):
+    node = like(cluster, "gpu-1", pool, gpus=2)
+    make.a_source(cluster, exported=["temperature_celsius"])
+    devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(2)]
+    frames.keep(cluster.pk, told(*devices, temperature_celsius=[81.0, 60.0]))
+
+    said = {one.title: (one.here, one.there) for one in twin(gpu_of(node), root).measured}
+
+    assert said["Temperature now"] == ("81 °C", "60 °C")
+    assert said["Power now"] == ("not exported", "not exported")
+    assert said["Hours with findings"] == ("0", "0")
+
+
+def test_page_and_rest_say_the_same_and_a_stranger_nothing(cluster, pool, root):
+    node = like(cluster, "gpu-1", pool, gpus=2)
+
+    shown = page(visiting(root), f"/parts/nodes/{node.pk}/gpus/0/twin")
+    said = calling(root).get(f"/api/v1/nodes/{node.pk}/gpus/0/twin").json()
+
+    assert said["gpu"] == {"node": {"id": node.pk, "name": "gpu-1"}, "index": 1}
+    assert said["because"] in shown.text
+    assert f"/nodes/{node.pk}/gpus/1" in shown.links
+    assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{node.pk}/gpus/0/twin").status_code == 404
+
+
+def test_costs_no_more_with_more_gpus_and_nodes(cluster, pool, root, django_assert_max_num_queries):
+    node = like(cluster, "gpu-1", pool, gpus=8)
+    for index in range(1, 8):
+        make.a_finding(cluster, f"GPU {index} of gpu-1", node=node)
+    for number in range(2, 12):
+        like(cluster, f"gpu-{number}", pool)
+
+    with django_assert_max_num_queries(36):
+        twin(gpu_of(node), root)

@@ -1,0 +1,252 @@
+"""The page of one GPU, in page and REST: what is its own, what is its node's, and what nothing tells."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from fleet.models import Bookmark, GoneNode, PodPlacement
+from health.models import GpuHour
+from health.sources import frames
+from health.sources.hours import provide_partition
+from health.telemetry.frame import GpuDevice
+from tests import make
+from tests.callers import calling
+from tests.health.inbox.test_twins import told
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+PARTS = ("", "/findings", "/telemetry", "/hours", "/placements", "/timeline", "/twin")
+READS = ("", "/hours", "/placements", "/timeline", "/twin", "/telemetry/history")
+
+
+@pytest.fixture
+def cluster(redis):
+    row = make.a_cluster("prod")
+    frames.forget(row.pk)
+    return row
+
+
+@pytest.fixture
+def node(cluster):
+    row = make.a_node(cluster, "gpu-1", pool=make.a_pool(cluster, "h200"), gpus=4)
+    for gpu in row.gpus.all():
+        gpu.uuid = f"GPU-{gpu.index}"
+        gpu.save()
+    return row
+
+
+@pytest.fixture
+def ada():
+    return make.a_user("ada", role="viewer")
+
+
+def placed(node, name: str, *, hours: int, **given) -> PodPlacement:
+    row = {
+        "node_uid": node.uid, "node_name": node.name, "pod_uid": f"uid-of-{name}", "namespace": "ml", "name": name,
+        "resources": {"nvidia.com/gpu": 1}, "since": NOON - timedelta(hours=hours),
+        "until": NOON - timedelta(hours=hours - 1),
+    }  # fmt: skip
+    return PodPlacement.objects.create(cluster_id=node.cluster_id, **row | given)
+
+
+def an_hour(node, index: int, *, ago: int = 2, **given) -> None:
+    hour = NOON - timedelta(hours=ago)
+    provide_partition(hour)
+    row = {"uuid": f"GPU-{index}", "index": index, "node_name": node.name, "seen_s": 3600.0, "busy_s": 1800.0}
+    GpuHour.objects.create(cluster=node.cluster, hour=hour, **row | {"temperature_max": 70.0 + index} | given)
+
+
+def rest(user, node, what: str = "", index: int = 3):
+    return calling(user).get(f"/api/v1/nodes/{node.pk}/gpus/{index}{what}")
+
+
+def test_says_which_it_is_and_where(node, ada):
+    shown = page(visiting(ada), f"/nodes/{node.pk}/gpus/3")
+
+    for words in ("GPU 3 of gpu-1", "GPU-3", "NVIDIA-H200", "143771 MiB", "570.172.08", "h200", "prod"):
+        assert words in shown.text, words
+    assert f"/nodes/{node.pk}" in shown.links
+
+
+def test_who_holds_it_and_that_nothing_tells_it_are_two_things(node, ada):
+    make.a_pod(node, "train", gpus=1, devices={"nvidia.com/gpu": ["GPU-3"]})
+
+    assert "team-a/train named by the kubelet" in page(visiting(ada), f"/nodes/{node.pk}/gpus/3").text
+    assert "Who holds it now Nobody." in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    make.a_pod(node, "web", gpus=1)
+    assert "nothing tells whether this one is" in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    Bookmark.objects.all().delete()
+    assert "the pods of this cluster were never read" in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    assert rest(ada, node, index=2).json()["gpu"]["holders"] is None
+
+
+def test_findings_of_it_and_of_its_node_and_none_of_another_gpu(cluster, node, ada):
+    own = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, sentence="GPU 3 is hot.")
+    cut = make.a_finding(cluster, "GPU 3 of gpu-1, slice 7 (1g)", node=node, sentence="A slice is sick.", rule="x")
+    whole = make.a_finding(cluster, "node gpu-1", node=node, sentence="The node is not ready.", rule="y")
+    make.a_finding(cluster, "GPU 1 of gpu-1", node=node, sentence="GPU 1 is hot.")
+    make.a_finding(cluster, "GPU 3 of gpu-10", node=make.a_node(cluster, "gpu-10"), sentence="Elsewhere.")
+
+    shown = page(visiting(ada), f"/nodes/{node.pk}/gpus/3")
+    said = rest(ada, node).json()
+
+    assert "GPU 3 is hot." in shown.text
+    assert "A slice is sick." in shown.text
+    assert "Of its node as a whole: The node is not ready." in shown.text
+    assert "GPU 1 is hot." not in shown.text
+    assert "Elsewhere." not in shown.text
+    assert {each["id"] for each in said["findings"]} == {own.pk, cut.pk}
+    assert [each["id"] for each in said["findings_of_node"]] == [whole.pk]
+
+
+def test_its_hours_are_its_own(cluster, node, ada):
+    an_hour(node, 3, xids=2)
+    an_hour(node, 1)
+    make.a_finding(cluster, "GPU 1 of gpu-1", node=node, opened_at=NOON - timedelta(hours=2))
+
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/hours")
+    heard = [hour for hour in rest(ada, node, "/hours").json() if hour["devices"]]
+
+    assert "1 of 72 hours heard: 1.0 GPU-hours, 0.5 under load; it had at most 73 °C; at least 2 Xids." in shown.text
+    assert "Findings were open in 0 hours." in shown.text
+    assert [(hour["gpu_hours_seen"], hour["gpu_hours_busy"]) for hour in heard] == [(1.0, 0.5)]
+    assert "Heard for 1 h, under load 50% of that. It had at most 73 °C. At least 2 Xids." in shown.text
+
+
+def test_its_timeline_has_its_xids_and_findings_and_none_of_others(cluster, node, ada):
+    an_hour(node, 3, xids=2)
+    an_hour(node, 1, xids=9)
+    for index in (1, 3):
+        finding = make.a_finding(cluster, f"GPU {index} of gpu-1", node=node)
+        make.a_node_event(node, f"GPU {index} is hot.", kind="finding", detail={"finding": finding.pk, "rule": "x"})
+    make.a_node_event(node, "The driver is 580.1.")
+    placed(node, "mine", hours=5, boards=[3])
+    placed(node, "whose", hours=4)
+    placed(node, "others", hours=3, boards=[1])
+
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/timeline").text
+    said = [line["sentence"] for line in rest(ada, node, "/timeline").json()]
+
+    for sentence in ("GPU 3 is hot.", "The driver is 580.1.", "At least 2 Xids from 10:00 to 11:00 UTC."):
+        assert sentence in shown
+        assert sentence in said
+    assert "GPU 1 is hot." not in shown
+    assert not [sentence for sentence in said if "9 Xids" in sentence or "others" in sentence]
+    assert any("ml/whose" in sentence and "Nothing tells whether" in sentence for sentence in said)
+    assert [line["sentence"] for line in rest(ada, node, "/timeline?kind=gpus").json()] == [
+        "At least 2 Xids from 10:00 to 11:00 UTC."
+    ]
+
+
+def test_bars_say_where_only_the_node_is_known(node, ada):
+    placed(node, "whose", hours=4)
+
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/placements")
+    assert "Only the node is known" in shown.text
+    assert "ml/whose" in shown.text
+    assert "not known 1 nvidia.com/gpu" in shown.text
+
+    placed(node, "mine", hours=9, boards=[3, 2], seen_until=NOON - timedelta(hours=8, minutes=30))
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/placements")
+    assert "Of 1 of these only the node is known" in shown.text
+    assert "last seen 2026-11-21 03:30, gone 2026-11-21 04:00" in shown.text
+    said = rest(ada, node, "/placements").json()
+    assert [(one["pod"], one["is_known"], one["gpus"]) for one in said] == [
+        ("ml/whose", False, []), ("ml/mine", True, [2, 3][::-1]),
+    ]  # fmt: skip
+    assert len(rest(ada, node, "/placements?since=2026-11-21T06:00:00Z").json()) == 1
+    assert rest(ada, node, "/placements?most=x").status_code == 400
+
+
+def test_telemetry_is_the_boards_and_its_slices(cluster, node, ada):
+    make.a_source(cluster, exported=["temperature_celsius", "engine_active_ratio"])
+    devices = [GpuDevice("gpu-1", 1, "GPU-1"), *[GpuDevice("gpu-1", 3, "GPU-3", gi, "1g.18gb") for gi in "79"]]
+    frames.keep(cluster.pk, told(*devices, temperature_celsius=[50, 64, 64], engine_active_ratio=[0.1, 0.2, 0.3]))
+
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+    said = rest(ada, node).json()["telemetry"]["devices"]
+
+    assert "64 °C" in shown
+    assert "slice 7 1g.18gb" in shown
+    assert "50 °C" not in shown
+    assert [(device["uuid"], device["gi_id"]) for device in said] == [("GPU-3", "7"), ("GPU-3", "9")]
+    assert "never had one of this" in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/2/telemetry").text
+
+
+def test_without_a_source_it_says_so(node, ada):
+    shown = page(visiting(ada), f"/nodes/{node.pk}/gpus/3").text
+
+    assert "prod has no source of telemetry." in shown
+    assert "Xids of this GPU are not known" in shown
+    assert "no Prometheus" in rest(ada, node, "/telemetry/history").json()["trouble"]
+
+
+def test_lists_that_name_it_lead_to_it(cluster, node, ada):
+    finding = make.a_finding(cluster, "GPU 3 of gpu-1", node=node)
+    there = f"/nodes/{node.pk}/gpus/3"
+
+    assert there in page(visiting(ada), "/gpus").links
+    assert there in page(visiting(ada), f"/nodes/{node.pk}").links
+    assert there in page(visiting(ada), f"/findings?finding={finding.pk}").links
+
+
+@pytest.mark.parametrize("what", PARTS)
+def test_who_may_not_see_its_node_finds_no_page(node, what):
+    bob = make.a_user("bob", role="viewer", on=make.a_pool(node.cluster, "other"))
+
+    page(visiting(bob), f"/parts/nodes/{node.pk}/gpus/3{what}", status=404)
+    page(visiting(bob), f"/nodes/{node.pk}/gpus/3", status=404)
+
+
+@pytest.mark.parametrize("what", READS)
+def test_who_sees_its_pool_reads_it_and_nobody_else(node, what):
+    amy = make.a_user("amy", role="viewer", on=node.pools.get())
+    bob = make.a_user("bob", role="viewer", on=make.a_pool(node.cluster, "other"))
+
+    assert rest(amy, node, what).status_code == 200
+    assert rest(bob, node, what).status_code == 404
+
+
+@pytest.mark.parametrize("what", READS)
+def test_what_is_not_there_is_404_and_what_went_with_its_node_410(node, ada, what):
+    assert rest(ada, node, what, index=9).status_code == 404
+    assert rest(ada, node, what, index=10**30).status_code == 404
+    gone = node.pk
+    GoneNode.objects.create(node_id=gone, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON)
+    node.delete()
+
+    assert calling(ada).get(f"/api/v1/nodes/{gone}/gpus/3{what}").status_code == 410
+
+
+def test_the_page_of_one_whose_node_left_is_the_nodes(node, ada):
+    page(visiting(ada), f"/nodes/{node.pk}/gpus/9", status=404)
+    gone = node.pk
+    GoneNode.objects.create(node_id=gone, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON)
+    node.delete()
+
+    assert "This node left prod" in page(visiting(ada), f"/nodes/{gone}/gpus/3").text
+    assert 'id="gpu"' in visiting(ada).get(f"/parts/nodes/{gone}/gpus/3").content.decode()
+
+
+def test_costs_no_more_with_more_of_everything(cluster, node, ada):
+    def one_more(number: int) -> None:
+        make.a_finding(cluster, "GPU 3 of gpu-1", node=node, rule=f"x{number}")
+        make.a_finding(cluster, "node gpu-1", node=node, rule=f"y{number}")
+        placed(node, f"job-{number}", hours=9 + number, boards=[3])
+        make.a_pod(node, f"pod-{number}", gpus=1)
+        make.a_node_event(node)
+        an_hour(node, 3, ago=number + 1)
+
+    one_more(0)
+    with CaptureQueriesContext(connection) as few:
+        page(visiting(ada), f"/nodes/{node.pk}/gpus/3")
+    for number in range(1, 6):
+        one_more(number)
+
+    with CaptureQueriesContext(connection) as more:
+        page(visiting(ada), f"/nodes/{node.pk}/gpus/3")
+
+    assert len(more) == len(few)
