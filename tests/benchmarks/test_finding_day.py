@@ -37,6 +37,7 @@ def test_what_is_planted_is_found_and_nothing_else():
 
     assert told.planted >= 10
     assert (told.missed, told.false, told.in_vain) == (0, 0, 0), told.troubles
+    assert 0 < told.quiet_cpu_ratio < 1
 
 
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):

@@ -369,7 +369,7 @@ FOUND: tuple[Kind, ...] = (
          lambda _, at: Planting((UncordoningManager(at.node),), deeds=(Cordon(at.node), After(MINUTE, LetGo(at.node)))),
          lambda seen: seen.is_uncordoned_under_way, ("cordon-removed",), **UPGRADE),
     Kind("upgrade-queue-still",
-         lambda _, at: Planting(deeds=(OneAtATime(at.owner, at.neighbour), LetGo(at.node))),
+         lambda _, at: Planting(says=at.neighbour, deeds=(OneAtATime(at.owner, at.neighbour), LetGo(at.node))),
          lambda seen: seen.upgrade_state == UpgradeState.REQUIRED and seen.still_s >= 10 * MINUTE,
          ("upgrade-queue-still",), 20 * MINUTE, fits=lambda at: bool(at.neighbour), is_alone=True, rests_s=20 * MINUTE,
          of_cluster="driver upgrades", **UPGRADE),

@@ -28,8 +28,8 @@ def live_in_process(asked: Any, redis_url: str) -> Told:
     from benchmarks.finding.day.run import live
 
     began = time.process_time()
-    verdict = live(asked)
-    return told_of(asked, verdict, time.process_time() - began)
+    day = live(asked)
+    return told_of(asked, day, time.process_time() - began)
 
 
 def make_ready(redis_url: str) -> None:
@@ -51,9 +51,10 @@ def make_ready(redis_url: str) -> None:
     gc.freeze()
 
 
-def told_of(asked: Any, verdict: Any, cpu_s: float) -> Told:
+def told_of(asked: Any, day: Any, cpu_s: float) -> Told:
     from benchmarks.finding.day.outages import OUTAGES
 
+    verdict = day.verdict
     plants = [plant for plant in verdict.schedule.plants if plant.is_trouble]
     outages = [outage for outage in verdict.schedule.outages if OUTAGES[outage.what].rule]
     visible = [plant for plant in plants if plant.visible_s is not None]
@@ -81,6 +82,7 @@ def told_of(asked: Any, verdict: Any, cpu_s: float) -> Told:
         false=len(verdict.false),
         notes=len(verdict.notes),
         cpu_s=cpu_s,
+        quiet_cpu_ratio=day.cost.quiet_cpu_ratio,
         troubles=tuple(troubles),
     )
 

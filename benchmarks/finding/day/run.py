@@ -1,8 +1,11 @@
 """A day of a fleet in virtual time: the simulator's cast, the product's own rows, rounds and looks, and no socket."""
 
 import random
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from statistics import median
 from unittest import mock
 
 from benchmarks.finding.day.asked import DayAsked
@@ -17,6 +20,7 @@ from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster
 from health.judging.looking import look
 from health.models import TelemetrySource
+from health.models.telemetry_source import PERIOD
 from health.sources import frames, rounds
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Client
@@ -30,6 +34,22 @@ WATCHED_S = 10.0
 LIVELY_S = 10 * MINUTE  # for so long after its end a node is asked each time
 AWAY = "It cannot be reached: [Errno 111] Connection refused"
 GPU = "nvidia.com/gpu"
+LOOK_EVERY_S = 10.0  # as config/celery.py sweeps
+
+
+@dataclass
+class WorkerCost:
+    """Seconds of CPU of each round and look, without what makes up the answers, and without a socket."""
+
+    rounds: list[float] = field(default_factory=list)
+    looks: list[float] = field(default_factory=list)
+
+    @property
+    def quiet_cpu_ratio(self) -> float:
+        """Of one core, by the median: in most of a day's minutes nothing changes. A round here adds up an hour's
+        sums, which one of four does.
+        """
+        return median(self.rounds) / PERIOD.total_seconds() + median(self.looks) / LOOK_EVERY_S
 
 
 class Playing:
@@ -49,6 +69,8 @@ class Playing:
         )  # fmt: skip
         self.prometheus = Prometheus(self.stage)
         self.verdict = Verdict(self.schedule, PERIOD_S)
+        self.cost = WorkerCost()
+        self._answering_s = 0.0
         self._waiting = sorted(self.schedule.plants, key=lambda plant: plant.begins_s)
         self._on: list[Plant] = []
         self._lively: dict[str, float] = {}
@@ -70,9 +92,21 @@ class Playing:
         if is_api:
             self.observing.look()
         clock = self.stage.clock
+        began, answering_s = time.process_time(), self._answering_s
         rounds.ask(self.cluster.pk, clock=clock)
+        asked = time.process_time()
         look(self.cluster, now=clock.now())
+        self.cost.looks.append(time.process_time() - asked)
+        self.cost.rounds.append(asked - began - (self._answering_s - answering_s))
         self.verdict.look(self.stage, self.prometheus, now_s, is_telemetry=not self.prometheus.is_away, is_api=is_api)
+
+    def answer(self, expression: str) -> bytes:
+        if self.prometheus.is_away:
+            raise Unusable(AWAY)
+        began = time.process_time()
+        answer = self.prometheus.answer(expression)
+        self._answering_s += time.process_time() - began
+        return answer
 
     # What happens
 
@@ -147,20 +181,17 @@ def places_of(stage: Stage) -> dict[str, Place]:
     return found
 
 
-def live(asked: DayAsked) -> Verdict:
+def live(asked: DayAsked) -> Playing:
     """In a process that has Django, an empty database and a Redis."""
     with in_this_process():
         playing = Playing(asked)
-
-        def ask(_: Client, __: str, form: dict[str, str]) -> bytes:
-            if playing.prometheus.is_away:
-                raise Unusable(AWAY)
-            return playing.prometheus.answer(form["query"])
-
-        with mock.patch.object(Client, "ask", ask), mock.patch.object(Client, "__init__", _without_a_socket):
+        with (
+            mock.patch.object(Client, "ask", lambda _client, _path, form: playing.answer(form["query"])),
+            mock.patch.object(Client, "__init__", _without_a_socket),
+        ):
             playing.play(asked.hours)
         frames.forget(playing.cluster.pk)
-    return playing.verdict
+    return playing
 
 
 def _without_a_socket(client: Client, *_: object) -> None:

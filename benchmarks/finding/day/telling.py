@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from benchmarks.figures import Figures
 
 FOUND_RATIO, WRONG_RATIO, FALSE_A_DAY = 0.99, 0.02, 1.0
+QUIET_CPU_RATIO = 0.05  # of a core
 SHOWN = 40  # of what was missed and false
 
 
@@ -30,6 +31,7 @@ class Told:
     false: int
     notes: int
     cpu_s: float
+    quiet_cpu_ratio: float
     troubles: tuple[Trouble, ...] = field(default_factory=tuple)
 
     @property
@@ -45,4 +47,5 @@ def say(figures: Figures, told: Told) -> None:
     rate = told.false / told.node_days * 1000
     figures.at_most("false_findings_per_1000_node_days", rate, FALSE_A_DAY, "findings", false=told.false)
     figures.at_most("duplicate_findings", told.doubled, 0, "findings")
+    figures.at_most("quiet_cpu_ratio", round(told.quiet_cpu_ratio, 4), QUIET_CPU_RATIO, "")
     figures.beside("day_cpu_s", round(told.cpu_s, 1), "s", notes=told.notes)
