@@ -41,7 +41,8 @@ def test_the_manifest_is_enough_and_no_more(plan_for: Callable[..., Plan]):
 
     used = {right_of(asked) for asked in plan.proxy.requests() if asked.is_write and asked.is_forwarded}
     assert [asked for asked in plan.proxy.requests() if asked.code == 403 and not asks_a_pod(asked)] == []
-    assert used == writes_in("quarterdeck.yaml") - {BY_POLICY} - BY_PULLS
+    # An image pull may have been tried on this stack before.
+    assert used - BY_PULLS == writes_in("quarterdeck.yaml") - {BY_POLICY} - BY_PULLS
 
 
 def test_no_rule_of_observe_only_can_write():
