@@ -5,6 +5,7 @@ from fleet.models import Cluster
 from fleet.observe.lease import shutdown
 from health import wake
 from health.exporters import rounds
+from health.judging import sweeping
 from health.judging.looking import look
 from health.logs import crashes
 from health.models import TelemetrySource
@@ -13,7 +14,7 @@ from health.sources import rounds as telemetry
 
 @shared_task(queue="default", ignore_result=True)
 def sweep_findings(**_: object) -> None:
-    for cluster_id in Cluster.objects.values_list("pk", flat=True):
+    for cluster_id in sweeping.due(now=timezone.now()):
         wake.wake_findings_of(cluster_id)
 
 
@@ -21,7 +22,9 @@ def sweep_findings(**_: object) -> None:
 def look_for_findings(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        look(cluster, now=timezone.now())
+        now = timezone.now()
+        look(cluster, now=now)
+        sweeping.judged(cluster_id, now=now)
 
 
 @shared_task(queue="default", ignore_result=True)
@@ -46,8 +49,8 @@ def sweep_exporters(**_: object) -> None:
 @shared_task(queue="default", ignore_result=True)
 def ask_exporters(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is not None:
-        rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked)
+    if cluster is not None and rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked) is not None:
+        wake.findings_soon.ask(cluster_id)
 
 
 @shared_task(queue="default", ignore_result=True)
@@ -58,4 +61,5 @@ def sweep_telemetry(**_: object) -> None:
 
 @shared_task(queue="default", ignore_result=True)
 def ask_telemetry(*, cluster_id: int, **_: object) -> None:
-    telemetry.ask(cluster_id, clock=timezone.now)
+    if telemetry.ask(cluster_id, clock=timezone.now) is not None:
+        wake.findings_soon.ask(cluster_id)

@@ -11,8 +11,17 @@ from fleet.models.observer import LostLease
 from fleet.models.visible import Visible
 
 ROUND_LEASE = timedelta(seconds=90)  # longer than a round may take
-PERIOD = timedelta(seconds=15)
+PERIOD = timedelta(seconds=15)  # as the operator's ServiceMonitor scrapes
+PERIOD_AT_MOST = timedelta(seconds=30)  # as dcgm-exporter collects, unless it is told otherwise
+SHARE = 20  # a round may take this part of its period, where that makes the period no longer than it may be
 AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
+
+
+def period_after(took: timedelta) -> timedelta:
+    """From the beginning of a round that took so long to the next: more where that is much, for its Prometheus' sake
+    and for ours.
+    """
+    return min(max(PERIOD, SHARE * took), PERIOD_AT_MOST)
 
 
 class SourceState(models.TextChoices):
@@ -69,6 +78,10 @@ class TelemetrySource(models.Model):
     def __str__(self) -> str:
         return f"{self.url} for {self.cluster.name}"
 
+    @property
+    def period(self) -> timedelta:
+        return period_after(timedelta(milliseconds=self.took_ms or 0))
+
     @classmethod
     def take(cls, cluster_id: int, *, now: datetime) -> "tuple[TelemetrySource, int] | None":
         """The row, and the epoch that is ours from now on. None: there is none, it is not due, or somebody is at it."""
@@ -76,7 +89,7 @@ class TelemetrySource(models.Model):
         if row is None:
             return None
         free = cls.objects.filter(pk=row.pk, epoch=row.epoch, is_on=True, lease_until__lte=now, next_look_at__lte=now)
-        if not free.update(epoch=row.epoch + 1, lease_until=now + ROUND_LEASE, next_look_at=now + PERIOD):
+        if not free.update(epoch=row.epoch + 1, lease_until=now + ROUND_LEASE, next_look_at=now + row.period):
             return None
         return row, row.epoch + 1
 

@@ -13,15 +13,33 @@ def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) ->
 
     :raises FramesAway
     """
-    place = _place(cluster_id, what)
+    if not is_due(cluster_id, what, every=every, now=now):
+        return False
+    done(cluster_id, what, every=every, now=now)
+    return True
+
+
+def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
+    """Whether nobody did it for as long as this.
+
+    :raises FramesAway
+    """
     try:
-        said: Any = redis_client().get(place)
-        if said is not None and 0 <= now.timestamp() - float(said) < every.total_seconds():
-            return False
-        redis_client().set(place, now.timestamp(), ex=every)
+        said: Any = redis_client().get(_place(cluster_id, what))
     except RedisError as error:
         raise FramesAway(str(error)) from error
-    return True
+    return said is None or not 0 <= now.timestamp() - float(said) < every.total_seconds()
+
+
+def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None:
+    """It is not due again before as long as this is over.
+
+    :raises FramesAway
+    """
+    try:
+        redis_client().set(_place(cluster_id, what), now.timestamp(), ex=every)
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
 
 
 def forget(cluster_id: int, what: str) -> None:

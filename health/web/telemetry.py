@@ -15,13 +15,12 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, ExporterRound, Gpu, Node
 from health.models import SourceState, TelemetrySource
-from health.models.telemetry_source import PERIOD
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS, Metric
 from people.rights import Permission, scope_of, why_not
 
-LATE = 3 * PERIOD
+LATE_AFTER = 3  # periods
 WITHOUT_VALUE = {
     ReadingState.NOT_EXPORTED: "not exported",
     ReadingState.NOT_APPLICABLE: "n/a",
@@ -49,13 +48,17 @@ def source_card(source: TelemetrySource | None, *, now: datetime) -> SourceCard:
         return SourceCard(None, "none")
     has = [metric for key, metric in METRICS.items() if key in source.exported]
     lacks = [metric for key, metric in METRICS.items() if key not in source.exported]
-    is_late = source.state == SourceState.ANSWERING and (source.answered_at is None or now - source.answered_at > LATE)
+    is_late = source.state == SourceState.ANSWERING and _is_overdue(source, now=now)
     if source.answered_at is None:
         return SourceCard(source, "late" if is_late else source.state)
     return SourceCard(
         source, "late" if is_late else source.state, has,
         [metric for metric in lacks if metric.is_usual], [metric for metric in lacks if not metric.is_usual],
     )  # fmt: skip
+
+
+def _is_overdue(source: TelemetrySource, *, now: datetime) -> bool:
+    return source.answered_at is None or now - source.answered_at > LATE_AFTER * source.period
 
 
 @part
@@ -71,7 +74,6 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
         "exporters": ExporterRound.objects.filter(cluster=row).first(),
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
-        "period_s": int(PERIOD.total_seconds()),
     }
     return render(request, "health/_cluster_telemetry.html", shown)
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from statistics import median
 from unittest import mock
 
@@ -20,7 +21,7 @@ from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster
 from health.judging.looking import look
 from health.models import TelemetrySource
-from health.models.telemetry_source import PERIOD
+from health.models.telemetry_source import period_after
 from health.sources import frames, rounds
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Client
@@ -34,7 +35,6 @@ WATCHED_S = 10.0
 LIVELY_S = 10 * MINUTE  # for so long after its end a node is asked each time
 AWAY = "It cannot be reached: [Errno 111] Connection refused"
 GPU = "nvidia.com/gpu"
-LOOK_EVERY_S = 10.0  # as config/celery.py sweeps
 
 
 @dataclass
@@ -47,9 +47,10 @@ class WorkerCost:
     @property
     def quiet_cpu_ratio(self) -> float:
         """Of one core, by the median: in most of a day's minutes nothing changes. A round here adds up an hour's
-        sums, which one of four does.
+        sums, which one of four does. After each round there is a look.
         """
-        return median(self.rounds) / PERIOD.total_seconds() + median(self.looks) / LOOK_EVERY_S
+        took_s = median(self.rounds)
+        return (took_s + median(self.looks)) / period_after(timedelta(seconds=took_s)).total_seconds()
 
 
 class Playing:

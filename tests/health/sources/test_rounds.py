@@ -166,3 +166,14 @@ def test_removing_it_is_kept_as_a_decision(cluster, url):
 
     assert [entry.verb for entry in AuditEntry.objects.all()] == ["telemetry.put", "telemetry.remove"]
     assert not TelemetrySource.objects.exists()
+
+
+@pytest.mark.parametrize(("took_ms", "period_s"), [(None, 15), (40, 15), (1000, 20), (60_000, 30)])
+def test_one_that_takes_long_is_asked_less_often(cluster, url, took_ms, period_s):
+    """A twentieth of its period at most, as long as that is no longer than exporters collect."""
+    TelemetrySource.objects.filter(pk=a_source(cluster, url).pk).update(took_ms=took_ms)
+
+    row, _ = TelemetrySource.take(cluster.pk, now=NOON)
+    row.refresh_from_db()
+
+    assert row.next_look_at == NOON + timedelta(seconds=period_s)
