@@ -22,6 +22,7 @@ from fleet.models import (
     ExporterReading,
     ExporterRound,
     GoneNode,
+    Gpu,
     Node,
     NodeEvent,
     Pod,
@@ -33,6 +34,7 @@ from kube import selectors
 from people.rights import Permission, scope_of
 
 Freshnesses = Mapping[str, KindFreshness]
+LARGEST_INDEX = 9999  # of a GPU; a finding names none beyond
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,18 @@ def kept_node(node_id: int, *, user) -> Node | GoneNode | None:
     """Also one that left its cluster, for as long as timelines are kept. With its cluster; two queries at most."""
     there = Node.objects.visible_to(user).select_related("cluster").filter(pk=node_id).first()
     return there or GoneNode.objects.visible_to(user).select_related("cluster").filter(node_id=node_id).first()
+
+
+def gpu_at(node_id: int, index: int, *, user) -> Gpu | None:
+    """Its row; of a node that lists none of this index one that is not kept: somebody may name it all the same.
+
+    None: the person sees no such node. Two queries at most.
+    """
+    row = Gpu.objects.visible_to(user).at(node_id, index).first()
+    if row is not None or index > LARGEST_INDEX:
+        return row
+    node = Node.objects.visible_to(user).select_related("cluster__observer").filter(pk=node_id).first()
+    return node and Gpu(node=node, index=index)
 
 
 def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:

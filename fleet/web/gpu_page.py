@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
@@ -20,7 +20,7 @@ from fleet.freshness.kinds import PODS, by_kind
 from fleet.history.lines import Span
 from fleet.history.placements import GpuPlacement, on_gpu
 from fleet.models import Bookmark, Gpu, Observer
-from fleet.queries import lines_of
+from fleet.queries import gpu_at, lines_of
 from fleet.web import states
 from fleet.web.node_gone import gone
 from fleet.web.node_history import timeline_of
@@ -53,21 +53,23 @@ class PlacementBar:
 
 
 def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
-    try:
-        row = _visible(request, node_id, index)
-    except Http404:
+    row = gpu_at(node_id, index, user=request.user)
+    if row is None:
         return gone(request, node_id, template="fleet/node_gone.html")
     cluster = row.node.cluster_id
     seen = {"place": "gpus", "seq": json.dumps({f"cluster-{cluster}": Observer.batch_of(cluster)})}
+    if row.pk is None:
+        return render(request, "fleet/gpu_unlisted.html", {**seen, **_unlisted(row)})
     return render(request, "fleet/gpu.html", {**seen, **_gpu(row, now=timezone.now())})
 
 
 @part
 def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
-    try:
-        row = _visible(request, node_id, index)
-    except Http404:
+    row = gpu_at(node_id, index, user=request.user)
+    if row is None:
         return gone(request, node_id, template="fleet/_gpu_gone.html")
+    if row.pk is None:
+        return render(request, "fleet/_gpu_unlisted.html", _unlisted(row))
     return render(request, "fleet/_gpu.html", _gpu(row, now=timezone.now()))
 
 
@@ -121,6 +123,11 @@ def _long(lasts: timedelta) -> float:
 
 def _visible(request: PersonRequest, node_id: int, index: int) -> Gpu:
     return get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+
+
+def _unlisted(row: Gpu) -> dict[str, Any]:
+    """Something named it, a finding or an exporter, and its node never counted so many."""
+    return {"gpu": row, "node": row.node, "number": Gpu.objects.filter(node=row.node).count()}
 
 
 def _gpu(row: Gpu, *, now: datetime) -> dict[str, Any]:

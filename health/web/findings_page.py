@@ -5,14 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.models import Cluster, Gpu, Node, Pool
+from fleet.models import Cluster, Node, Pool
+from fleet.queries import gpu_at
 from health.models import Finding
 from health.rules.base import RANKS
 from health.web.trouble import trouble_of
@@ -62,7 +63,9 @@ def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
 @part
 def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     """Its own, and those of its node as a whole, which it may suffer from."""
-    row = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+    row = gpu_at(node_id, index, user=request.user)
+    if row is None:
+        raise Http404
     every = Finding.objects.filter(node=row.node).select_related("cluster")
     own = every.of_gpu(row)
     found = {"findings": own.open(), "confirming": own.confirming(), "of_node": every.of_no_gpu().open()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.utils.html import format_html
@@ -13,7 +13,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, ExporterRound, Gpu, Node
+from fleet.models import Cluster, ExporterRound, Node
+from fleet.queries import gpu_at
 from health.models import SourceState, TelemetrySource
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
@@ -127,7 +128,9 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
 @part
 def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     """Of one GPU and its slices."""
-    gpu = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
+    gpu = gpu_at(node_id, index, user=request.user)
+    if gpu is None:
+        raise Http404
     known = telemetry_of(gpu.node, now=timezone.now())
     shown = _shown(gpu.node, known, of_gpu(known.devices, gpu), request)
     return render(request, "health/_node_telemetry.html", {"gpu": gpu, **shown})

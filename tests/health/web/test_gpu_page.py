@@ -193,6 +193,24 @@ def test_lists_that_name_it_lead_to_it(cluster, node, ada):
     assert there in page(visiting(ada), f"/findings?finding={finding.pk}").links
 
 
+def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(cluster, node, ada):
+    finding = make.a_finding(cluster, "GPU 7 of gpu-1", node=node, sentence="GPU 7 is hot.")
+    make.a_source(cluster, exported=["temperature_celsius"])
+    frames.keep(cluster.pk, told(GpuDevice("gpu-1", 7, "GPU-7"), temperature_celsius=[91]))
+    there = f"/nodes/{node.pk}/gpus/7"
+
+    assert there in page(visiting(ada), f"/findings?finding={finding.pk}").links
+    shown = page(visiting(ada), there)
+    assert "Kubernetes counts no such GPU there: of gpu-1 4 GPUs are listed" in shown.text
+    assert "GPU 7 is hot." in shown.text
+    assert "91 °C" in shown.text
+    assert f"/nodes/{node.pk}" in shown.links
+    assert "never had" not in page(visiting(ada), f"/nodes/{node.pk}/gpus/6").text
+    assert "and none of this" in page(visiting(ada), f"/nodes/{node.pk}/gpus/6").text
+    page(visiting(ada), f"/nodes/{node.pk}/gpus/10000", status=404)
+    page(visiting(ada), "/nodes/0/gpus/7", status=404)
+
+
 @pytest.mark.parametrize("what", PARTS)
 def test_who_may_not_see_its_node_finds_no_page(node, what):
     bob = make.a_user("bob", role="viewer", on=make.a_pool(node.cluster, "other"))
@@ -222,7 +240,6 @@ def test_what_is_not_there_is_404_and_what_went_with_its_node_410(node, ada, wha
 
 
 def test_the_page_of_one_whose_node_left_is_the_nodes(node, ada):
-    page(visiting(ada), f"/nodes/{node.pk}/gpus/9", status=404)
     gone = node.pk
     GoneNode.objects.create(node_id=gone, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON)
     node.delete()
