@@ -2,7 +2,7 @@
 
 Three objects of the API say it: the kubelet, per container and device (KEP-4680), DRA, whose claims name the very
 devices, and annotations of schedulers that place pods on shares. The device plugin's own choice is otherwise in none;
-a DCGM exporter's labels tell it.
+a DCGM exporter's labels tell it. Who has as many as there are has each of them.
 """
 
 import re
@@ -14,6 +14,7 @@ from itertools import zip_longest
 
 from django.db.models import Q
 
+from fleet.allocation.all_of_node import place_all
 from fleet.allocation.devices import Offered, read_slices
 from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Placement, ToldBy, Unplaced
 from fleet.allocation.named import place_named, uuids_by_index
@@ -79,13 +80,10 @@ def held(
     if reading is not None:
         place_named(placement, reading, pods, layout, now=now)
     place_parts(placement, pods)
+    boards = place_all(placement, list(_boards(gpus, placement.holders, uuids_by_index(reading))), node, pods)
     taints = {device.board: device.taints for device in devices if device.taints}
-    boards = (
-        replace(board, taints=taints.get(board.uuid, ()))
-        for board in _boards(gpus, placement.holders, uuids_by_index(reading))
-    )
     return Held(
-        tuple(boards),
+        tuple(replace(board, taints=taints.get(board.uuid, ())) for board in boards),
         tuple(placement.unplaced),
         tuple(placement.disagreements),
         exporter=reading,

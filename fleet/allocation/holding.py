@@ -15,6 +15,7 @@ class ToldBy(StrEnum):
     CLAIM = "claim"  # DRA's
     SCHEDULER = "scheduler"  # an annotation of the pod: HAMi's, Volcano's
     METRICS = "metrics"  # the labels of the node's DCGM exporter
+    COUNT = "count"  # it has as many as its node has
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Held:
     disagreements: tuple[str, ...] = ()  # of its exporter, with what is believed instead
     exporter: ExporterReading | None = None  # what its exporter last said, or why it did not; None: never asked
     is_current: bool = False  # what its exporter said
-    shares_unplaced: bool = False  # some of its GPUs have users that nothing placement
+    shares_unplaced: bool = False  # some of its GPUs have users that nothing places
 
     def of(self, gpu: Gpu) -> "GpuHeld":
         board = next((one for one in self.boards if one.index == gpu.index), None)

@@ -152,7 +152,7 @@ def _last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
 def _boards(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[str, list[int]]:
     if len(names) > LOOKED_AT_MOST:
         return {}
-    nodes = Node.objects.filter(cluster=cluster_id, name__in=names).only("uid", "name", "cluster_id", "layout")
+    nodes = Node.objects.filter(cluster=cluster_id, name__in=names).defer("labels", "annotations", "taints")
     found: dict[str, set[int]] = {}
     for held in held_on(list(nodes), now=now).values():
         for board in held.boards:

@@ -132,11 +132,11 @@ def test_what_nothing_names_is_counted():
 
 
 def test_of_a_gpu_beside_unplaced_pods_nobody_knows_whether_it_is_held():
-    node = a_node(a_cluster(), gpus=1)
-    free = held_on([node], now=NOON)[node.pk].of(node.gpus.get())
+    node = a_node(a_cluster(), gpus=2)
+    free = held_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
     a_pod(node, "train", resources={GPU: 1})
 
-    taken = held_on([node], now=NOON)[node.pk].of(node.gpus.get())
+    taken = held_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
 
     assert (free.holders, taken.holders) == ((), None)
 

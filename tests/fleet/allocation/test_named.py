@@ -78,12 +78,12 @@ def test_after_two_minutes_it_was_last_seen_there():
 
 @pytest.mark.parametrize("change", [{"phase": "Succeeded"}, {"phase": "Failed"}, {"uid": "of the one after it"}])
 def test_a_pod_that_is_done_or_gone_is_no_holder(change):
-    node = a_node(a_cluster(), gpus=1)
+    node = a_node(a_cluster(), gpus=2)
     pod = a_pod(node, "train")
     a_reading(node, a_device_told(0, pod))
     Pod.objects.filter(pk=pod.pk).update(**change)
 
-    assert who(node) == [[]]
+    assert who(node) == [[], []]
 
 
 def test_slices_are_held_on_the_board_they_are_cut_from():
@@ -191,7 +191,7 @@ def test_a_device_of_another_kind_than_asked_for_is_not_believed():
     ],
 )
 def test_an_exporter_that_names_nobody_is_told(devices, sentence):
-    node = a_node(a_cluster(), gpus=1)
+    node = a_node(a_cluster(), gpus=2)
     a_pod(node, "train")
     a_reading(node, *devices)
 
@@ -199,7 +199,7 @@ def test_an_exporter_that_names_nobody_is_told(devices, sentence):
 
 
 def test_an_exporter_that_is_not_allowed_or_silent_is_told_with_since_when():
-    node = a_node(a_cluster(), gpus=1)
+    node = a_node(a_cluster(), gpus=2)
     a_pod(node, "train")
     a_reading(node, read_at=None, refused="It may not be asked: …", refused_since=NOON - timedelta(hours=1))
 
@@ -217,7 +217,7 @@ def test_an_exporter_that_is_not_allowed_or_silent_is_told_with_since_when():
     ],
 )
 def test_a_node_whose_exporter_was_never_asked_says_why(state, sentence):
-    node = a_node(a_cluster(), gpus=1)
+    node = a_node(a_cluster(), gpus=2)
     a_pod(node, "train")
     asked = an_exporter_round(node.cluster, state=state, message="300 exporters are too many …")
 

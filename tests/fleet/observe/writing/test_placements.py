@@ -82,6 +82,16 @@ def test_what_it_had_is_kept_as_its_kubelet_told_it(mirror):
     assert PodPlacement.objects.get().boards == [3]
 
 
+def test_of_one_that_had_all_gpus_of_its_node_each_is_kept(mirror):
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    mirror.list("pods", [a_pod_seen("train-0", gpus=8)])
+
+    mirror.see("pods", a_pod_seen("train-0", gpus=8), is_gone=True)
+    mirror.flush()
+
+    assert PodPlacement.objects.get().boards == list(range(8))
+
+
 def test_of_very_many_that_end_at_once_nobody_asks_which(mirror, monkeypatch):
     monkeypatch.setattr(placements, "LOOKED_AT_MOST", 1)
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
