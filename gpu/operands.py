@@ -8,7 +8,11 @@ dcgm-exporter, deployment; device plugin, driver installer and exporter of Googl
 called the label nvidia-dra-driver-gpu-component before 0.4. Of other vendors: ROCm/k8s-device-plugin, helm/amd-gpu and
 k8s-ds-amdgpu-*.yaml; ROCm/gpu-operator, internal/{plugin,nodelabeller,metricsexporter} (all of a DeviceConfig's
 DaemonSets have the label daemonset-name); intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's
-habanalabs-device-plugin.yaml.
+habanalabs-device-plugin.yaml. Exporters of others: AMD's own chart calls its DaemonSet RELEASE-amdgpu-metrics-exporter
+and gives its pods the label app of that value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor),
+its operator NAME-metrics-exporter; both listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is
+metric-exporter-ds, with a prefix by some charts and by Intel's operator, and listens at 41611 (docs.habana.ai,
+Orchestration, Prometheus Metric Exporter). DCGM's listens at 9400: DCGM_EXPORTER_LISTEN.
 """
 
 from collections.abc import Mapping
@@ -31,9 +35,17 @@ AMD_DRA = "amd-dra-driver"
 INTEL_PLUGIN = "intel-gpu-plugin"
 INTEL_DRA = "intel-dra-driver"
 GAUDI_PLUGIN = "gaudi-device-plugin"
-OF_OTHERS = frozenset({AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, INTEL_PLUGIN, INTEL_DRA, GAUDI_PLUGIN})
+GAUDI_EXPORTER = "gaudi-metric-exporter"
+OF_OTHERS = frozenset(
+    {AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, INTEL_PLUGIN, INTEL_DRA, GAUDI_PLUGIN, GAUDI_EXPORTER}
+)
 TESTS = frozenset({"cuda-test", "plugin-test"})  # the validator's own pods: each runs once and is done
-EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
+DCGM_EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
+# Who tells of GPUs, and at which port unless somebody changed it.
+EXPORTER_PORTS: Mapping[str, int] = MappingProxyType(
+    {**dict.fromkeys(DCGM_EXPORTERS, 9400), AMD_EXPORTER: 5000, GAUDI_EXPORTER: 41611}
+)
+EXPORTERS = tuple(EXPORTER_PORTS)
 
 TITLES: Mapping[str, str] = MappingProxyType(
     {
@@ -68,6 +80,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         INTEL_PLUGIN: "Intel GPU plugin",
         INTEL_DRA: "Intel DRA driver",
         GAUDI_PLUGIN: "Gaudi device plugin",
+        GAUDI_EXPORTER: "Gaudi metric exporter",
     },
 )
 
@@ -130,9 +143,11 @@ BY_LABEL_AND_NAME = (
     ("daemonset-name", "-device-plugin", AMD_PLUGIN),
     ("daemonset-name", "-node-labeller", AMD_LABELLER),
     ("daemonset-name", "-metrics-exporter", AMD_EXPORTER),
+    ("app", "-amdgpu-metrics-exporter", AMD_EXPORTER),
     ("daemonset-name", "-dra-driver", AMD_DRA),
     ("", "intel-gpu-resource-driver-kubelet-plugin", INTEL_DRA),
     ("", "habana-ai-device-plugin", GAUDI_PLUGIN),
+    ("app.kubernetes.io/name", "metric-exporter-ds", GAUDI_EXPORTER),
 )
 
 # What an operand's own init containers wait for, the first one first: driver-validation, toolkit-validation, …

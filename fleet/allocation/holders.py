@@ -88,6 +88,7 @@ def held(
         tuple(placement.disagreements),
         exporter=reading,
         is_current=reading is not None and reading.is_current(now=now),
+        vendor=node.gpu_vendor,
         shares_unplaced=any(one.resource and layout.way(one.resource).sharing for one in placement.unplaced),
     )
 

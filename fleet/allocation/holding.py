@@ -64,6 +64,7 @@ class Held:
     disagreements: tuple[str, ...] = ()  # of its exporter, with what is believed instead
     exporter: ExporterReading | None = None  # what its exporter last said, or why it did not; None: never asked
     is_current: bool = False  # what its exporter said
+    vendor: str = ""  # of its GPUs
     shares_unplaced: bool = False  # some of its GPUs have users that nothing places
 
     def of(self, gpu: Gpu) -> "GpuHeld":

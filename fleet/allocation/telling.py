@@ -1,4 +1,4 @@
-"""What there is to say of a node's DCGM exporter, where it matters who holds which GPU."""
+"""What there is to say of a node's exporter of GPUs, where it matters who holds which GPU."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,12 +6,15 @@ from typing import Any
 
 from fleet.allocation.holding import Held, ToldBy
 from fleet.models import ExporterReading, ExporterRound, ExportersState
+from gpu.resources.names import Vendor
 
 NONE_HERE = {
-    ExportersState.NONE: "No pod of a DCGM exporter is seen in this cluster: its labels would name the pods.",
-    ExportersState.ASKED: "No pod of a DCGM exporter is seen on this node: its labels would name the pods.",
-    ExportersState.FORBIDDEN: "No pod of a DCGM exporter is seen on this node: its labels would name the pods.",
+    ExportersState.NONE: "in this cluster",
+    ExportersState.ASKED: "on this node",
+    ExportersState.FORBIDDEN: "on this node",
 }
+DCGM = "DCGM exporter"
+CALLED = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HABANA: "metric exporter of Gaudi's"}
 
 
 def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:
@@ -19,8 +22,9 @@ def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:
     if asked is None or not (held.unplaced or _rests_on_it(held)):
         return ""
     if held.exporter is None:
-        state = ExportersState(asked.state)
-        return NONE_HERE.get(state) or asked.message
+        where = NONE_HERE.get(ExportersState(asked.state))
+        called = CALLED.get(held.vendor, DCGM)
+        return f"No pod of a {called} is seen {where}: its labels would name the pods." if where else asked.message
     return " ".join(filter(None, (_age(held, held.exporter), _short_of(held, held.exporter))))
 
 
@@ -44,6 +48,10 @@ def _job_on(device: Mapping[str, Any]) -> str:
     )
 
 
+def _exporter(held: Held) -> str:
+    return "exporter" if held.vendor in CALLED else DCGM
+
+
 def _rests_on_it(held: Held) -> bool:
     return any(holder.told is ToldBy.METRICS for board in held.boards for holder in board.holders)
 
@@ -53,8 +61,8 @@ def _age(held: Held, reading: ExporterReading) -> str:
     if held.is_current:
         return why
     if reading.read_at is None:
-        return f"Its DCGM exporter was never read. {why}".rstrip()
-    last = f"Its DCGM exporter was last read at {_clock(reading.read_at)}: what it said was seen then, not now."
+        return f"Its {_exporter(held)} was never read. {why}".rstrip()
+    last = f"Its {_exporter(held)} was last read at {_clock(reading.read_at)}: what it said was seen then, not now."
     return f"{last} {why}".rstrip()
 
 
@@ -62,6 +70,9 @@ def _short_of(held: Held, reading: ExporterReading) -> str:
     """Why it does not name every pod that holds something."""
     if not held.is_current or not held.unplaced:
         return ""
+    if held.vendor in CALLED:
+        what = "pod: look whether it reaches the kubelet's pod-resources socket" if reading.devices else "GPU"
+        return f"Its exporter answers, and names no {what}."
     if not reading.devices:
         return "Its DCGM exporter answers and names no GPU: look whether the driver and DCGM under it run."
     if not any(device["pods"] for device in reading.devices):

@@ -1,4 +1,4 @@
-"""How it goes with a cluster's DCGM exporters, as a line beside the kinds that are read."""
+"""How it goes with a cluster's exporters of GPUs, as a line beside the kinds that are read."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from fleet.models import Cluster, ExporterReading, ExporterRound, ExportersState
 from fleet.models.exporter import CURRENT_FOR
 from fleet.web.cluster_kinds import KindLine
 
-NAME = "GPU holders by DCGM exporters"
+NAME = "GPU holders by exporters"
 RULE = "pods/proxy:exporters"
 WORDS = {
     ExportersState.WAITING: ("waiting", "not asked for yet"),
@@ -31,8 +31,9 @@ def exporter_line(cluster: Cluster, *, now: datetime) -> KindLine:
         return _line(asked, "bad", "silent", _silence(silent))
     if silent or asked.answered < asked.exporters:
         message = _silence(silent) or "There was no time for the others: they are asked first in the next round."
+        message = f"{message} {asked.message}".rstrip()
         return _line(asked, "warn", f"{asked.answered} of {asked.exporters} answered", message)
-    return _line(asked, "ok", "fresh")
+    return _line(asked, "warn" if asked.message else "ok", "fresh", asked.message)
 
 
 def _silence(silent: list[ExporterReading]) -> str:

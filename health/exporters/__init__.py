@@ -1,1 +1,1 @@
-"""Which pod holds which GPU where there is no Prometheus: DCGM exporters' metrics, by the API server's pod proxy."""
+"""Which pod holds which GPU where there is no Prometheus: exporters' metrics, by the API server's pod proxy."""

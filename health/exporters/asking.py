@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from fleet.models import Pod
+from gpu.operands import EXPORTER_PORTS
 from health.telemetry.exporter import DeviceTold, UnreadableMetrics, read_devices
 from health.telemetry.exposition import NodeSaid, read_node
 from kube import client
@@ -14,7 +15,6 @@ from kube.client.proxying import metrics_of
 
 AT_ONCE = 4
 SECONDS = 20.0  # a round; whom it does not come to is asked first by the next one
-PORT = 9400  # DCGM_EXPORTER_LISTEN, by default and by the GPU operator's
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,9 @@ def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> 
     if pod.phase != "Running":
         phase = pod.phase or "not started"
         return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
+    port = EXPORTER_PORTS[pod.operand]
     try:
-        text = metrics_of(connection, pod.namespace, pod.name, PORT)
+        text = metrics_of(connection, pod.namespace, pod.name, port)
         return ExporterAnswer(pod.node_name, read_devices(text), read_node(text, pod.node_name))
     except client.Forbidden as refusal:
         said = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
@@ -64,6 +65,6 @@ def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> 
     except client.Absent as error:
         return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
     except client.ClusterError as error:
-        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} does not answer at port {PORT}: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} does not answer at port {port}: {error}")
     except UnreadableMetrics as error:
         return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} cannot be understood: {error}")

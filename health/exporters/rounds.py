@@ -25,10 +25,12 @@ from health.exporters.keeping import Keeper
 from health.sources import frames
 from health.telemetry.exposition import NodeSaid
 from kube import client
+from wording.numbers import count
 
 AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
 A_BATCH = 25  # readings a transaction
 UNSEEN_AGAIN = timedelta(minutes=2)
+ODD_NAMED = 3  # series of a node
 NEVER = Event()  # nobody tells it to stop
 
 log = structlog.get_logger(__name__)
@@ -70,7 +72,7 @@ def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop:
     if number > AT_MOST:
         return Outcome(State.TOO_MANY, _too_many(number), exporters=number)
     if not pods:
-        return Outcome(State.NONE, "No pod of a DCGM exporter is seen in this cluster.")
+        return Outcome(State.NONE, "No pod of an exporter of GPUs is seen in this cluster.")
     try:
         return _ask_all(cluster, epoch, pods, clock=clock, stop=stop)
     except client.ClusterError as error:
@@ -94,7 +96,7 @@ def _too_many(number: int) -> str:
 def _pods(cluster: Cluster) -> list[Pod]:
     """One of each node. Whose turn is the longest ago comes first."""
     rows = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
-    rows = rows.not_done().only("namespace", "name", "node_name", "phase")
+    rows = rows.not_done().only("namespace", "name", "node_name", "phase", "operand")
     pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * AT_MOST + 2]}
     tried = dict(ExporterReading.objects.filter(cluster=cluster).values_list("node_name", "tried_at"))
     never = [pod for node_name, pod in pods.items() if node_name not in tried]
@@ -122,7 +124,17 @@ def _ask_all(
     )
     _keep_frame(cluster, said, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
-    return Outcome(state, forbidden, len(pods), keeper.answered, keeper.has_changed)
+    return Outcome(state, forbidden or _odd(said), len(pods), keeper.answered, keeper.has_changed)
+
+
+def _odd(said: Mapping[str, NodeSaid]) -> str:
+    """What no GPU can have, as a Prometheus is told of it. Blank: there is none."""
+    where = [(series, node, number) for node, each in said.items() for series, number in each.impossible.items()]
+    named = sorted(one for one in where if one[2])
+    rest = len(named) - ODD_NAMED
+    parts = [f"{count(number, 'value')} of {series} on {node}" for series, node, number in named[:ODD_NAMED]]
+    more = f" and the like {rest} more times" if rest > 0 else ""
+    return f"Left out: {', '.join(parts)}{more}, which cannot be." if parts else ""
 
 
 def _keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, now: datetime) -> None:
@@ -147,7 +159,7 @@ def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> No
         _useless(cluster, outcome.state).delete()
     if before.state != outcome.state:
         log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), because=outcome.message)
-    if outcome.has_changed or before.state != outcome.state:
+    if outcome.has_changed or (before.state, before.message) != (outcome.state, columns["message"]):
         _tell(cluster, at=now)
 
 

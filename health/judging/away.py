@@ -1,18 +1,20 @@
 """Operands that do not run on nodes that miss what they do: who offers GPUs, and who tells of them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fleet.models import Cluster, Node, Operand, Pod
 from fleet.states.node import NodeState
-from gpu.operands import DEVICE_PLUGIN, EXPORTERS
+from gpu.operands import AMD_EXPORTER, DCGM_EXPORTERS, DEVICE_PLUGIN, EXPORTERS, GAUDI_EXPORTER
+from gpu.resources.names import Vendor
 from health.judging.gpus import Hearing
 
 AT_ONCE = 500  # names in one query
+OF_VENDOR = {Vendor.AMD: (AMD_EXPORTER,), Vendor.HABANA: (GAUDI_EXPORTER,)}  # of the others DCGM's
 
 
 def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
-    """By node, those of which no pod is ready there. One query; two more and one for 500 nodes where any misses some.
+    """By node, those of which no pod is ready there. One query; two more and two for 500 nodes where any misses some.
 
     Only of operands that the cluster runs as DaemonSets: of a device plugin that is a service of the host nobody knows.
     """
@@ -31,11 +33,19 @@ def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tup
     for node in missing if DEVICE_PLUGIN in run else ():
         if DEVICE_PLUGIN not in ready[node]:
             found[node].append(DEVICE_PLUGIN)
-    exporters = run.intersection(EXPORTERS)
-    for node in silent if exporters else ():
-        if not ready[node] & exporters:
-            found[node].append(EXPORTERS[0])
+    if run.intersection(EXPORTERS):
+        for node, vendor in _vendors(cluster, [node for node in silent if not ready[node].intersection(EXPORTERS)]):
+            its = OF_VENDOR.get(vendor, DCGM_EXPORTERS)
+            if run.intersection(its):
+                found[node].append(its[0])
     return {node: tuple(operands) for node, operands in found.items()}
+
+
+def _vendors(cluster: Cluster, names: list[str]) -> Iterator[tuple[str, str]]:
+    """By name, as far as these are nodes."""
+    rows = Node.objects.filter(cluster=cluster).order_by()
+    for start in range(0, len(names), AT_ONCE):
+        yield from rows.filter(name__in=names[start : start + AT_ONCE]).values_list("name", "gpu_vendor")
 
 
 def _ready(cluster: Cluster, operands: Iterable[str], nodes: Collection[str]) -> dict[str, set[str]]:

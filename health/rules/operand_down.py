@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from gpu.operands import DEVICE_PLUGIN
+from gpu.operands import AMD_EXPORTER, DEVICE_PLUGIN, EXPORTERS, GAUDI_EXPORTER
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
 from wording.numbers import either
 
-CALLED = {DEVICE_PLUGIN: "device plugin"}
-EXPORTER = "DCGM exporter"
+CALLED = {
+    DEVICE_PLUGIN: "device plugin",
+    AMD_EXPORTER: "AMD metrics exporter",
+    GAUDI_EXPORTER: "Gaudi metric exporter",
+}
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,9 @@ class OperandDown:
         away = node.operands_away
         if node.is_changing or node.is_unreported or not away:
             return None
-        called = [CALLED.get(operand, EXPORTER) for operand in away]
+        called = [CALLED.get(operand, "DCGM exporter") for operand in away]
         so = ["its GPUs cannot be allocated"] if DEVICE_PLUGIN in away else []
-        so += ["nothing is heard of its GPUs"] if EXPORTER in called else []
+        so += ["nothing is heard of its GPUs"] if set(away) & set(EXPORTERS) else []
         return Wrong(
             Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             f"On {node.name} {' and '.join(f'the {name}' for name in called)} {either(len(away), 'does', 'do')} not "

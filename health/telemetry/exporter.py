@@ -1,4 +1,4 @@
-"""Which pods hold which devices, by the labels of a DCGM exporter's series.
+"""Which pods hold which devices, by the labels of an exporter's series.
 
 NVIDIA/dcgm-exporter, internal/pkg/rendermetrics/render_metrics.go: each series of a GPU has `gpu` and `UUID`, of a MIG
 slice also `GPU_I_PROFILE` and `GPU_I_ID`, with the board's UUID. internal/pkg/transformation/kubernetes.go: it asks the
@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from health.telemetry.identity import device_of
 
 EXPORTER = re.compile(r"(?:dcgm|device-metrics)-exporter")
 DEVICES_AT_MOST = 1024  # 16 boards of 7 slices are 112
@@ -37,7 +39,7 @@ class PodTold:
 class DeviceTold:
     """A board, or a slice of one. `uuid` is the board's either way."""
 
-    uuid: str
+    uuid: str  # of an AMD GPU its serial number
     index: int | None  # of the board
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""
@@ -61,7 +63,7 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
         if key not in found and len(found) >= DEVICES_AT_MOST:
             raise UnreadableMetrics(f"More than {DEVICES_AT_MOST} devices are named: no node has so many.")
         found.setdefault(key, device)
-        if pod := _pod(labels):
+        if (device.profile or not device.gi_id) and (pod := _pod(labels)):  # what an AMD partition is, none says
             pods.setdefault(key, {})[pod] = None
         if job := _exported(labels, "hpc_job")[:64]:
             jobs.setdefault(key, {})[job] = None
@@ -98,12 +100,10 @@ def _one_of_each(text: str) -> str:
 
 def _device(labels: Mapping[str, str]) -> DeviceTold | None:
     """None: the series is not of a GPU."""
-    uuid = labels.get("UUID") or labels.get("uuid") or ""
-    if not uuid or len(uuid) > 64:
+    found = device_of(labels, "")
+    if found is None or (found.index is None and not (labels.get("UUID") or labels.get("uuid"))):
         return None
-    number = labels.get("gpu", "")
-    index = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else None
-    return DeviceTold(uuid, index, labels.get("GPU_I_ID", "")[:16], labels.get("GPU_I_PROFILE", "")[:40])
+    return DeviceTold(found.uuid, found.index, found.gi_id[:16], found.profile)
 
 
 def _pod(labels: Mapping[str, str]) -> PodTold | None:

@@ -6,13 +6,14 @@ series of `metrics.py` are read, and of a line only what is needed: of 300 lines
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from health.telemetry.base import PART_CHARS, XidTold
 from health.telemetry.exporter import UnreadableMetrics
 from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import device_of
-from health.telemetry.metrics import SERIES
+from health.telemetry.metrics import BLANKS, SERIES
 
 LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
 # After the value may stand a time, which OpenMetrics writes with a fraction, and there an exemplar.
@@ -35,6 +36,7 @@ class NodeSaid:
     values: dict[Key, dict[str, float]] = field(default_factory=dict)
     xids: dict[Key, XidTold] = field(default_factory=dict)
     parts: dict[Key, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
+    impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
 
 
 def read_node(text: str, node_name: str) -> NodeSaid:
@@ -66,6 +68,7 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
     series = SERIES[match.group(1)]
     least, most = series.bounds
     if not least <= value <= most:  # nor is NaN
+        said.impossible[series.name] += value == value and value not in BLANKS
         return
     labels = {name: _ESCAPED.sub(r"\1", text) for name, text in _LABEL.findall(match.group(2))}
     device = device_of(labels, node_name)

@@ -10,6 +10,7 @@ Obj = dict[str, Any]
 OWN_LABEL = "monitoring.example.com/dcgm-exporter"  # of nodes that the chart's exporter is told to run on
 MONITORING = "gpu-monitoring"
 AMD_EXPORTER = "amd-metrics-exporter"
+GAUDI_EXPORTER = "metric-exporter-ds"  # as its vendor's manifest calls it
 OWN_CONFIG_MAP = "dcgm-exporter-metrics"
 TOLERATES = [{"operator": "Exists"}]
 
@@ -47,7 +48,10 @@ def gaudi_exporter() -> Obj:
         "ports": [{"name": "metrics", "containerPort": GAUDI_PORT}],
     }
     gate = {"feature.node.kubernetes.io/pci-1da3.present": "true"}
-    return _daemon_set("gaudi-metrics-exporter", container, gate)
+    made = _daemon_set("gaudi-metrics-exporter", container, gate)
+    made["metadata"]["name"] = GAUDI_EXPORTER
+    made["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] = GAUDI_EXPORTER
+    return made
 
 
 def _daemon_set(app: str, container: Obj, selector: dict[str, str]) -> Obj:

@@ -55,7 +55,7 @@ def test_the_page_of_a_node_says_by_what_a_holder_is_known(viewer: Visitor, gpu_
     for uuid, pod in told(gpu_cluster, name).items():
         assert uuid in text
         assert pod in text
-    assert "seen by the node's DCGM exporter" in text
+    assert "seen by the node's exporter" in text
 
 
 def test_an_xid_that_an_exporter_tells_is_found(viewer: Visitor, gpu_cluster: Cluster, stack: RecordedStack):

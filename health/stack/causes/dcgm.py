@@ -11,11 +11,11 @@ mapping file directory … Ignoring": its series then lack hpc_job.
 
 import re
 
-from gpu.operands import EXPORTERS
+from gpu.operands import DCGM_EXPORTERS
 from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
 
-OF_DCGM = frozenset({"dcgm", "dcgm-dra", *EXPORTERS})
+OF_DCGM = frozenset({"dcgm", "dcgm-dra", *DCGM_EXPORTERS})
 ASKED = re.compile(r"connect to remote hostengine at (?P<at>[^\s\"]+)", re.IGNORECASE)
 ANSWERED = words("dcgm successfully initialized", "initialized dcgm fields")
 REFUSED = words(
@@ -26,7 +26,7 @@ REFUSED = words(
 def no_host_engine(signs: Signs) -> Cause | None:
     """It says whom it asks and then ends: in its own words, or with a stack."""
     pod = signs.pod
-    if pod is None or signs.operand not in EXPORTERS or any(ANSWERED.search(line) for line in pod.log):
+    if pod is None or signs.operand not in DCGM_EXPORTERS or any(ANSWERED.search(line) for line in pod.log):
         return None
     said = next((line for line in signs.everything_said() if REFUSED.search(line)), "")
     asked = next((found for line in reversed(pod.log) if (found := ASKED.search(line))), None)
@@ -81,7 +81,7 @@ NO_FIELD = Saying(
     "It cannot read the list of metrics that it is given.",
     "What it says names the line: a field that this DCGM does not know, or a misspelt one. Look at the ConfigMap that "
     "holds the exporter's CSV.",
-    frozenset(EXPORTERS),
+    frozenset(DCGM_EXPORTERS),
 )
 NO_JOBS = Saying(
     "dcgm_hpc_jobs",
@@ -89,7 +89,7 @@ NO_JOBS = Saying(
     "It cannot read which job of the batch system has which GPU.",
     "Look at DCGM_HPC_JOB_MAPPING_DIR: the batch system's prolog writes a file for each GPU there, and the pod mounts "
     "that folder of the host.",
-    frozenset(EXPORTERS),
+    frozenset(DCGM_EXPORTERS),
 )
 
 RULES: tuple[Rule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD)

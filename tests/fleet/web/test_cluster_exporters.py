@@ -9,7 +9,7 @@ from tests.make import NOON
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-NAME = "GPU holders by DCGM exporters"
+NAME = "GPU holders by exporters"
 
 
 @pytest.fixture
@@ -50,6 +50,13 @@ def test_silent_exporters_are_counted_and_the_first_are_named(viewer):
 
     assert text.startswith(" 3 of 8 answered 3 0 s ago gpu-0: Its pod does not answer.; gpu-1:")
     assert "and 2 more" in text
+
+
+def test_what_was_left_out_of_what_they_say_is_said(viewer):
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, exporters=1, answered=1, message="Left out: 1 value of X on gpu-1.")
+
+    assert said(viewer, cluster).startswith(" fresh 1 0 s ago Left out: 1 value of X on gpu-1.")
 
 
 def test_where_none_answers_any_more_they_are_silent(viewer):

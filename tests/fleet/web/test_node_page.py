@@ -214,7 +214,7 @@ def test_the_holder_of_a_gpu_is_named_by_the_labels_of_its_exporter_with_their_a
 
     text = page(viewer, f"/nodes/{node.pk}").text
 
-    assert "GPU-0 team-a/train seen by the node's DCGM exporter 12 s ago" in text
+    assert "GPU-0 team-a/train seen by the node's exporter 12 s ago" in text
     assert "Which GPU these hold is not known" not in text
 
 
@@ -226,7 +226,7 @@ def test_what_an_exporter_said_long_ago_was_last_seen_then(viewer):
 
     text = page(viewer, f"/nodes/{node.pk}").text
 
-    assert "team-a/train last seen by the node's DCGM exporter 10 min ago" in text
+    assert "team-a/train last seen by the node's exporter 10 min ago" in text
     assert "was last read at 2026-11-21 11:50:00 UTC: what it said was seen then, not now. It is gone." in text
 
 

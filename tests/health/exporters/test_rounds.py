@@ -11,6 +11,7 @@ from fleet.messages import announce
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
 from health.exporters import asking, rounds
+from kube.client.proxying import metrics_of
 from tests import make
 from tests.api_server import ApiServer, an_api_server
 
@@ -156,6 +157,23 @@ def test_what_was_said_outlives_a_try_that_fails(api, cluster):
         assert row.devices == said[row.node_name]
         assert "does not answer at port 9400" in row.refused
         assert row.refused_since
+
+
+def test_values_that_no_gpu_can_have_are_named_with_the_round(cluster, told, monkeypatch):
+    def glitching(connection, namespace, pod, port):
+        return metrics_of(connection, namespace, pod, port) + 'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-x"} 82505\n'
+
+    monkeypatch.setattr(asking, "metrics_of", glitching)
+    first = cluster.nodes.order_by("name").first().name
+
+    outcome = ask(cluster)
+
+    assert outcome.message.startswith(f"Left out: 1 value of DCGM_FI_DEV_GPU_TEMP on {first}, ")
+    assert outcome.message.endswith(" and the like 1 more times, which cannot be.")
+    assert ExporterRound.objects.get().message == outcome.message
+    monkeypatch.undo()
+    due(cluster)
+    assert ask(cluster).message == ""
 
 
 def test_an_exporter_that_does_not_run_is_not_asked(cluster):

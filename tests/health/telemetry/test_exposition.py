@@ -149,3 +149,14 @@ def test_parts_are_bounded():
 
     assert len(parts) == exposition.PARTS_AT_MOST
     assert max(map(len, parts)) <= 40
+
+
+def test_counts_what_no_gpu_can_have_and_not_what_says_that_nothing_is_known():
+    said = read_node(
+        'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 82505\n'
+        'DCGM_FI_DEV_GPU_TEMP{gpu="1",UUID="GPU-b"} 9223372036854775794\n'
+        'DCGM_FI_DEV_POWER_USAGE{gpu="1",UUID="GPU-b"} NaN\n',
+        "gpu-1",
+    )
+
+    assert +said.impossible == {"DCGM_FI_DEV_GPU_TEMP": 1}
