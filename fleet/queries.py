@@ -232,7 +232,7 @@ def gpu_at(node_id: int, index: int, *, user) -> Gpu | None:
     if row is not None or index > LARGEST_INDEX:
         return row
     node = Node.objects.visible_to(user).select_related("cluster__observer").filter(pk=node_id).first()
-    return node and Gpu(node=node, index=index)
+    return Gpu(node=node, index=index) if node else None
 
 
 def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:

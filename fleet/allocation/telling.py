@@ -14,7 +14,7 @@ NONE_HERE = {
     ExportersState.FORBIDDEN: "on this node",
 }
 DCGM = "DCGM exporter"
-CALLED = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HABANA: "metric exporter of Gaudi's"}
+CALLED: Mapping[str, str] = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HABANA: "metric exporter of Gaudi's"}
 
 
 def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:

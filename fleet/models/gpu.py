@@ -36,3 +36,8 @@ class Gpu(models.Model):
     def __str__(self) -> str:
         """Load it with its node."""
         return f"GPU {self.index} of {self.node.name}"
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it has a row: its node counted so many."""
+        return not self._state.adding

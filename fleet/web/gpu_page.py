@@ -58,7 +58,7 @@ def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
         return gone(request, node_id, template="fleet/node_gone.html")
     cluster = row.node.cluster_id
     seen = {"place": "gpus", "seq": json.dumps({f"cluster-{cluster}": Observer.batch_of(cluster)})}
-    if row.pk is None:
+    if not row.is_listed:
         return render(request, "fleet/gpu_unlisted.html", {**seen, **_unlisted(row)})
     return render(request, "fleet/gpu.html", {**seen, **_gpu(row, now=timezone.now())})
 
@@ -68,7 +68,7 @@ def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = gpu_at(node_id, index, user=request.user)
     if row is None:
         return gone(request, node_id, template="fleet/_gpu_gone.html")
-    if row.pk is None:
+    if not row.is_listed:
         return render(request, "fleet/_gpu_unlisted.html", _unlisted(row))
     return render(request, "fleet/_gpu.html", _gpu(row, now=timezone.now()))
 

@@ -10,7 +10,10 @@ from gpu.resources.names import Vendor
 from health.judging.gpus import Hearing
 
 AT_ONCE = 500  # names in one query
-OF_VENDOR = {Vendor.AMD: (AMD_EXPORTER,), Vendor.HABANA: (GAUDI_EXPORTER,)}  # of the others DCGM's
+OF_VENDOR: Mapping[str, tuple[str, ...]] = {
+    Vendor.AMD: (AMD_EXPORTER,),
+    Vendor.HABANA: (GAUDI_EXPORTER,),
+}  # of the others DCGM's
 
 
 def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
