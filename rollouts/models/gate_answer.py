@@ -31,7 +31,7 @@ class GateAnswer(models.Model):
                 fields=["stage", "gate"], condition=Q(is_current=True), name="one_current_answer_per_gate"
             ),
         ]
-        ordering = ["stage", "gate", "-pk"]
+        ordering = ["stage_id", "gate", "-pk"]
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Hold(models.Model):
                 name="one_change_at_a_time_per_node",
             ),
         ]
-        ordering = ["plan", "node_name"]
+        ordering = ["plan_id", "node_name"]
 
     @property
     def is_in_the_way(self) -> bool:

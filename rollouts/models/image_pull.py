@@ -139,7 +139,7 @@ class PullJob(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pull", "position"], name="one_pull_job_per_position")]
-        ordering = ["pull", "position"]
+        ordering = ["pull_id", "position"]
 
     @property
     def wanted(self) -> WantedPull:

@@ -44,7 +44,7 @@ class OptOut(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["plan"], condition=Q(ended_at=None), name="opt_outs_in_force")]
-        ordering = ["plan", "node_name", "neighbour", "pk"]
+        ordering = ["plan_id", "node_name", "neighbour", "pk"]
 
     @property
     def says(self) -> str:

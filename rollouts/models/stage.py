@@ -59,7 +59,7 @@ class Stage(Moving):
             models.UniqueConstraint(fields=["plan", "index"], name="one_stage_per_index"),
             models.CheckConstraint(condition=Q(max_unavailable__gte=1), name="a_stage_may_move_something"),
         ]
-        ordering = ["plan", "index"]
+        ordering = ["plan_id", "index"]
 
     def __str__(self) -> str:
         return self.name

@@ -58,7 +58,7 @@ class Target(Moving):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stage", "node_uid"], name="one_target_per_node")]
-        ordering = ["stage", "position"]
+        ordering = ["stage_id", "position"]
 
     is_kept: bool  # set by `with_holds`
     opted_out: list[OptOut]  # set by who shows it: what keeps neighbours off its node

@@ -11,4 +11,4 @@ class Wave(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stage", "number"], name="one_wave_per_number")]
-        ordering = ["stage", "number"]
+        ordering = ["stage_id", "number"]
