@@ -33,7 +33,7 @@ JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a
 def nodes_of(driver_object: DriverObject | Plan) -> QuerySet[Node]:
     """Every node on which a driver DaemonSet of the object runs, or should run. One query now, one when it is read."""
     cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
-    daemonsets = list(Operand.objects.filter(cluster=cluster_id, operand=DRIVER, owner_uid=uid))
+    daemonsets = list(_daemonsets(cluster_id, uid))
     with_pod = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[d.uid for d in daemonsets]).values("node_name")
     wanted = Q(name__in=with_pod)
     for daemonset in daemonsets:
@@ -66,7 +66,12 @@ def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
 
 
 def driver_daemonsets(plan: Plan) -> list[Operand]:
-    return list(Operand.objects.filter(cluster=plan.cluster_id, operand=DRIVER, owner_uid=plan.object_uid))
+    return list(_daemonsets(plan.cluster_id, plan.object_uid))
+
+
+def _daemonsets(cluster_id: int, owner_uid: str) -> QuerySet[Operand]:
+    """Of the driver, which a ClusterPolicy owns among those of all operands."""
+    return Operand.objects.filter(cluster=cluster_id, operand=DRIVER, owner_uid=owner_uid).order_by("name")
 
 
 def newest_hashes(cluster_id: int, daemonset_uids: Iterable[str]) -> dict[str, str]:
@@ -123,7 +128,9 @@ def _stale_because(plan: Plan, marks: Mapping[str, Bookmark], *, now: datetime) 
 
 def clock_ahead(cluster_id: int) -> timedelta:
     """How far the cluster's clock is ahead of ours. Zero where it is not known, or less than an answer can tell."""
-    skew_s = Observer.objects.filter(cluster=cluster_id).values_list("clock_skew_s", flat=True).first()
+    skew_s = next(
+        iter(Observer.objects.filter(cluster=cluster_id).order_by().values_list("clock_skew_s", flat=True)), 0
+    )
     return timedelta(seconds=skew_s) if skew_s and abs(skew_s) > TOLD_BY_A_DATE_S else timedelta(0)
 
 

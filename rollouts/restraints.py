@@ -119,9 +119,11 @@ def _says_closed(shut: Sequence[Sequence[MaintenanceWindow]], following: Interva
 
 
 def windows_of(cluster_id: int) -> dict[int, tuple[MaintenanceWindow, ...]]:
-    """Pool → its windows; 0: those of the cluster. One query."""
+    """Pool → its windows; 0: those of the cluster. One query, and two more where there are any."""
     found: dict[int, tuple[MaintenanceWindow, ...]] = {}
-    for window in MaintenanceWindow.objects.filter(cluster=cluster_id).select_related("cluster", "pool"):
+    for window in (
+        MaintenanceWindow.objects.filter(cluster=cluster_id).order_by("pk").prefetch_related("cluster", "pool")
+    ):
         found[window.pool_id or 0] = (*found.get(window.pool_id or 0, ()), window)
     return found
 
@@ -135,9 +137,9 @@ def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule
 
 
 def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
-    """Two queries at most."""
+    """Two queries, and two more for freezes and for windows where there are any."""
     goes_back = plan.state in GOES_BACK
-    frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).select_related("cluster", "pool")
+    frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).prefetch_related("cluster", "pool")
     freezes = [one for one in frozen if one.holds_rollbacks or not goes_back]
     of_pools: dict[int, tuple[Restraint, ...]] = {}
     for one in freezes:
@@ -150,7 +152,7 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
 
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
-    """Why one of these nodes may not be let go now. Blank: all of them may. Three queries at most."""
+    """Why one of these nodes may not be let go now. Blank: all of them may."""
     found = most_urgent(restraints_of(plan, now=now).of_nodes(uids).values())
     return found.sentence if found else ""
 

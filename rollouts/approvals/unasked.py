@@ -4,7 +4,7 @@ Pools change, and so do the labels that put a node into one: it is looked at whe
 round, and once more on the node itself before its label is taken off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -58,17 +58,21 @@ def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
 
     Whether there was one. Inside a transaction that has the plan's row.
     """
-    found = to_ask(plan)
+    found = to_ask(plan, plan.stages.all())
     for stage, asked in found:
         stage.plan = plan
         _ask(stage, asked, actor=actor, now=now)
     return bool(found)
 
 
-def to_ask(plan: Plan) -> list[tuple[Stage, dict[str, str]]]:
-    """Stages that go unasked and may not any more, each with its nodes and why."""
-    stages = plan.stages.forward().exclude(state__in=OVER).exclude(gate_options__has_key=GATE)
-    return [(stage, asked) for stage in stages if (asked := _to_ask(plan, stage))]
+def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, str]]]:
+    """Those of its stages that go unasked and may not any more, each with its nodes and why."""
+    unasked = (
+        stage
+        for stage in stages
+        if not stage.is_rollback and stage.state not in OVER and GATE not in stage.gate_options
+    )
+    return [(stage, asked) for stage in unasked if (asked := _to_ask(plan, stage))]
 
 
 def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:

@@ -63,6 +63,6 @@ def traits_of(node: Node) -> dict[str, str]:
 
 def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
     """Node uid → what it is like now, for the nodes of one wave."""
-    rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids))
+    rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids).order_by())
     pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)
     return {row.uid: baseline_of(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}

@@ -16,7 +16,7 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.workloads import DriverPod, driver_pods
-from rollouts.models import Hold, Plan, Target
+from rollouts.models import Hold, Plan
 from rollouts.queries import nodes_of
 
 COLUMNS = (
@@ -39,11 +39,11 @@ class PlanNodes:
     are_live: bool = False
 
 
-def from_rows(plan: Plan) -> PlanNodes:
-    """Six queries."""
+def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
+    """`targets`: uid → name of every node that the plan has a target for. Five queries."""
     selected = tuple(nodes_of(plan).only(*COLUMNS).order_by("name"))
     holds = _holds(plan)
-    missing = _ours(plan, holds)
+    missing = _ours(targets, holds)
     for node in selected:
         missing.pop(node.uid, None)
     there = Q(held_by=plan.mark) | Q(uid__in=missing) | Q(name__in=missing.values())
@@ -52,12 +52,12 @@ def from_rows(plan: Plan) -> PlanNodes:
     return _sorted_out(plan, selected, others, missing, driver_pods(plan), holds)
 
 
-def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
+def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, str]) -> PlanNodes:
     """As the API server lists them. What rows know beside (how many GPUs there are) is theirs.
 
     :raises Unreadable: for a node of the plan that is there and cannot be read: it is not gone, and nobody knows more
     """
-    known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS)}
+    known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS).order_by()}
     nodes = [_as_seen(plan, known.get(one.uid), one) for one in seen.nodes]
     selects = [daemonset.node_selector.items() for daemonset in live.daemonsets if daemonset.node_selector]
     labels = {one.uid: one.labels.items() for one in seen.nodes}
@@ -68,7 +68,7 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow) -> PlanNodes:
     }
     selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
     holds = _holds(plan)
-    missing = _ours(plan, holds)
+    missing = _ours(targets, holds)
     if unread := sorted(name for uid, name in seen.unread.items() if uid in missing):
         raise client.Unreadable(f"Node {unread[0]} cannot be read.")
     for node in selected:
@@ -81,9 +81,8 @@ def _holds(plan: Plan) -> dict[str, Hold]:
     return {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan).order_by("node_name")}
 
 
-def _ours(plan: Plan, holds: Mapping[str, Hold]) -> dict[str, str]:
+def _ours(targets: Mapping[str, str], holds: Mapping[str, Hold]) -> dict[str, str]:
     """Uid → name of every node that the plan has a target or a hold for."""
-    targets = Target.objects.filter(stage__plan=plan).order_by().values_list("node_uid", "node_name")
     return dict(targets) | {uid: hold.node_name for uid, hold in holds.items()}
 
 

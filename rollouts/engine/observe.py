@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from django.db.models import Prefetch
+
 from fleet.models import DriverObject, Node, Pod
 from people.groups import groups_of
 from rollouts.domains import UNBOUND, Budgets
@@ -34,7 +36,7 @@ from rollouts.headroom import read_room
 from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.matrix import combinations, despite
-from rollouts.models import Approval, Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, StageKind, Target, Verb
+from rollouts.models import Approval, Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Target, Verb
 from rollouts.queries import clock_ahead, heard, is_held_by_others, upgrade_policy
 from rollouts.restraints import GOES_BACK, restraints_of
 
@@ -46,9 +48,11 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
 
     `seen`: the nodes as the API server lists them; None: as the rows have them.
     """
-    nodes = from_cluster(plan, live, seen) if seen else from_rows(plan)
+    answers = Prefetch("answers", GateAnswer.objects.filter(is_current=True).order_by())
+    stages = list(plan.stages.prefetch_related("targets", answers, "approvals", "glass").order_by("index"))
+    targets = {target.node_uid: target.node_name for stage in stages for target in stage.targets.all()}
+    nodes = from_cluster(plan, live, seen, targets) if seen else from_rows(plan, targets)
     rows, drivers = nodes.selected, nodes.drivers
-    stages = list(plan.stages.prefetch_related("targets", "answers", "approvals", "glass").order_by("index"))
     policy = read_policy(plan, len(rows))
     restraints = restraints_of(plan, now=now)
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
@@ -63,7 +67,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     surroundings = _Surroundings(
         {row.uid: row for row in rows},
         pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes}),
-        *ready_and_waiting(plan),
+        *(ready_and_waiting(plan) if _compares_owners(stages) else (Counter(), Counter())),
         bool(stale),
         oldest,
         ahead,
@@ -72,7 +76,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
-    failures = _failures_in_the_rollback(plan, since=resumed_at)
+    failures = _failures_in_the_rollback(plan, stages, since=resumed_at)
     first = restraints.first
     off = read_opt_outs(plan)
     return Snapshot(
@@ -91,7 +95,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         frozen_because=first.sentence if first else "",
         restrained=restrained,
         budgets=budgets,
-        places=frozenset(Disruption.objects.in_force().filter(plan=plan).values_list("node_uid", flat=True)),
+        places=frozenset(Disruption.objects.in_force().filter(plan=plan).order_by().values_list("node_uid", flat=True)),
         policy=policy,
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),
@@ -135,7 +139,7 @@ def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
     """The operator's throttle in nodes. Percentages are rounded up, as the operator does (upgrade_spec.go)."""
-    row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
+    row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
     policy = upgrade_policy(row) if row else {}
     return UpgradePolicy(
         auto_upgrade=policy.get("autoUpgrade") is True,
@@ -196,12 +200,15 @@ class _Surroundings:
     mark: str  # of the plan, as our labels name it
 
 
-def _failures_in_the_rollback(plan: Plan, *, since: datetime) -> dict[str, int]:
+def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: datetime) -> dict[str, int]:
     """Node's name → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
     if plan.state not in GOES_BACK:
         return {}
-    failed = PlanEvent.objects.filter(plan=plan, stage__kind=StageKind.ROLLBACK, what="target", to=TargetState.FAILED)
-    return dict(Counter(failed.filter(at__gte=since).values_list("target__node_name", flat=True)))
+    going_back = {target.pk: target.node_name for each in stages if each.is_rollback for target in each.targets.all()}
+    if not going_back:
+        return {}
+    failed = PlanEvent.objects.filter(plan=plan, what="target", to=TargetState.FAILED, at__gte=since).order_by()
+    return dict(Counter(going_back[key] for key in failed.values_list("target", flat=True) if key in going_back))
 
 
 def _stage(
@@ -218,7 +225,7 @@ def _stage(
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
     said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
-    answers = {answer.gate: answer for answer in stage.answers.all() if answer.is_current}
+    answers = {answer.gate: answer for answer in stage.answers.all()}
     glass = frozenset(stage.glass_now(now=now))
     before = _most_ready(targets)
     evidence = Evidence(
@@ -301,7 +308,12 @@ def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
     return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
 
 
-def _most_ready(targets: Sequence[Target]) -> dict[str, int]:
+def _compares_owners(stages: Iterable[Stage]) -> bool:
+    """Whether a node had pods of anybody when it was let go: else nobody asks how their owners fare now."""
+    return any(_most_ready(stage.targets.all()) for stage in stages)
+
+
+def _most_ready(targets: Iterable[Target]) -> dict[str, int]:
     """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
     most: dict[str, int] = {}
     for target in targets:

@@ -29,14 +29,33 @@ LONGEST_CAUSE = 200
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
-def record_answers(plan: Plan, judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime) -> None:
-    stages = {stage.index: stage for stage in plan.stages.all()}
-    current = {(row.stage_id, row.gate): row for row in GateAnswer.objects.filter(stage__plan=plan, is_current=True)}
+def record_answers(
+    plan: Plan, stages: Iterable[Stage], judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime
+) -> None:
+    """What is answered as it was is one write for all of them, however many there are."""
+    by_index = {stage.index: stage for stage in stages}
+    rows = GateAnswer.objects.filter(stage__in=[stage.pk for stage in by_index.values()], is_current=True).order_by()
+    current = {(row.stage_id, row.gate): row for row in rows}
     with transaction.atomic():
         plan.keep_lease(now=now)
+        as_before: list[int] = []
         for index, answers in judgements.items():
             for gate, judgement in answers.items():
-                _record(stages[index], gate, judgement, current.get((stages[index].pk, gate)), now=now)
+                before = current.get((by_index[index].pk, gate))
+                if before is not None and _is_as_before(before, judgement, now=now):
+                    as_before.append(before.pk)
+                else:
+                    _record(by_index[index], gate, judgement, before, now=now)
+        if as_before:
+            GateAnswer.objects.filter(pk__in=as_before).update(at=now)
+
+
+def _is_as_before(before: GateAnswer, judgement: Judgement, *, now: datetime) -> bool:
+    """To the word and the number, without a break, and no move has rested on it: only its time is another."""
+    measured = [[*pair] for pair in judgement.measured.items()]
+    said = (judgement.answer, judgement.cause[:LONGEST_CAUSE], judgement.because, measured, [*judgement.nodes])
+    is_unbroken = before.rested_on_at is None and now - before.at <= BLIND
+    return is_unbroken and said == (before.answer, before.cause, before.because, before.measured, before.nodes)
 
 
 def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> None:
@@ -78,16 +97,16 @@ def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | 
         )
 
 
-def make_moves(plan: Plan, moves: tuple[Move, ...], *, now: datetime) -> None:
+def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, now: datetime) -> None:
     """:raises LostRace: when somebody was faster: the next round starts from there"""
     if not moves:
         return
-    stages = {stage.index: stage for stage in plan.stages.all()}
+    by_index = {stage.index: stage for stage in stages}
     try:
         with transaction.atomic():
             plan.keep_lease(now=now)
             for move in moves:
-                _make(plan, stages, move, now=now)
+                _make(plan, by_index, move, now=now)
             if any(rests_on_answers(move) for move in moves):
                 _keep_answers(plan, now=now)
     except IllegalMove as late:
@@ -154,22 +173,25 @@ def _answers_now(plan: Plan) -> dict[str, dict]:
     }
 
 
-def ask_again(plan: Plan, *, now: datetime) -> None:
-    """Nodes may have come into production since the plan was started. Mostly none has, and nothing is written."""
-    if not to_ask(plan):
-        return
+def ask_again(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> bool:
+    """Nodes may have come into production since the plan was started. Mostly none has, and nothing is written.
+
+    Whether there were any: then the stages are not as they were.
+    """
+    if not to_ask(plan, stages):
+        return False
     with transaction.atomic():
         plan.keep_lease(now=now)
         ask_where_one_must(plan, actor="engine", now=now)
+    return True
 
 
-def void_approvals(plan: Plan, *, now: datetime) -> None:
+def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> None:
     """An approval is of exactly what was seen. New numbers with the same answers are still that."""
-    for stage in plan.stages.filter(state=StageState.OPENING):
+    for stage in (each for each in stages if each.state == StageState.OPENING):
         standing = Approval.objects.filter(stage=stage).standing()
         if not standing.exists():
             continue
-        stage.plan = plan
         because = "What it was given for has changed: targets, gates or answers are not the same any more."
         _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), because, now=now)
         _void_what_is_too_old(plan, stage, now=now)

@@ -79,11 +79,13 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     note_armed(plan, live.object_version, now=now)
     templates.learn(plan, live, now=now)
     templates.remember(plan, templates.change(plan, live), now=now)
-    ask_again(plan, now=now)
-    void_approvals(plan, now=now)
+    stages = list(plan.stages.all())
+    if ask_again(plan, stages, now=now):
+        stages = list(plan.stages.all())
+    void_approvals(plan, stages, now=now)
     decision = _decide(plan, live, connection, now=now)
-    record_answers(plan, decision.judgements, now=now)
-    make_moves(plan, decision.moves, now=now)
+    record_answers(plan, stages, decision.judgements, now=now)
+    make_moves(plan, stages, decision.moves, now=now)
     give_back(plan, decision.given_back, now=now)
     if decision.void_because:
         void_every_approval(plan, decision.void_because, now=now)

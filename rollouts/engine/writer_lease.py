@@ -3,8 +3,6 @@
 import uuid
 from datetime import datetime, timedelta
 
-from django.db.models import F
-
 from fleet.models import Cluster, ClusterMode
 from kube import client
 from rollouts.models import WriterLease
@@ -35,8 +33,7 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
     mine = _our_row(cluster)
     if lease is not None:
         _check(cluster, mine, lease, now=now)
-    WriterLease.objects.filter(pk=mine.pk).update(epoch=F("epoch") + 1)
-    mine.refresh_from_db(fields=["epoch"])
+    _count(mine)
     acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
     spec = client.lease_spec(
         holder=mine.instance,
@@ -61,6 +58,13 @@ def _our_row(cluster: Cluster) -> WriterLease:
     known = WriterLease.objects.values_list("instance", flat=True).first()
     made, _ = WriterLease.objects.get_or_create(cluster=cluster, defaults={"instance": known or str(uuid.uuid4())})
     return made
+
+
+def _count(mine: WriterLease) -> None:
+    """Each number once, whoever counts beside us."""
+    while not WriterLease.objects.filter(pk=mine.pk, epoch=mine.epoch).update(epoch=mine.epoch + 1):
+        mine.refresh_from_db(fields=["epoch"])
+    mine.epoch += 1
 
 
 def _check(cluster: Cluster, mine: WriterLease, lease, *, now: datetime) -> None:

@@ -63,8 +63,9 @@ class _Reading:
 
     def __init__(self, cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> None:
         self.cluster_id, self.asked, self.goes_back = cluster_id, asked, goes_back
-        self.limits = {DomainKind(row.kind): row for row in DomainBudget.objects.filter(cluster=cluster_id)}
-        self.pools = {str(pool.pk): pool for pool in Pool.objects.filter(cluster=cluster_id).select_related("cluster")}
+        self.limits = {DomainKind(row.kind): row for row in DomainBudget.objects.filter(cluster=cluster_id).order_by()}
+        pools = Pool.objects.filter(cluster=cluster_id).select_related("cluster").order_by()
+        self.pools = {str(pool.pk): pool for pool in pools}
         self.places = list(Disruption.objects.in_force().filter(cluster=cluster_id).order_by("pk"))
         self.nodes = self._nodes()
         self.in_pools = self._in_pools()
@@ -142,7 +143,7 @@ class _Reading:
     def _nodes(self) -> dict[str, Node]:
         """Those that are asked for, and those that are out."""
         columns = (*COLUMNS, "labels") if DomainKind.RACK in self.limits else COLUMNS
-        nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).only(*columns)
+        nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).only(*columns).order_by()
         if len(self.asked) <= FEW:
             names = {*self.asked, *(one.node_name for one in self.places)}
             broken = Q(is_unschedulable=True) | Q(is_ready=False) | Q(is_ready=None) | ~Q(upgrade_state__in=IDLE)

@@ -144,7 +144,9 @@ def _labels(cluster_id: int, owners: Collection[Owner]) -> dict[Owner, list[dict
 
 
 def _replicas(cluster_id: int) -> PodQuerySet:
-    return Pod.objects.filter(cluster=cluster_id, owner_kind__in=REPLICAS, deleted_at=None).tenants().not_done()
+    return (
+        Pod.objects.filter(cluster=cluster_id, owner_kind__in=REPLICAS, deleted_at=None).tenants().not_done().order_by()
+    )
 
 
 def _workloads(cluster_id: int) -> tuple[dict[Owner, str], dict[str, int | None]]:
@@ -153,7 +155,7 @@ def _workloads(cluster_id: int) -> tuple[dict[Owner, str], dict[str, int | None]
     An owner that is blank is no service, but part of a gang: the workers of a LeaderWorkerSet are StatefulSets, each
     owned by the Pod that leads them, and fall together.
     """
-    rows = Workload.objects.filter(cluster=cluster_id, kind__in=(*REPLICAS, "Deployment"))
+    rows = Workload.objects.filter(cluster=cluster_id, kind__in=(*REPLICAS, "Deployment")).order_by()
     controllers: dict[Owner, str] = {}
     desired: dict[str, int | None] = {}
     for kind, namespace, name, owner_kind, owner_name, wanted in rows.values_list(

@@ -182,9 +182,13 @@ class Plan(Moving):
         So does one that a person's command or freeze has made untrue: what it said since is left to the next round.
         """
         mine = Plan.objects.filter(pk=self.pk, epoch=self.epoch)
-        mine.update(lease_until=now, looked_at=now)
-        if waiting_for:
-            mine.filter(waiting_for=self.waiting_for).update(waiting_for=waiting_for[:1000])
+        looked = {"lease_until": now, "looked_at": now}
+        says = waiting_for[:1000] or self.waiting_for
+        untouched = mine.filter(waiting_for=self.waiting_for, next_look_at=self.fallback_look_at)
+        if untouched.update(**looked, waiting_for=says, next_look_at=next_look_at):
+            return
+        mine.update(**looked)
+        mine.filter(waiting_for=self.waiting_for).update(waiting_for=says)
         mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
 
     def wake(self, *, now: datetime) -> None:

@@ -27,7 +27,7 @@ def approval() -> Approval:
 
 
 def after_a_round(approval: Approval) -> Approval:
-    void_approvals(approval.stage.plan, now=NOON)
+    void_approvals(approval.stage.plan, approval.stage.plan.stages.all(), now=NOON)
     return Approval.objects.get(pk=approval.pk)
 
 

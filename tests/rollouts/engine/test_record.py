@@ -2,6 +2,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from edges.moves import LostRace
 from people.models import AuditEntry
@@ -26,7 +28,7 @@ def plan(cluster, owner) -> Plan:
 
 
 def recorded(plan: Plan, judgement: Judgement, *, at=NOON) -> GateAnswer:
-    record_answers(plan, {0: {"driver_version": judgement}}, now=at)
+    record_answers(plan, plan.stages.all(), {0: {"driver_version": judgement}}, now=at)
     return GateAnswer.objects.get(stage__plan=plan, gate="driver_version", is_current=True)
 
 
@@ -45,6 +47,21 @@ def test_new_numbers_move_the_same_row(plan: Plan):
     assert second.pk == first.pk
     assert (second.since, second.at, second.numbers) == (NOON, NOON + SECOND, {"changed": 2})
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
+
+
+def test_what_is_answered_as_before_is_one_write_for_all_of_them(plan: Plan):
+    answers = dict.fromkeys(("driver_version", "failure_budget", "operands_ready"), PASS)
+    record_answers(plan, plan.stages.all(), {0: answers}, now=NOON)
+
+    with CaptureQueriesContext(connection) as asked:
+        record_answers(plan, plan.stages.all(), {0: answers}, now=NOON + SECOND)
+
+    written = [
+        each["sql"] for each in asked if each["sql"].startswith(("UPDATE", "INSERT")) and "answer" in each["sql"]
+    ]
+    assert len(written) == 1
+    times = GateAnswer.objects.filter(stage__plan=plan).values_list("since", "at")
+    assert {*times} == {(NOON, NOON + SECOND)}
 
 
 def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
@@ -93,7 +110,7 @@ def test_a_cause_longer_than_its_column_is_the_same_cause_again(plan: Plan):
 def test_what_a_move_rested_on_is_never_written_again(plan: Plan, moves):
     Stage.objects.filter(plan=plan, index=0).update(state=StageState.SOAKING)
     rested = recorded(plan, PASS)
-    make_moves(plan, moves, now=NOON)
+    make_moves(plan, plan.stages.all(), moves, now=NOON)
 
     later = recorded(plan, replace(PASS, measured={"changed": 2}), at=NOON + SECOND)
 
@@ -105,7 +122,7 @@ def test_what_a_move_rested_on_is_never_written_again(plan: Plan, moves):
 def test_an_answer_of_an_earlier_round_is_not_what_a_move_rests_on(plan: Plan):
     earlier = recorded(plan, PASS)
 
-    make_moves(plan, (MovePlan(PlanState.HALTED, "Ada said so."),), now=NOON + SECOND)
+    make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, "Ada said so."),), now=NOON + SECOND)
 
     earlier.refresh_from_db()
     assert earlier.rested_on_at is None
@@ -115,7 +132,7 @@ def test_a_stage_that_soaks_rests_on_its_targets_and_on_no_answer(plan: Plan):
     Stage.objects.filter(plan=plan, index=0).update(state=StageState.PROMOTING)
     answer = recorded(plan, PASS)
 
-    make_moves(plan, (MoveStage(0, StageState.SOAKING, "Every target has changed."),), now=NOON)
+    make_moves(plan, plan.stages.all(), (MoveStage(0, StageState.SOAKING, "Every target has changed."),), now=NOON)
 
     answer.refresh_from_db()
     assert answer.rested_on_at is None
@@ -144,7 +161,7 @@ def test_a_worker_whose_lease_is_over_records_nothing(plan: Plan):
     with pytest.raises(LostRace):
         recorded(plan, PASS)
     with pytest.raises(LostRace):
-        make_moves(plan, (MovePlan(PlanState.HALTED, "No."),), now=NOON)
+        make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, "No."),), now=NOON)
 
     assert not GateAnswer.objects.exists()
     assert Plan.objects.get(pk=plan.pk).state == PlanState.PROMOTING
@@ -157,7 +174,7 @@ def test_moves_are_all_made_or_none(plan: Plan):
     )
 
     with pytest.raises(LostRace):
-        make_moves(plan, moves, now=NOON)
+        make_moves(plan, plan.stages.all(), moves, now=NOON)
 
     assert Target.objects.get(node_name="node-0").state == TargetState.HELD
     assert not PlanEvent.objects.filter(what="target").exists()
@@ -170,7 +187,9 @@ def test_a_stage_that_was_rejected_meanwhile_does_not_begin(plan: Plan):
     Approval.objects.create(stage=plan.stages.get(index=0), by="dora", is_rejection=True, **given)
 
     with pytest.raises(LostRace):
-        make_moves(plan, (MoveStage(0, StageState.PROMOTING, "Nothing speaks against it."),), now=NOON)
+        make_moves(
+            plan, plan.stages.all(), (MoveStage(0, StageState.PROMOTING, "Nothing speaks against it."),), now=NOON
+        )
 
     assert plan.stages.get(index=0).state == StageState.OPENING
 
@@ -179,7 +198,7 @@ def test_an_escape_is_marked(plan: Plan):
     """Z4."""
     move = MoveTarget(0, "node-0", TargetState.CHANGING, "Although held.", has_escaped=True)
 
-    make_moves(plan, (move,), now=NOON)
+    make_moves(plan, plan.stages.all(), (move,), now=NOON)
 
     assert Target.objects.get(node_name="node-0").has_escaped
 
@@ -187,7 +206,7 @@ def test_an_escape_is_marked(plan: Plan):
 def test_the_end_of_a_plan_keeps_the_answers_it_rests_on(plan: Plan):
     recorded(plan, PASS)
 
-    make_moves(plan, (MovePlan(PlanState.PROMOTED, "Every stage passed."),), now=NOON)
+    make_moves(plan, plan.stages.all(), (MovePlan(PlanState.PROMOTED, "Every stage passed."),), now=NOON)
 
     entry = AuditEntry.objects.filter(subject=plan.mark).last()
     assert entry.verb == "become promoted"

@@ -173,9 +173,9 @@ def test_a_command_during_a_round_is_no_bug(ground: Ground, monkeypatch):
     ground.stage().targets.update(state=TargetState.EXCLUDED)
     make_moves = rounds.make_moves
 
-    def somebody_halts_first(plan, moves, *, now):
+    def somebody_halts_first(plan, stages, moves, *, now):
         commands.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=now)
-        make_moves(plan, moves, now=now)
+        make_moves(plan, stages, moves, now=now)
 
     before = ground.clock()
     with monkeypatch.context() as race:

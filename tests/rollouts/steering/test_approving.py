@@ -131,7 +131,8 @@ def test_saying_no_needs_no_second_look(stage: Stage, approver):
 
 
 def voided(stage: Stage) -> bool:
-    void_approvals(Plan.objects.get(pk=stage.plan_id), now=LATER)
+    plan = Plan.objects.get(pk=stage.plan_id)
+    void_approvals(plan, plan.stages.all(), now=LATER)
     return not Approval.objects.standing().exists()
 
 
@@ -239,7 +240,7 @@ def test_an_approval_that_is_too_old_makes_room_for_another(stage: Stage, approv
     late = NOON + timedelta(hours=8, seconds=1)
     plan.take_lease(owner="worker-1", now=late)
 
-    void_approvals(plan, now=late)
+    void_approvals(plan, plan.stages.all(), now=late)
 
     assert Approval.objects.get().void_because == "An approval is valid for 8 h: this one was given before."
     approved(stage, approver, now=late)

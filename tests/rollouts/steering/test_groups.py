@@ -124,7 +124,7 @@ def test_the_list_says_who_has_and_who_still_can(stage, amy):
 def after_a_round(stage: Stage) -> list[str]:
     plan = Plan.objects.get(pk=stage.plan_id)
     plan.take_lease(owner="worker-1", now=NOON)
-    void_approvals(plan, now=NOON)
+    void_approvals(plan, plan.stages.all(), now=NOON)
     return list(Approval.objects.values_list("void_because", flat=True))
 
 
