@@ -16,7 +16,6 @@ from django.db.models.options import Options
 from django.db.models.sql.compiler import SQLCompiler
 
 SELECT, ORDER, CONVERT = SQLCompiler.get_select, SQLCompiler.get_order_by, SQLCompiler.get_converters
-ALL_COLUMNS = (frozenset(), True)  # neither only() nor defer()
 
 
 class Compiled:
@@ -74,9 +73,10 @@ def _columns_of(query: Any) -> Any:
     if query.select_related or query.extra or query.annotations or query.combinator:
         return None
     if query.default_cols:
-        if query.deferred_loading != ALL_COLUMNS or query.selected is not None:
+        if query.selected is not None:
             return None
-        return query.model, query.base_table or query.get_meta().db_table
+        names, are_left_out = query.deferred_loading  # by defer(), else by only()
+        return query.model, query.base_table or query.get_meta().db_table, frozenset(names), are_left_out
     if not all(isinstance(each, Col) for each in query.select):
         return None
     columns = tuple((each.alias, each.target) for each in query.select)

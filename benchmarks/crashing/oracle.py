@@ -30,7 +30,8 @@ IDLE = {"", "upgrade-done", "upgrade-required"}
 REFUSED = 300
 ROUNDS_TO_RECALL = 3
 ENDS_A_STOP = {"resume", "rollback", "abort"}
-STOPS = {"halt", "pause", "freeze", "abort", "rollback", "stop"}
+STOPS = {"halt", "pause", "freeze", "close", "abort", "rollback", "stop"}
+VOID, WATCH_ONLY, MAY_WRITE = "void", "watch only", "may write"
 FRESH = timedelta(seconds=60)
 OWN_UID = "/namespaces/kube-system"
 ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
@@ -113,6 +114,8 @@ class Reading:
         self.listed_by: str = ""  # in which turn
         self.lease: dict[str, Any] = {}
         self.lease_when_asked: dict[str, dict[str, Any]] = {}  # turn → the Lease when it last asked
+        self.is_watch_only = False  # the cluster is, by a person's word
+        self.began_watch_only: dict[str, bool] = {}  # turn → whether it was when it asked first
         self.is_elsewhere = False  # the address leads to another cluster
         self.was_elsewhere: dict[str, bool] = {}  # turn → whether it did when it last asked
         self.version_read: dict[str, str] = {}  # turn → version of the object when it last asked
@@ -154,12 +157,15 @@ class Reading:
         told.goes_back = told.goes_back or word.verb in {"abort", "rollback"}
         told.stopped = word.verb == "stop" or (told.stopped and word.verb != "unstop")
         told.approved += word.verb == "approve"
+        if word.verb == VOID:
+            told.approved = 0
+        self.is_watch_only = word.verb == WATCH_ONLY or (self.is_watch_only and word.verb != MAY_WRITE)
         told.rejected = (told.rejected or word.verb == "reject") and word.verb != "resume"
         if word.verb == "stop":
             self.asked_since_stop.clear()
         self.is_old_copy = self.is_old_copy or word.verb == "old copy"
         self.is_elsewhere = word.verb == "elsewhere" or (self.is_elsewhere and word.verb != "here again")
-        if word.verb == "freeze":
+        if word.verb in {"freeze", "close"}:
             told.freezes.append(word.holds_rollbacks)
         elif word.verb == "lift":
             told.freezes.clear()
@@ -232,6 +238,7 @@ class Reading:
     def _note_turn(self, entry: dict[str, Any]) -> None:
         """One worker at a time: who writes after the next one began has lost his turn."""
         self.asked_since_stop[entry["user"]] += 1
+        self.began_watch_only.setdefault(entry["user"], self.is_watch_only)
         if entry["method"] == "GET":
             self._note_what_was_asked(entry)
         number = int(entry["user"].removeprefix("turn-") or 0) if entry["user"].startswith("turn-") else 0
@@ -288,6 +295,8 @@ class Reading:
         """At the time at which we last looked, another one drove this cluster, or it was another cluster."""
         if self.was_elsewhere.get(entry["user"], self.is_elsewhere):
             self._say("writes_to_another", f"{entry['path']} at {entry['at']}")
+        if self.began_watch_only.get(entry["user"], False):
+            self._say("writes_to_another", f"{entry['path']} at {entry['at']}: it is only watched.")
         lease = self.lease_when_asked.get(entry["user"], self.lease)
         if lease.get("holderIdentity") != "another":
             return

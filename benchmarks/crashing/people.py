@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from benchmarks.crashing import glances, taking_back
 from benchmarks.crashing.oracle import HELD_BY, HELD_SINCE, OPT_OUTS
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
@@ -12,8 +13,8 @@ from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Pool
 from rollouts.approvals.bundles import bundle_for
-from rollouts.models import Freeze, Plan
-from rollouts.steering import approving, commands, freezing
+from rollouts.models import Freeze, MaintenanceWindow, Plan
+from rollouts.steering import approving, commands, freezing, windowing
 from rollouts.steering.refusals import Refusal
 from simulator.actors.gpu_operator import keys
 from simulator.clock import micro_stamp
@@ -28,6 +29,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "rollback": commands.roll_back,
     "abort": commands.abort,
 }
+CLOSED = 0.3  # of what holds nodes back: a window that closes
+OPEN_FOR, CLOSES_IN = timedelta(minutes=5), timedelta(seconds=30)
 APPROVED_AFTER_S = 3  # a stage that opens is looked at without an approval first
 OTHERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/quarterdeck/leases/quarterdeck"
 
@@ -44,6 +47,8 @@ def command(world: World, who: str, verb: str) -> bool:
 
 def approve(world: World, *, after_s: float = 0) -> None:
     """`after_s`: only what has waited for so long."""
+    if not glances.is_opening(world.plan.pk):
+        return
     since = world.clock() - timedelta(seconds=after_s)
     for stage in _plan(world).stages.filter(state="opening", state_since__lte=since):
         seen = bundle_for(stage).hash
@@ -81,10 +86,34 @@ def freeze(world: World, chance: random.Random, who: str) -> None:
     world.say(who, "freeze", holds_rollbacks=holds)
 
 
+def close_window(world: World, chance: random.Random, who: str) -> None:
+    """Cluster or pool have a maintenance window, and it comes to its end."""
+    now = world.clock()
+    opened = now - OPEN_FOR + CLOSES_IN
+    pool = Pool.objects.get(cluster=world.cluster, name="h100") if chance.random() < 0.5 else None
+    window = MaintenanceWindow(
+        cluster=world.cluster, pool=pool, rule="FREQ=DAILY", first_day=opened.date(), opens_at=opened.time(),
+        zone="UTC", duration_s=int(OPEN_FOR.total_seconds()), by=who, at=now,
+    )  # fmt: skip
+    try:
+        windowing.make_window(window, now=now)
+    except NO:
+        return
+    world.clock.move(CLOSES_IN.total_seconds())
+    world.say(who, "close")
+
+
+def hold_back(world: World, chance: random.Random, who: str) -> None:
+    """What holds nodes back beside the plan's own commands."""
+    (close_window if chance.random() < CLOSED else freeze)(world, chance, who)
+
+
 def lift_all(world: World, who: str) -> None:
     now = world.clock()
     for one in Freeze.objects.in_force(now=now):
         freezing.lift(one, actor=who, because="It is over.", now=now + timedelta())
+    for window in MaintenanceWindow.objects.select_related("cluster", "pool"):
+        windowing.remove_window(window, actor=who, because="It is over.", now=now)
     world.say(who, "lift")
 
 
@@ -97,7 +126,7 @@ def anything(world: World, chance: random.Random) -> None:
     if act == "approve":
         approve(world)
     elif act == "freeze":
-        freeze(world, chance, who)
+        hold_back(world, chance, who)
     elif act == "lift":
         lift_all(world, who)
     else:
@@ -107,7 +136,7 @@ def anything(world: World, chance: random.Random) -> None:
 def say_stop(world: World, chance: random.Random) -> None:
     verb = chance.choice(["halt", "pause", "abort", "rollback", "freeze"])
     if verb == "freeze":
-        freeze(world, chance, "ada")
+        hold_back(world, chance, "ada")
     else:
         command(world, "ada", verb)
 
@@ -249,7 +278,7 @@ def _lose_state(world: World, chance: random.Random) -> None:
 Event = Callable[[World, random.Random], object]
 STOPPING: tuple[Event, ...] = (
     *(lambda world, _, verb=verb: command(world, "bob", verb) for verb in ("halt", "pause", "abort", "rollback")),
-    lambda world, chance: freeze(world, chance, "bob"),
+    lambda world, chance: hold_back(world, chance, "bob"),
     lambda world, _: reject(world),
     stop,
     stop,
@@ -306,6 +335,7 @@ def tidy_cluster(world: World) -> None:
     if world.own_uid() != world.cluster.uid:
         world.name_cluster(world.cluster.uid)
         world.say("kubectl", "here again")
+    taking_back.give_back(world)
     if world.line.tell(KUBECTL, "DELETE", "/api/v1/namespaces/quarterdeck/configmaps/quarterdeck-stop").status < 300:
         world.say("kubectl", "unstop")
     try:
@@ -333,19 +363,18 @@ def _writes_object(world: World, entry: dict[str, Any]) -> bool:
 
 def on_call(world: World, ending: str, *, tired: bool) -> None:
     """What somebody does who wants it over: go on, back, or give it up."""
-    plan = _plan(world)
-    if Freeze.objects.in_force(now=world.clock()).exists():
+    state = world.plan_state
+    if glances.is_anything_frozen():
         lift_all(world, "ada")
-    is_paused = plan.commands.in_force().exists()
     if tired:
-        if plan.state != "aborting":
+        if state != "aborting":
             command(world, "bob", "abort")
         return
-    goes_back = ending == "rollback" and plan.state in {"promoting", "holding"}
-    if ending == "abort" and plan.state not in {"aborting", "rolling-back"}:
+    goes_back = ending == "rollback" and state in {"promoting", "holding"}
+    if ending == "abort" and state not in {"aborting", "rolling-back"}:
         command(world, "ada", "abort")
-    elif goes_back or plan.state == "halted":
+    elif goes_back or state == "halted":
         _ = command(world, "ada", "rollback") or command(world, "ada", "abort")
-    elif is_paused:
+    elif glances.is_paused(world.plan.pk):
         command(world, "ada", "resume")
     approve(world, after_s=APPROVED_AFTER_S)

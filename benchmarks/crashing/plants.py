@@ -12,8 +12,10 @@ from unittest import mock
 from django.db.models import F
 from msgspec.structs import replace
 
+from fleet.models import Cluster, ClusterMode
 from gpu import neighbours
 from kube import client
+from rollouts import restraints
 from rollouts.domains import Budgets
 from rollouts.engine import act, decide, live, observe, writer_lease
 from rollouts.engine import round as rounds
@@ -131,6 +133,15 @@ def _keep_any_pull(pull: ImagePull, *, now: datetime) -> None:
     ImagePull.objects.filter(pk=pull.pk).update(lease_until=now + LEASE)
 
 
+TAKE_LEASE = act.take_writer_lease
+
+
+def _take_lease_anyway(connection: Any, cluster: Cluster, *, now: datetime) -> None:
+    """Of a cluster that may only be watched, too."""
+    cluster.mode = ClusterMode.OPERATE
+    TAKE_LEASE(connection, cluster, now=now)
+
+
 AGREED = _always(answer=True)
 ROOM = _always(Room(10**6, "as many as there are"))
 NO_RESTRAINTS = _always(Restraints(0))
@@ -195,6 +206,18 @@ PLANTS = {
     "approval": Plant(
         "that a stage waits for what its gates say before the first of its nodes goes",
         (_instead(promoting, "wait_for_gates", _always(None)),),
+    ),
+    "void": Plant(
+        "that an approval is void when its giver may not give it any more, or what it was given for has changed",
+        (_instead(rounds, "void_approvals", _always(None)),),
+    ),
+    "windows": Plant(
+        "maintenance windows: a node goes outside of them",
+        (_instead(restraints, "windows_of", _always({})),),
+    ),
+    "watch-only": Plant(
+        "the mode of a cluster: one that may only be watched is written to",
+        (_instead(act, "take_writer_lease", _take_lease_anyway),),
     ),
     "opt-outs": Plant(
         "what keeps NVSentinel, Karpenter and the autoscaler off a node is put back before it is judged, or at the end",

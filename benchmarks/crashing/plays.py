@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from benchmarks.crashing import people
+from benchmarks.crashing import glances, people
 from benchmarks.crashing.rows import keep_database, put_database_back
 from benchmarks.crashing.seams import Kind, Write
 from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.world import Kept, Shape, World, connected
-from rollouts.models import Plan
+from rollouts.lifecycle import PLAN_FINAL
 
 SHAPES = (
     Shape(by_policy=False, nodes=3, budget=1, parallel=1),
@@ -60,6 +60,7 @@ class Moment:
     writes: tuple[Write, ...]
     signature: Any
     leads_to: str | None  # what whoever calms down has wanted where he comes by; None: something else happens there
+    is_approved: bool = False  # a stage is opening, and somebody has approved it
 
     @property
     def is_busy(self) -> bool:
@@ -103,16 +104,17 @@ def _play(world: World, course: Course) -> Iterator[Moment]:
         if course.verb and number == course.at:
             people.command(world, "ada", course.verb)
         kept, here, leads_to = world.keep(), signature(world), _leads_to(world, course)
+        is_approved = glances.is_approved(world.plan.pk)
         turn = world.round("worker-1")
-        yield Moment(kept, turn.seams, tuple(turn.gaps), turn.requests, tuple(turn.writes), here, leads_to)
-        if Plan.objects.get(pk=world.plan.pk).is_final:
+        yield Moment(kept, turn.seams, tuple(turn.gaps), turn.requests, tuple(turn.writes), here, leads_to, is_approved)
+        if world.plan_state in PLAN_FINAL:
             return
         world.clock.move(2)
     raise RuntimeError(f"{world.shape} and {course} do not end: {world.plan.waiting_for}")
 
 
 def _leads_to(world: World, course: Course) -> str | None:
-    follows = what_follows(Plan.objects.get(pk=world.plan.pk), "go on")
+    follows = what_follows(world.plan_state, "go on")
     return follows if not follows or course is WHOLE else None
 
 

@@ -1,9 +1,9 @@
 """Which schedules there are: each from the seed and its number alone.
 
 Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once:
-before a write that rests on its not happening, or to a node that is about to go; in the rest, much. What happens is
-random from the seed. One in ten of all, which cuts none of those seams, has an image pull beside its plan; one in forty
-has two plans that share a pool.
+before a write that rests on its not happening, to a node that is about to go, or to what lets it go; in the rest, much.
+What happens is random from the seed. One in ten of all, which cuts none of those seams, has an image pull beside its
+plan; one in twenty has two plans that share a pool.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.crashing.world import Shape, World, connected
 
 STRIDE = 7919  # a prime: every seam has its turn, and a short run has some from everywhere
 BUSY = 0.6  # of the random ones: those that begin where something is written
-RACED, BEFALLEN = 0.55, 0.25  # of those that cut no seam
+RACED, BEFALLEN, TAKEN_BACK = 0.5, 0.22, 0.1  # of those that cut no seam
 PULL_EVERY, PULL_AT = 10, 9
 PAIR_EVERY, PAIR_AT = 20, 7
 ENDINGS = ("go on", "go on", "rollback", "abort")
@@ -65,7 +65,7 @@ class Runner:
         for number in (each for each in numbers if each % PULL_EVERY == PULL_AT):
             pull_moments(self._life(number)[0], _pull(number))
         for number in (each for each in numbers if self._has_two_plans(each)):
-            pair_of(self._life(number)[0])
+            pair_of(self._shape_of_pair(number))
 
     def seams(self, numbers: Iterable[int]) -> int:
         return sum(moment.seams for life in self._lives(numbers) for moment in moments(*life))
@@ -97,6 +97,8 @@ class Runner:
                 schedule.race(life if course is WHOLE else (*moments(shape, WHOLE), *life))
             elif share < RACED + BEFALLEN:
                 schedule.befall(moments(shape, WHOLE))
+            elif share < RACED + BEFALLEN + TAKEN_BACK:
+                schedule.take_back(moments(shape, WHOLE))
             else:
                 schedule.go_wild(_somewhere(life, chance))
             if not world.is_old_copy:  # who has put an old copy back takes over by hand (docs/takeover.md)
@@ -104,11 +106,15 @@ class Runner:
             return Outcome(tuple(schedule.judge()), schedule.rounds, world, cut)
 
     def _has_two_plans(self, number: int) -> bool:
-        """A ClusterPolicy has one driver object, and so one plan."""
-        return number % PAIR_EVERY == PAIR_AT and not self._life(number)[0].by_policy
+        return number % PAIR_EVERY == PAIR_AT
+
+    def _shape_of_pair(self, number: int) -> Shape:
+        """A ClusterPolicy has one driver object, and so one plan: in its place comes the first that has two."""
+        shape, _, _ = self._life(number)
+        return next(each for each, *_ in self.lives if not each.by_policy) if shape.by_policy else shape
 
     def _run_pair(self, number: int, chance: random.Random) -> Outcome:
-        shape, _, _ = self._life(number)
+        shape = self._shape_of_pair(number)
         pair, world = pair_of(shape), world_of(shape)
         with connected(world):
             schedule = PairSchedule(world, chance, self._ended)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.crashing import people, unseen
+from benchmarks.crashing import people, taking_back, unseen
 from benchmarks.crashing.oracle import Reading, Violation, at_the_end
 from benchmarks.crashing.plays import STEPS_A_ROUND, Moment
 from benchmarks.crashing.rows import keep_database, put_database_back
@@ -15,13 +15,14 @@ from benchmarks.crashing.seams import Fault, Kind, Write, once_decided
 from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.words import Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
-from rollouts.lifecycle import TargetState
+from rollouts.lifecycle import PLAN_FINAL, TargetState
 from rollouts.models import Disruption, Hold, Plan, Target
 from simulator.kinds import LEASE, NODE
 from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
+OF_APPROVAL = 0.7  # of what is taken back
 BEFORE_ITS_ROUND = 0.5  # of what befalls a node that is about to go
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
@@ -95,6 +96,16 @@ class Schedule:
             self._round()
         else:
             self._round(acts={chance.choice(once_decided(moment.gaps, moment.writes, write.seam)): event})
+        self._go_on()
+
+    def take_back(self, life: tuple[Moment, ...]) -> None:
+        """Before a round that goes on: the approval counts no more, or the cluster may only be watched."""
+        world, chance = self.world, self.chance
+        of_approval = chance.random() < OF_APPROVAL
+        moment = chance.choice([each for each in life if (each.is_approved if of_approval else each.is_busy)])
+        world.put_back(moment.kept)
+        (chance.choice(taking_back.APPROVALS) if of_approval else taking_back.watch_only)(world)
+        self._round()
         self._go_on()
 
     def _event(self, kind: Kind) -> Callable[[], object]:
@@ -246,20 +257,20 @@ class Schedule:
                 self._step()
             world.rows.look(now=world.clock())
             people.on_call(world, ending, tired=number >= TIRED_AFTER)
-            here = (world.shape, what_follows(self._plan(), ending), signature(world))
+            here = (world.shape, what_follows(world.plan_state, ending), signature(world))
             if number < TIRED_AFTER and here in self.ended and not world.bugs:
                 return
             self._passed.append(here)
             self._round()
             world.clock.move(2)
-        plan = self._plan()
-        if not plan.is_final:
+        if not self._is_over():
+            plan = self._plan()
             self.is_stuck = f"{plan.state}: {plan.waiting_for}"
         elif number < TIRED_AFTER:
             self.ended.update(self._passed)
 
     def _is_over(self) -> bool:
-        return self._plan().is_final
+        return self.world.plan_state in PLAN_FINAL
 
     def _plan(self) -> Plan:
         return Plan.objects.get(pk=self.world.plan.pk)

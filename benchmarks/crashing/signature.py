@@ -11,11 +11,11 @@ from simulator.actors.revisions import HASH_LABEL
 from simulator.kinds import NODE
 
 
-def what_follows(plan: Plan, ending: str) -> str:
-    """Of what is wanted of it: as much as still makes a difference (`people.on_call`)."""
-    if plan.state in {"rolling-back", "aborting"}:
+def what_follows(state: str, ending: str) -> str:
+    """Of what is wanted of a plan in this state: as much as still makes a difference (`people.on_call`)."""
+    if state in {"rolling-back", "aborting"}:
         return ""
-    return "rollback" if plan.state == "halted" and ending == "go on" else ending
+    return "rollback" if state == "halted" and ending == "go on" else ending
 
 
 def signature(world: World) -> Any:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
+from benchmarks.crashing import glances
 from benchmarks.crashing.clock import VirtualClock
 from benchmarks.crashing.compiled import compiled_once
 from benchmarks.crashing.jobs import Fate, Jobs
@@ -25,7 +26,7 @@ from fleet.models import Bookmark, Cluster, Pool
 from kube import client
 from people.models import RoleBinding, User
 from rollouts.engine.round import run_round
-from rollouts.models import Plan, StageKind, Target
+from rollouts.models import Plan, StageKind
 from rollouts.pulls.rounds import run_pull
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
@@ -47,7 +48,9 @@ KUBECTL = "kubectl/v1.34.1"
 WORKERS = ("worker-1", "worker-2")
 GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}, "soak": {"duration_s": 2}}
 ASKED = GATES | {"approval": {"needed": 1}}
-PEOPLE = {"ada": "operator", "bob": "operator", "carol": "approver", "dave": "approver"}
+PEOPLE = {  # ada has a role by which she might approve, were it not her own plan
+    "ada": ("operator", "approver"), "bob": ("operator",), "carol": ("approver",), "dave": ("approver",),
+}  # fmt: skip
 SENTINEL, KARPENTER, AUTOSCALER = OPT_OUTS
 WATCHED = {"nvsentinel.dgxc.nvidia.com/driver.installed": "true"}  # so that each release keeps NVSentinel off
 NEIGHBOURS: tuple[dict[str, dict[str, str]], ...] = (  # of one node after another
@@ -92,6 +95,7 @@ class World:
     words: list[Word] = field(default_factory=list)
     bugs: list[str] = field(default_factory=list)
     turns: int = 0
+    is_taken_back: bool = False  # a role of who approves, or the right to write to the cluster
     is_old_copy: bool = False  # the database was put back to an earlier moment, and the cluster was not
     before: list[dict[str, Any]] = field(default_factory=list)  # of the log: up to the moment that was put back
 
@@ -168,9 +172,13 @@ class World:
             cluster=cluster, name="h100", selector="nvidia.com/gpu.present=true", max_unavailable=self.shape.nodes
         )
         self.people = {name: User.objects.create(username=name) for name in PEOPLE}
-        for name, role in PEOPLE.items():
-            RoleBinding.objects.create(user=self.people[name], role=role, scope="fleet", scope_id=0)
+        for name in PEOPLE:
+            self.give_roles(name)
         return cluster
+
+    def give_roles(self, name: str) -> None:
+        for role in PEOPLE[name]:
+            RoleBinding.objects.get_or_create(user=self.people[name], role=role, scope="fleet", scope_id=0)
 
     def _draft(self) -> Plan:
         size = {"max_unavailable": self.shape.budget, "timeout_s": LONG}
@@ -232,7 +240,7 @@ class World:
         self.clock.at = kept.at
         self.rows.seen = dict(kept.seen)
         self.words, self.bugs, self.before = list(kept.words), list(kept.bugs), kept.entries
-        self.is_old_copy = False
+        self.is_old_copy = self.is_taken_back = False
         self.line.late.clear()
         self.line.begin_log()
         for name, value in kept.operator.items():
@@ -252,7 +260,7 @@ class World:
         run = partial(run_round, plan_id=self.plan.pk, owner=who, clock=self.clock)
         turn = self.live(Turn(who, **planned), run)
         is_whole = not turn.is_cut and not turn.faults and len(self.bugs) == known
-        self.say(ENGINE, self.state(), is_whole=is_whole, soaking=self._soaking())
+        self.say(ENGINE, self.state(), is_whole=is_whole, soaking=glances.soaking(self.plan.pk))
         return turn
 
     def pull_round(self, who: str, pull_id: int, **planned: Any) -> Turn:
@@ -274,13 +282,12 @@ class World:
 
     def state(self) -> str:
         """As a page would show it."""
-        plan = Plan.objects.get(pk=self.plan.pk)
-        is_paused = plan.commands.in_force().exists()
-        return f"is {plan.state}{' and paused' if is_paused else ''}"
+        return f"is {self.plan_state}{' and paused' if glances.is_paused(self.plan.pk) else ''}"
 
-    def _soaking(self) -> frozenset[str]:
-        targets = Target.objects.filter(stage__plan=self.plan, stage__state="soaking")
-        return frozenset(targets.order_by().values_list("node_name", flat=True))
+    @property
+    def plan_state(self) -> str:
+        """As its row has it now."""
+        return glances.state_of(self.plan.pk)
 
     def say(self, who: str, verb: str, **more: Any) -> None:
         after = len(self.before) + len(self.line.log)

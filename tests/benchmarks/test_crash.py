@@ -59,12 +59,14 @@ def said(verb: str, after: int, *, second: int = 0, who: str = "ada") -> Word:
     return Word(after, f"2026-11-21T12:00:{second:02}.000000Z", who, verb)
 
 
-def found(entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1) -> set[str]:
+def found(
+    entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1, canary: str = NODE, asks: bool = False
+) -> set[str]:
     names = [NODE, *(f"gpu-{number:03}" for number in range(2, nodes + 1))]
     before = [held(name, **{LOADED: OLD}) | {"spec": {}} for name in names]
     reading = Reading(
         entries, words, before, selector={}, version=OLD, new=NEW,
-        budget=budget, parallel=9, canary=NODE, asks=False,
+        budget=budget, parallel=9, canary=canary, asks=asks,
     )  # fmt: skip
     reading.version_read["turn-1"] = OLD
     for node in reading.nodes.values():  # ours, as the log would have it
@@ -84,6 +86,7 @@ def test_one_release_of_a_plan_that_goes_on_is_nothing():
         ("rollback", "releases_after_halt"),
         ("pause", "lost_pauses"),
         ("freeze", "releases_while_frozen"),
+        ("close", "releases_while_frozen"),
     ],
 )
 def test_a_release_after_a_word_that_stops_it_is_found(verb: str, figure: str):
@@ -203,6 +206,20 @@ def test_a_write_to_another_cluster_at_the_same_address_is_found():
     assert found([whose, WRITTEN], said("elsewhere", 1)) == set()  # nobody could know
     assert found([whose, WRITTEN], said("elsewhere", 0)) == {"writes_to_another"}
     assert found([WRITTEN], said("elsewhere", 0), said("here again", 0)) == set()
+
+
+def test_who_begins_where_it_may_only_be_watched_writes_nothing():
+    assert found([WRITTEN], said("watch only", 1)) == set()
+    assert found([WRITTEN], said("watch only", 0)) == {"writes_to_another"}
+    assert found([WRITTEN], said("watch only", 0), said("may write", 0)) == set()
+
+
+def test_an_approval_that_is_void_lets_nothing_go():
+    entries = [WRITTEN, release()]
+    assert found(entries, said("approve", 0), canary="another", asks=True) == set()
+    void = said("approve", 0), said("void", 0)
+    assert found(entries, *void, canary="another", asks=True) == {"unapproved_releases"}
+    assert found(entries, *void, said("approve", 0), canary="another", asks=True) == set()
 
 
 def test_a_node_without_a_driver_yet_may_be_free():
