@@ -20,7 +20,7 @@ LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
 _LINE = re.compile(
     r'\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{([^"}]*(?:"(?:[^"\\]|\\.)*"[^"}]*)*)\}\s*(\S+)(?:\s+-?[\d.]+)?\s*(?:# .*)?$'
 )
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
 
 PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
@@ -70,7 +70,7 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
     if not least <= value <= most:  # nor is NaN
         said.impossible[series.name] += value == value and value not in BLANKS
         return
-    labels = {name: _ESCAPED.sub(r"\1", text) for name, text in _LABEL.findall(match.group(2))}
+    labels = _labels(match.group(2))
     device = device_of(labels, node_name)
     if device is None:
         return
@@ -84,6 +84,15 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
         _take_part(said.parts.setdefault(device.key, {}).setdefault(series.metric, {}), part, value)
     if series.metric == "xid" and value >= 1:
         said.xids[device.key] = XidTold(int(value), labels.get("err_msg", "")[:300])
+
+
+def _labels(text: str) -> dict[str, str]:
+    """Up to what is no label. From one to the next: to search for one costs the square of a text that has none."""
+    found, at = dict[str, str](), 0
+    while match := _LABEL.match(text, at):
+        found[match.group(1)] = _ESCAPED.sub(r"\1", match.group(2))
+        at = match.end()
+    return found
 
 
 def _take_part(parts: dict[str, float], part: str, value: float) -> None:

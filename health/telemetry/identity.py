@@ -73,8 +73,8 @@ class _Odd:
 def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     """Where its exporter runs, before what it says of itself. Blank: nothing that is known says."""
     said = [name for label in SAID if (name := labels.get(label, ""))]
-    runs_on = _runs_on(labels, said, where)
-    claimed = next((name for name in said if name in where.nodes), "")
+    runs_on = _runs_on(labels, where)
+    claimed = next((node for name in said if (node := _claimed(name, where))), "")
     if runs_on and claimed and claimed != runs_on:
         odd.untrue[f"the exporter on {runs_on} calls itself {claimed[:100]}"] = None
     target = labels.get("instance", "").rpartition(":")[0] or labels.get("instance", "")
@@ -99,10 +99,14 @@ def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *,
     ]
 
 
-def _runs_on(labels: Mapping[str, str], said: Iterable[str], where: Whereabouts) -> str:
+def _claimed(name: str, where: Whereabouts) -> str:
+    """The node that an exporter names, by its own pod's name where it has no other."""
+    return name if name in where.nodes else where.exporters.get(name, "")
+
+
+def _runs_on(labels: Mapping[str, str], where: Whereabouts) -> str:
     """By the pod it was scraped from, or by what Prometheus wrote on it. Blank: neither is known."""
-    pods = [labels.get("pod", ""), *said]
-    by_pod = next((where.exporters[pod] for pod in pods if pod in where.exporters), "")
+    by_pod = where.exporters.get(labels.get("pod", ""), "")
     return by_pod or next((labels[label] for label in WRITTEN if labels.get(label) in where.nodes), "")
 
 

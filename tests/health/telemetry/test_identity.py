@@ -97,6 +97,13 @@ def test_believes_prometheus_before_an_exporter():
     assert "the exporter on gpu-2 calls itself gpu-1" in inventory.notes[0]
 
 
+def test_believes_prometheus_before_the_pod_that_an_exporter_claims_to_be():
+    inventory = taken((A, {"Hostname": "exporter-2", "node": "gpu-1", "pod": "of-nobody"}))
+
+    assert inventory.devices[0].node_name == "gpu-1"
+    assert "the exporter on gpu-1 calls itself gpu-2" in inventory.notes[0]
+
+
 @pytest.mark.parametrize(
     ("labels", "key"),
     [

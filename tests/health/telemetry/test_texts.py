@@ -61,7 +61,7 @@ TEXTS = {
     ),
     "1.7, no value at all": ('D{gpu="0",UUID="GPU-a",pod="p"} \nE{gpu="1",UUID="GPU-b"} 1\n', {A: ["p"], B: []}),
     "of the process only": ("go_goroutines 12\n", {}),
-    "AMD's exporter, which nobody asks": ('gpu_gfx_activity{gpu_id="0",gpu_uuid="72ff",pod="p",namespace="n"} 0\n', {}),
+    "AMD's exporter": ('gpu_gfx_activity{gpu_id="0",gpu_uuid="72ff",pod="p",namespace="n"} 0\n', {("72ff", ""): ["p"]}),
 }
 
 
