@@ -92,6 +92,7 @@ def _of_cluster(
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     queued = queued_for_upgrade(cluster)
     are_still = bool(queued) and upgrades_are_still(cluster, now=now)
+    kept_why, kept_by = what_keeps_the_queue(cluster) if are_still else ("", "")
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
@@ -106,7 +107,8 @@ def _of_cluster(
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         upgrades_queued=queued,
         upgrades_are_still=are_still,
-        upgrades_kept_by=what_keeps_the_queue(cluster) if are_still else "",
+        upgrades_kept_by=kept_by,
+        upgrades_kept_why=kept_why,
         operator_trouble=operator_trouble(cluster),
     )
     for rule in asked:

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db.models import Q, QuerySet
+from django.utils.text import Truncator
 
 from fleet.models import Cluster, Node, NodeEvent, Pod
 from fleet.states.node import AT_REST
@@ -12,6 +13,7 @@ from health.rules.upgrade_queue_still import STILL_FOR
 from wording.lists import names
 from wording.numbers import either
 
+BECAUSE_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
 FIT_IT = (
     "Its DaemonSet's events and its own say what it needs: make room for it, or change what its NVIDIADriver selects."
 )
@@ -28,16 +30,17 @@ def upgrades_are_still(cluster: Cluster, *, now: datetime) -> bool:
     return not NodeEvent.objects.filter(cluster=cluster, kind="upgrade", at__gt=now - STILL_FOR).exists()
 
 
-def what_keeps_the_queue(cluster: Cluster) -> str:
-    """In sentences, and what helps. Blank: rows do not show it. Two queries.
+def what_keeps_the_queue(cluster: Cluster) -> tuple[str, str]:
+    """Its cause, and in sentences with what helps. Blank: rows do not show it. Two queries.
 
     Slots are counted among the nodes of one NVIDIADriver, or of the ClusterPolicy: k8s-operator-libs,
     GetUpgradesAvailable. A failed node counts as under way, and who is cordoned or not ready counts, whoever did it.
     """
     homeless = Pod.objects.filter(cluster=cluster, operand=DRIVER, node_name="", deleted_at=None).not_done()
     if (pod := homeless.order_by("pk").first()) is not None:
-        because = f" ({pod.waiting_because})" if pod.waiting_because else ""
-        return f"The driver pod {pod} has no node{because}: while one has none, the operator moves no node. {FIT_IT}"
+        because = f" ({Truncator(pod.waiting_because).chars(BECAUSE_CHARS)})" if pod.waiting_because else ""
+        has_none = f"The driver pod {pod} has no node{because}: while one has none, the operator moves no node."
+        return f"pod {pod}", f"{has_none} {FIT_IT}"
     owners = _queued(cluster).order_by().values("driver_owner")
     those = Node.objects.filter(cluster=cluster, driver_owner__in=owners).with_gpus().order_by("name")
     taking = those.filter(
@@ -50,7 +53,7 @@ def what_keeps_the_queue(cluster: Cluster) -> str:
     for node in taking.only("name", "is_unschedulable", "is_ready", "upgrade_state"):
         found.setdefault(_takes_a_slot_by(node), []).append(node.name)
     said = [f"{names(found[how])} {either(len(found[how]), *WORDS[how])}" for how in WORDS if how in found]
-    return f"In its slots count: {'; '.join(said)}. {FREE_THEM}" if said else ""
+    return ("; ".join(said), f"In its slots count: {'; '.join(said)}. {FREE_THEM}") if said else ("", "")
 
 
 WORDS = {

@@ -168,6 +168,7 @@ class ClusterFacts:
     upgrades_queued: int = 0  # nodes that the operator has queued for a driver upgrade, and nobody holds
     upgrades_are_still: bool = False  # no node's upgrade state has changed of late
     upgrades_kept_by: str = ""  # where they are still: by what, and what helps, in sentences
+    upgrades_kept_why: str = ""  # the same as a cause, which no number in a message changes
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

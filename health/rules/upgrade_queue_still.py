@@ -36,5 +36,5 @@ class UpgradeQueueStill:
             "node has moved for half an hour and more.",
             cluster.upgrades_kept_by or LOOK,
             {"queued": queued},
-            why=cluster.upgrades_kept_by or "still",
+            why=cluster.upgrades_kept_why or "still",
         )

@@ -166,6 +166,7 @@ class Plan(Moving):
         )
         if taken:
             self.epoch += 1
+            self.refresh_from_db(fields=["waiting_for"])  # as `end_lease` compares it: it may have been said since
         return bool(taken)
 
     def keep_lease(self, *, now: datetime) -> None:

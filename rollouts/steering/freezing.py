@@ -201,14 +201,20 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
     return row
 
 
+GIVEN = ("cluster_id", "pool_id", "is_stop", "until", "holds_rollbacks", "because")
+
+
 def _given(row: Freeze) -> Freeze | None:
     """What this caller's key has made already. None: no key, or nothing yet.
 
     :raises Refusal: when the key named another freeze
     """
     found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
-    if found and (found.cluster_id, found.pool_id, found.is_stop) != (row.cluster_id, row.pool_id, row.is_stop):
-        raise Refusal("This Idempotency-Key named another freeze. Choose a new one.")
+    if found and any(getattr(found, name) != getattr(row, name) for name in GIVEN):
+        raise Refusal(
+            "This form, or this Idempotency-Key, has made a freeze already, with another place, end or reason. Look at "
+            "that one; then send this anew."
+        )
     return found
 
 

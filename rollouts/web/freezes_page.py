@@ -125,7 +125,7 @@ def _form(
         "where": where,
         "held": held,
         "is_shown": held is not None,
-        "key": request.POST.get("key", "")[:100] or uuid4().hex,
+        "key": uuid4().hex,  # a form that was sent, or answered, is another one
         "why_not": "" if form.places else Where().why_not(request.user, Permission.STOP),
     }
     return render(request, "rollouts/freeze_form.html", context, status=status)

@@ -1,6 +1,6 @@
 """A maintenance window as its form spells it."""
 
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django import forms
@@ -15,9 +15,13 @@ from rollouts.web.placing import Places, where_named
 from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE
 
-LOOKED_AT = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes")
+LOOKED_AT = ("on", "rule", "opens_at", "zone", "hours", "minutes")
 FORM_NAMES = {"duration_s": "hours"}  # where people write what windows keep in other units
-NO_NUMBER = dict.fromkeys(("invalid", "min_value", "max_value"), "Hours and minutes are whole numbers.")
+NO_NUMBER = {
+    "invalid": "Hours and minutes are whole numbers.",
+    "min_value": "Hours and minutes are whole numbers from 0 on.",
+    "max_value": "A window is open for at most 7 days: 168 hours.",
+}
 
 
 class WindowForm(forms.Form):
@@ -74,15 +78,22 @@ class WindowForm(forms.Form):
     )
     because = Reason(label="What it is for (kept for good)", required=False)
 
-    def __init__(self, data: QueryDict | None = None, *, user: User, places: Places, **given: Any) -> None:
+    def __init__(
+        self, data: QueryDict | None = None, *, user: User, places: Places, now: datetime, **given: Any
+    ) -> None:
         super().__init__(data, auto_id="%s", **given)
-        self.user, self.places = user, places
+        self.user, self.places, self.now = user, places, now
         self.fields["on"].widget.choices = [("", "choose one"), *places]
 
     @property
     def look(self) -> str:
-        """What its preview was of."""
-        return "|".join(str(self[name].value() or "") for name in LOOKED_AT)
+        """What its preview was of: once it is valid."""
+        return "|".join([*(str(self[name].value() or "") for name in LOOKED_AT), str(self.begins_on)])
+
+    @property
+    def begins_on(self) -> date:
+        """Wherever on the earth it is today, where none is given."""
+        return self.cleaned_data["first_day"] or self.now.date() - timedelta(days=1)
 
     def clean_on(self) -> Where:
         where = where_named(self.user, self.cleaned_data["on"])
@@ -93,13 +104,13 @@ class WindowForm(forms.Form):
     def clean_opens_at(self) -> time:
         return self.cleaned_data["opens_at"].replace(second=0, microsecond=0)
 
-    def window(self, *, now: datetime) -> MaintenanceWindow:
+    def window(self) -> MaintenanceWindow:
         given = self.cleaned_data
         return MaintenanceWindow(
             cluster=given["on"].cluster, pool=given["on"].pool, rule=given["rule"], zone=given["zone"],
-            first_day=given["first_day"] or now.date() - timedelta(days=1),  # wherever on the earth it is today
+            first_day=self.begins_on,
             opens_at=given["opens_at"], duration_s=((given["hours"] or 0) * 60 + (given["minutes"] or 0)) * 60,
-            because=given["because"], by=self.user.username, at=now,
+            because=given["because"], by=self.user.username, at=self.now,
         )  # fmt: skip
 
     def refuse(self, refusal: BadSchedule) -> None:

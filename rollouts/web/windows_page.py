@@ -41,12 +41,12 @@ def new(request: PersonRequest) -> HttpResponse:
     user, now = request.user, timezone.now()
     places = [each for each in places_for(user, MAY) if each[0] != "fleet"]
     sent = request.POST if request.method == "POST" else None
-    form = WindowForm(sent, user=user, places=places, initial={"on": request.GET.get("on", "")[:40]})
+    form = WindowForm(sent, user=user, places=places, now=now, initial={"on": request.GET.get("on", "")[:40]})
     if not form.is_bound:
         return _form(request, form)
     if not form.is_valid():
         return _form(request, form, status=400)
-    where, window = form.cleaned_data["on"], form.window(now=now)
+    where, window = form.cleaned_data["on"], form.window()
     try:
         shown = preview_window(window, user=user, now=now)
         if request.POST.get("seen") != form.look:

@@ -141,7 +141,7 @@ def _freeze(text: str) -> None:
 
 def _window(text: str) -> None:
     names = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes", "because")
-    WindowForm(_query(**dict.fromkeys(names, text)), user=User(), places=[]).is_valid()
+    WindowForm(_query(**dict.fromkeys(names, text)), user=User(), places=[], now=timezone.now()).is_valid()
 
 
 def _page(text: str) -> Any:

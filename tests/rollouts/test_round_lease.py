@@ -102,6 +102,16 @@ def test_a_round_does_not_talk_over_what_a_person_said_in_the_meantime(plan: Pla
     assert is_due(plan, NOON + 2 * SECOND)
 
 
+def test_what_was_said_before_the_lease_was_taken_gives_way_to_the_round(plan: Plan, owner):
+    row = again(plan)
+    halt(again(plan), actor=owner, because="Smoke.", now=NOON)
+    row.take_lease(owner="one", now=NOON)
+
+    row.end_lease(now=NOON + SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="Nothing was on the way.")
+
+    assert again(plan).waiting_for == "Nothing was on the way."
+
+
 def test_a_killed_workers_plan_comes_due_when_its_lease_is_over(plan: Plan):
     plan.take_lease(owner="one", now=NOON)
 

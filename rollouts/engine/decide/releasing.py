@@ -57,9 +57,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
     if restrained and len({*restrained, *cordoned}) == len(held):
-        others = tuple(name for name in cordoned if name not in restrained)
-        but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
-        return Decision(f"{says_what_waits(stage, restrained)}{but}")
+        return Decision(says_what_waits(stage, restrained, cordoned))
     return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
 
 
@@ -76,7 +74,7 @@ def _nobody_goes(
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
     if full := snapshot.budgets.waiting(ready):
-        return Decision(says_what_waits(stage, {**full, **restrained}))
+        return Decision(says_what_waits(stage, {**full, **restrained}, cordoned))
     if cordoned:
         return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
     unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"
@@ -190,12 +188,13 @@ def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     return {name: snapshot.restrained[uid] for name, uid in uids.items() if uid in snapshot.restrained}
 
 
-def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str]) -> str:
-    """The sentence that holds most of them back."""
+def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
+    """Of all that are held the sentence that holds most of them back, and whom a person has to free."""
     (sentence, number), *_ = Counter(restrained.values()).most_common(1)
-    wait = either(number, "waits", "wait")
-    still = "" if number == len(restrained) else f" Of {len(restrained)}, {number} {wait} for this."
-    return f"{stage.name}: {count(len(restrained), 'node')} to go. {sentence}{still}"
+    every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
+    still = "" if number == every else f" Of {every}, {number} {either(number, 'waits', 'wait')} for this."
+    but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
+    return f"{stage.name}: {count(every, 'node')} to go. {sentence}{still}{but}"
 
 
 def held_though_changed(snapshot: Snapshot) -> dict[str, str]:

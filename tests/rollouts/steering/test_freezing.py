@@ -110,7 +110,7 @@ def test_the_same_key_is_the_same_freeze():
 
     assert a_freeze(key="k1") == first
     assert a_freeze(key="k1", actor="ben") != first
-    with pytest.raises(Refusal, match="named another freeze"):
+    with pytest.raises(Refusal, match="has made a freeze already"):
         freezing.stop(actor="ada", because="x", key="k1", now=NOON)
 
 

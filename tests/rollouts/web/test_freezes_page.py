@@ -79,6 +79,18 @@ def test_sent_twice_it_is_one(ada):
     assert Freeze.objects.count() == 1
 
 
+@pytest.mark.parametrize("other", [{"because": "another"}, {"until": "2026-12-30T08:00"}, {"holds_rollbacks": "on"}])
+def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
+    send(ada, "/freezes/new", on="fleet", seen="fleet False", key="k1")
+
+    sent = {"on": "fleet", "seen": f"fleet {'holds_rollbacks' in other}", "key": "k1", **other}
+    status, text = send(ada, "/freezes/new", **sent)
+
+    assert status == 409
+    assert "has made a freeze already, with another place, end or reason" in text
+    assert Freeze.objects.count() == 1
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [

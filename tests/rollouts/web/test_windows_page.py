@@ -1,6 +1,10 @@
 """The form of a maintenance window with its preview, the list, and what pages of clusters and pools say of it."""
 
+import re
+from datetime import timedelta
+
 import pytest
+import time_machine
 
 from rollouts.models import MaintenanceWindow
 from rollouts.steering import freezing
@@ -24,7 +28,8 @@ def send(client, path: str, **asked) -> tuple[int, str]:
 
 
 def look(on: str) -> str:
-    return f"{on}|FREQ=WEEKLY;BYDAY=SA||02:00|Europe/Berlin|4|30"
+    yesterday = NOON.date() - timedelta(days=1)
+    return f"{on}|FREQ=WEEKLY;BYDAY=SA|02:00|Europe/Berlin|4|30|{yesterday}"
 
 
 def test_it_is_shown_before_it_is_made(root):
@@ -52,6 +57,19 @@ def test_what_was_changed_after_the_look_is_looked_at_first(root):
     assert not MaintenanceWindow.objects.exists()
 
 
+def test_made_is_what_was_shown_though_another_day_began_meanwhile(root):
+    """Every other day counts from the first one, which is today where none is given."""
+    asked = {**NIGHTS, "on": f"cluster-{make.a_fleet().pk}", "rule": "FREQ=DAILY;INTERVAL=2"}
+    with time_machine.travel(NOON, tick=False):
+        shown = root.post("/windows/new", asked).content.decode()
+    seen = re.search(r'name="seen" value="([^"]*)"', shown)[1]
+
+    with time_machine.travel(NOON + timedelta(days=1), tick=False):
+        send(root, "/windows/new", seen=seen, **asked)
+
+    assert not MaintenanceWindow.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
@@ -63,7 +81,8 @@ def test_what_was_changed_after_the_look_is_looked_at_first(root):
         ({"first_day": "soon"}, "no day"),
         ({"hours": "many"}, "whole numbers"),
         ({"hours": "４"}, "0 to 9"),
-        ({"hours": "-1"}, "whole numbers"),
+        ({"hours": "-1"}, "whole numbers from 0 on"),
+        ({"hours": "1001"}, "at most 7 days"),
         ({"opens_at": ""}, "Give a time of day"),
         ({"zone": "x" * 65}, "at most 64 characters"),
         ({"hours": "0", "minutes": "1"}, "at least 5 minutes"),

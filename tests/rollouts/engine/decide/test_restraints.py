@@ -126,7 +126,21 @@ def test_who_is_neither_frozen_nor_free_is_told_the_other_reason():
 
     assert decision.acts == ()
     also = "node-2 is cordoned by somebody else: uncordon or exclude."
-    assert decision.waiting_for == f"Stage 0: 1 node to go. {POOL} {also}"
+    assert decision.waiting_for == f"Stage 0: 2 nodes to go. {POOL} Of 2, 1 waits for this. {also}"
+
+
+def test_who_waits_for_room_is_frozen_or_cordoned_comes_to_all_that_are_to_go():
+    full = Domain(DomainKind.POOL, "1")
+    budgets = Budgets({full: Allowance("pool north/a100", 1, {"x": "x (plan-1)"})}, {"node-1": (full,)})
+    snapshot = held("node-1", "node-2", "node-3", "node-4", restrained={"uid-of-node-2": POOL}, budgets=budgets)
+    nodes = tuple(replace(node, is_unschedulable=node.name in {"node-3", "node-4"}) for node in snapshot.nodes)
+
+    decision = decide(replace(snapshot, nodes=nodes), now=NOON)
+
+    assert decision.acts == ()
+    assert decision.waiting_for.startswith("Stage 0: 4 nodes to go. ")
+    assert " Of 4, 1 waits for this." in decision.waiting_for
+    assert decision.waiting_for.endswith("node-3, node-4 are cordoned by somebody else: uncordon or exclude.")
 
 
 def going_back(**given):
