@@ -15,7 +15,7 @@ class GpuQuerySet(Visible["Gpu"]):
 
     def at(self, node_id: int, index: int) -> "GpuQuerySet":
         """The one of its address, with its node and cluster."""
-        return self.filter(node=node_id, index=index).select_related("node__cluster__observer")
+        return self.filter(node__pk=node_id, index=index).select_related("node__cluster__observer")
 
 
 class Gpu(models.Model):

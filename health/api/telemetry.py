@@ -129,7 +129,7 @@ class OfASource(Edge):
 
     def source(self, cluster_id: int) -> TelemetrySource:
         visible = TelemetrySource.objects.visible_to(self.user).select_related("cluster")
-        return get_object_or_404(visible, cluster=cluster_id)
+        return get_object_or_404(visible, cluster__pk=cluster_id)
 
     def shown(self, source: TelemetrySource) -> Response:
         return Response(TelemetrySourceSerializer(source, context=_context(self)).data)

@@ -162,7 +162,7 @@ class PersonRole(PeopleEdge):
     @extend_schema(responses={204: None})
     def delete(self, request, person_id: int, binding_id: int) -> Response:
         """Take a role, where the caller is admin. Open pages end within five seconds."""
-        binding = self.load(RoleBinding.objects.select_related("user").filter(user=person_id), binding_id)
+        binding = self.load(RoleBinding.objects.select_related("user").filter(user__pk=person_id), binding_id)
         place = place_at(binding.scope, binding.scope_id)
         require_admin_of(self.user, place or FLEET)
         accounts.take(binding, place, **self.acting())
@@ -196,7 +196,7 @@ class PersonToken(PeopleEdge):
     @extend_schema(responses={204: None})
     def delete(self, request, person_id: int, token_id: int) -> Response:
         """Revoke it, at once and for good."""
-        token = self.load(ApiToken.objects.filter(user=person_id), token_id)
+        token = self.load(ApiToken.objects.filter(user__pk=person_id), token_id)
         require(self.user, Permission.ADMINISTER)
         by_hand(self.user)
         revoke(token, **self.acting())

@@ -91,7 +91,7 @@ def grant(request: PersonRequest, person_id: int) -> HttpResponse:
 @require_POST
 def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpResponse:
     _only_admins(request)
-    binding = get_object_or_404(RoleBinding.objects.select_related("user"), pk=binding_id, user=person_id)
+    binding = get_object_or_404(RoleBinding.objects.select_related("user"), pk=binding_id, user__pk=person_id)
     place = place_at(binding.scope, binding.scope_id)
     words = place.words if place else f"a {binding.scope} that is gone"
     said = f"{binding.user.username} is no {binding.role} of {words} any more."
@@ -102,7 +102,7 @@ def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpRespons
 @require_POST
 def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpResponse:
     _only_admins(request)
-    token = get_object_or_404(ApiToken.objects.select_related("user"), pk=token_id, user=person_id)
+    token = get_object_or_404(ApiToken.objects.select_related("user"), pk=token_id, user__pk=person_id)
     said = f"The token “{token.name}” of {token.user.username} is revoked."
     return _done(request, token.user, lambda: revoke(token, **_acting(request)), said, on=FLEET)
 

@@ -39,7 +39,7 @@ class FreezeQuerySet(models.QuerySet["Freeze"]):
 
     def binding(self, cluster_id: int) -> FreezeQuerySet:
         """Of the fleet, of this cluster, or of a pool of it."""
-        return self.filter(Q(cluster=None) | Q(cluster=cluster_id))
+        return self.filter(Q(cluster=None) | Q(cluster__pk=cluster_id))
 
 
 class Freeze(models.Model):

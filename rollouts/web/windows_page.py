@@ -78,10 +78,10 @@ def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> Htt
     """What binds a cluster, or a pool of it, for its own page."""
     now = timezone.now()
     freezes = Freeze.objects.visible_to(request.user).in_force(now=now).binding(cluster_id)
-    windows = MaintenanceWindow.objects.visible_to(request.user).filter(cluster=cluster_id)
+    windows = MaintenanceWindow.objects.visible_to(request.user).filter(cluster__pk=cluster_id)
     if pool_id:
-        freezes = freezes.filter(Q(pool=None) | Q(pool=pool_id))
-        windows = windows.filter(Q(pool=None) | Q(pool=pool_id))
+        freezes = freezes.filter(Q(pool=None) | Q(pool__pk=pool_id))
+        windows = windows.filter(Q(pool=None) | Q(pool__pk=pool_id))
     context = {
         "sentences": [restraint_by(one, now=now).sentence for one in freezes.select_related("cluster", "pool")],
         "windows": window_rows(windows.select_related("cluster", "pool"), request.user, now=now),

@@ -239,6 +239,14 @@ def test_what_is_not_there_is_404_and_what_went_with_its_node_410(node, ada, wha
     assert calling(ada).get(f"/api/v1/nodes/{gone}/gpus/3{what}").status_code == 410
 
 
+@pytest.mark.parametrize("number", [2**63, 10**30])
+def test_of_a_node_beyond_any_number_nothing_is_there(number, node, ada):
+    for what in READS:
+        assert calling(ada).get(f"/api/v1/nodes/{number}/gpus/3{what}").status_code == 404
+    for what in PARTS:
+        page(visiting(ada), f"/parts/nodes/{number}/gpus/3{what}", status=404)
+
+
 def test_the_page_of_one_whose_node_left_is_the_nodes(node, ada):
     gone = node.pk
     GoneNode.objects.create(node_id=gone, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON)
