@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from edges.digests import digest
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage, Target, Wave
 from wording.lists import names
@@ -20,6 +21,11 @@ class Completion:
     held: tuple[str, ...] = ()
     stage: Stage | None = None  # whose nodes they are
     is_empty: bool = False  # and without them it has no node left
+
+    @property
+    def hash(self) -> str:
+        """Of all whom it would leave out: its sentence names the first of them."""
+        return digest([self.failed, self.held])
 
     @property
     def says(self) -> str:

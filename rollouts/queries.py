@@ -281,6 +281,7 @@ class Button:
     is_main: bool  # what one does next, where nothing says otherwise
     is_shown: bool  # a draft has other verbs than a plan that has started
     says: str = ""  # what it would be of, where the consequence cannot say it
+    seen: str = ""  # the hash of all that this is
 
 
 def buttons(plan: Plan, user) -> list[Button]:
@@ -303,7 +304,9 @@ def _completing(plan: Plan, button: Button) -> Button:
         return replace(button, is_shown=False)
     found = completion_of(plan)
     is_allowed = not found.why_not
-    return replace(button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says)
+    return replace(
+        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.hash
+    )
 
 
 def _button(plan: Plan, name: str, refused: str, *, is_paused: bool, is_main: bool) -> Button:

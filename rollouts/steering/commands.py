@@ -96,7 +96,7 @@ def complete(
 
     What is held stays held: freed, the operator would bring it the new version with nobody watching.
 
-    `seen`: what the person was told it would leave out, as `Completion.says` it. None: they decide whatever it is.
+    `seen`: the `Completion.hash` of what the person was shown. None: they decide whatever it is.
 
     :raises OutOfDate: when it would leave out others by now
 
@@ -107,7 +107,7 @@ def complete(
         found = completion_of(plan)
         if found.why_not or found.stage is None:
             raise Refusal(found.why_not)
-        if seen is not None and seen != found.says:
+        if seen is not None and seen != found.hash:
             raise OutOfDate(f"What it leaves out has changed since you looked. {found.says}")
         who, said = actor.get_username(), f"The plan is completed without it. {because}"
         for target in found.stage.targets.filter(state__in=LEFT_OUT):
