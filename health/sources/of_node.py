@@ -32,7 +32,7 @@ class DeviceTelemetry:
 
     @property
     def board(self) -> str:
-        return "GPU" if self.index is None else f"GPU {self.index}"
+        return f"GPU {self.uuid}".strip() if self.index is None else f"GPU {self.index}"
 
     @property
     def name(self) -> str:
@@ -50,6 +50,11 @@ class NodeTelemetry:
     trouble: str  # why what is kept cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
     indices: frozenset[int] = frozenset()  # of its GPUs, those that have a page
+
+    @property
+    def has_numberless(self) -> bool:
+        """Whether its source names any by a UUID or a serial number alone."""
+        return any(device.is_told and device.index is None for device in self.devices)
 
 
 def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
@@ -95,14 +100,21 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
 
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
-    found = _told(kept, standing, now=now) if kept else []
+    """A board of which no series says its number takes the place of a row that nothing has named."""
+    boards, found = list(boards), _told(kept, standing, now=now) if kept else []
     uuids, indexes = {device.uuid for device in found}, {device.index for device in found}
+    strangers = {device.uuid for device in found if device.index is None} - {board.uuid for board in boards}
     nothing = nothing_read(standing, now=now)
+    unsaid = [board for board in boards if not (board.uuid in uuids if board.uuid else board.index in indexes)]
+    nameless = [board for board in unsaid if not board.uuid]
     found += [
-        DeviceTelemetry(board.index, board.uuid, "", "", board.product, is_mig=False, is_told=False, metrics=nothing)
-        for board in boards
-        if not (board.uuid in uuids if board.uuid else board.index in indexes)
-    ]
+        DeviceTelemetry(
+            None if strangers and board in nameless else board.index, board.uuid, "", "", board.product,
+            is_mig=False, is_told=False, metrics=nothing,
+        )
+        for board in unsaid
+        if board not in nameless[: len(strangers)]
+    ]  # fmt: skip
     return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _number(each.gi_id)))
 
 

@@ -101,7 +101,7 @@ def _one_of_each(text: str) -> str:
 def _device(labels: Mapping[str, str]) -> DeviceTold | None:
     """None: the series is not of a GPU."""
     found = device_of(labels, "")
-    if found is None or (found.index is None and not (labels.get("UUID") or labels.get("uuid"))):
+    if found is None or (found.index is None and not (found.gi_id or labels.get("UUID") or labels.get("uuid"))):
         return None
     return DeviceTold(found.uuid, found.index, found.gi_id[:16], found.profile)
 

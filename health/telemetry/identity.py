@@ -6,7 +6,8 @@ has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it di
 node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
 ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
 `gpu_uuid` can be switched on. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it is says
-`gpu_compute_partition_type` (spx, or none). Gaudi's has the index in `id`, and no node.
+`gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and no order of boards
+is documented. Gaudi's has the index in `id`, and no node.
 """
 
 from collections.abc import Iterable, Mapping
@@ -130,11 +131,16 @@ def _partition(labels: Mapping[str, str]) -> str:
     return "" if number.lower() in WHOLE or (kind is not None and kind.lower() in WHOLE) else number
 
 
-def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
+def _index(labels: Mapping[str, str]) -> int | None:
+    """Of the board. None: nothing says it. What AMD's exporter says of a partition counts partitions."""
     number = labels.get("gpu") or labels.get("gpu_id") or labels.get("id") or ""
-    index = int(number) if number.isascii() and number.isdigit() and len(number) < 5 else None
+    is_one = number.isascii() and number.isdigit() and len(number) < 5 and not _partition(labels)
+    return int(number) if is_one else None
+
+
+def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
     product = labels.get("modelName") or labels.get("card_series") or labels.get("card_model") or ""
-    return GpuDevice(node, index, key[0], key[1], labels.get("GPU_I_PROFILE", "")[:40], product[:128])
+    return GpuDevice(node, _index(labels), key[0], key[1], labels.get("GPU_I_PROFILE", "")[:40], product[:128])
 
 
 def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[str, ...]:

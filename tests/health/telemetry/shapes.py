@@ -216,7 +216,6 @@ OTHER_SHAPES: dict[str, Shape] = {
         line("gpu_used_vram", 285, **AMD | {"gpu_id": "14"}, gpu_compute_partition_type="cpx", gpu_partition_id="6")
         + line("gpu_used_vram", 286, **AMD | {"gpu_id": "15"}, gpu_compute_partition_type="cpx", gpu_partition_id="7"),
         {("692409005408", "6"): {"memory_used_mib": 285}, ("692409005408", "7"): {"memory_used_mib": 286}},
-        index={("692409005408", "6"): 14, ("692409005408", "7"): 15},
     ),
     "AMD, in a VM": Shape(
         line("gpu_edge_temperature", 0, **AMD | {"serial_number": ""}, gpu_uuid="17ff74b5")

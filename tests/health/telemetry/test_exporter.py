@@ -130,3 +130,10 @@ def test_of_very_many_jobs_some_are_told():
     (device,) = read_devices(text(*(a_line(f'hpc_job="{number}"') for number in range(100))))
 
     assert device.jobs == tuple(str(number) for number in range(JOBS_AT_MOST))
+
+
+def test_a_partition_of_amds_is_told_by_its_boards_serial_number():
+    labels = 'serial_number="s1",gpu_id="14",gpu_partition_id="6",gpu_compute_partition_type="cpx"'
+    told = read_devices(f'gpu_used_vram{{{labels},pod="train-0",namespace="ml"}} 285\n')
+
+    assert [(device.uuid, device.index, device.gi_id) for device in told] == [("s1", None, "6")]

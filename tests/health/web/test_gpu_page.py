@@ -11,6 +11,7 @@ from health.models import GpuHour
 from health.sources import frames
 from health.sources.hours import provide_partition
 from health.telemetry.frame import GpuDevice
+from health.telemetry.identity import device_of
 from tests import make
 from tests.callers import calling
 from tests.health.inbox.test_twins import told
@@ -174,6 +175,29 @@ def test_telemetry_is_the_boards_and_its_slices(cluster, node, ada):
     assert "50 °C" not in shown
     assert [(device["uuid"], device["gi_id"]) for device in said] == [("GPU-3", "7"), ("GPU-3", "9")]
     assert "never had one of this" in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/2/telemetry").text
+
+
+def test_no_page_has_what_partitions_of_some_board_say(cluster, ada):
+    """AMD's exporter counts partitions, and nothing tells which board of Kubernetes a serial number is."""
+    node = make.a_node(cluster, "mi-1", pool=make.a_pool(cluster, "mi300x"), gpus=2)
+    make.a_source(cluster, exported=["memory_used_mib"])
+    cpx = {"gpu_compute_partition_type": "cpx"}
+    labels = [
+        cpx | {"serial_number": f"board-{board}", "gpu_id": str(2 * board + part), "gpu_partition_id": str(part)}
+        for board in range(2) for part in range(2)
+    ]  # fmt: skip
+    frames.keep(cluster.pk, told(*[device_of(one, "mi-1") for one in labels], memory_used_mib=[7000.0] * 4))
+
+    for index in (0, 1):
+        shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/{index}/telemetry").text
+        assert "by their serial numbers or UUIDs alone: nothing tells which of them is this" in shown
+        assert "6.8" not in shown
+        assert rest(ada, node, index=index).json()["telemetry"]["devices"] == []
+    of_node = page(visiting(ada), f"/parts/nodes/{node.pk}/telemetry")
+    assert of_node.text.count("GPU board-0") == 1
+    assert "slice 1" in of_node.text
+    assert "never had a" not in of_node.text
+    assert not [link for link in of_node.links if "/gpus/" in link]
 
 
 def test_without_a_source_it_says_so(node, ada):
