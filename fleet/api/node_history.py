@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from edges.rest import KEY, Asked, Edge
 from fleet.history import notes
-from fleet.history.lines import KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of
+from fleet.history.lines import ID_CHARS, KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of, place_of
 from fleet.history.moment import moment_of
 from fleet.models import Gpu
 from fleet.queries import kept_node
@@ -26,6 +26,10 @@ class TimelineAsked(Asked):
     before = serializers.DateTimeField(
         required=False, default_timezone=UTC, help_text="For the next page: the `at` of the last line."
     )
+    below = serializers.RegexField(
+        r"\A[0-9]+-[0-9]+\Z", max_length=ID_CHARS, required=False,
+        help_text="With `before`: the `id` of the last line, so that none of its instant is missed.",
+    )  # fmt: skip
     most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
 
 
@@ -36,6 +40,7 @@ class MomentAsked(Asked):
 
 
 class TimelineLineSerializer(serializers.Serializer):
+    id = serializers.CharField(help_text="Among the lines of its instant: for the next page.")
     at = serializers.DateTimeField()
     kind = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
     sentence = serializers.CharField()
@@ -107,7 +112,9 @@ def asked_in(request: Request, of: type[Asked]) -> dict[str, Any]:
 def span_of(asked: dict[str, Any], *, gpu: Gpu | None = None) -> Span:
     """Of `TimelineAsked`."""
     kinds = frozenset(asked.get("kind", ()))
-    return Span(kinds, asked.get("since", LONG_AGO), asked.get("before"), asked["most"], gpu)
+    return Span(
+        kinds, asked.get("since", LONG_AGO), asked.get("before"), place_of(asked.get("below", "")), asked["most"], gpu
+    )
 
 
 class NodeTimeline(OfAKeptNode):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
 from fleet.history.placements import Boards, boards_now, detail_of, how_it_ended, of_gpu, placements_of, what, which
@@ -15,6 +16,7 @@ from fleet.queries import timeline
 from people.models import User
 
 MOST = 100
+ID_CHARS = 19
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
@@ -43,6 +45,28 @@ class TimelineLine:
     href: str = ""  # the page of what did it
     glyph: str = "part"
     detail: Mapping[str, Any] = field(default_factory=dict)
+    place: "Place" = (0, 0)
+
+    @property
+    def id(self) -> str:
+        """Among the lines of its instant."""
+        return "-".join(map(str, self.place))
+
+
+Place = tuple[int, int]  # of a line among those of its instant: which of `TOLD_BY`, and the key of its row there
+# Who has lines, in the order in which those of one instant stand, the last one first.
+TOLD_BY = ("xids", "plans", "acts", "findings", "notes", "ended", "begun", "seen")
+
+
+def place_in(teller: str, key: int) -> Place:
+    return TOLD_BY.index(teller), key
+
+
+def place_of(id_: str) -> Place | None:
+    """As `TimelineLine.id` has it. None: it is no such id."""
+    teller, _, key = id_.partition("-")
+    is_one = len(id_) <= ID_CHARS and all(part.isascii() and part.isdigit() for part in (teller, key))
+    return (int(teller), int(key)) if is_one else None
 
 
 @dataclass(frozen=True)
@@ -52,15 +76,25 @@ class Span:
     kinds: frozenset[str] = frozenset()  # of `KINDS`; none: all
     since: datetime = LONG_AGO
     before: datetime | None = None  # None: up to now
+    below: Place | None = None  # of those at `before` itself, the ones that stand below this place; None: none
     most: int = MOST
     gpu: Gpu | None = None  # without what is of other GPUs of its node only; None: of all of them
 
     def has(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds
 
-    def of(self, column: str) -> dict[str, datetime]:
-        """As a filter of rows by this column."""
-        return {f"{column}__gte": self.since} | ({f"{column}__lt": self.before} if self.before else {})
+    def of(self, column: str, teller: str) -> Q:
+        """As a filter of the rows of one that has lines, by this column."""
+        since = Q(**{f"{column}__gte": self.since})
+        if self.before is None:
+            return since
+        until = Q(**{f"{column}__lt": self.before})
+        if self.below is not None:
+            number, key = place_in(teller, self.below[1])
+            if number <= self.below[0]:
+                there = Q(**{column: self.before})
+                until |= there if number < self.below[0] else there & Q(pk__lt=key)
+        return since & until
 
 
 # Of the apps above: each says what it has of a node that this person may see, the newest first and no more than asked.
@@ -77,16 +111,16 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     """Those lines, and whether there may be older ones.
 
     Those of one instant stay together, so that who asks for what was before the last one misses none: there may be a
-    few less than the most, and where more than that are of one instant, more.
+    few less than the most. Where more than that are of one instant, the rest are below the place of the last one.
     """
     wider = replace(span, most=span.most + 1)
     found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
     found += [line for more in MORE for line in more(node, user, wider)]
-    found.sort(key=lambda line: line.at, reverse=True)
+    found.sort(key=lambda line: (line.at, line.place), reverse=True)
     if len(found) <= span.most:
         return found, False
     cut = found[span.most].at
-    return [line for line in found if line.at > cut] or [line for line in found if line.at == cut], True
+    return [line for line in found if line.at > cut] or found[: span.most], True
 
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:
@@ -96,17 +130,17 @@ def kinds_in(names: Collection[str]) -> frozenset[str]:
 
 def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     wanted = [event for event, kind in KIND_OF.items() if span.has(kind)]
-    for row in timeline(node).filter(kind__in=wanted, **span.of("at"))[: span.most]:
-        glyph = GLYPHS.get(row.kind, "part")
-        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail)
+    for row in timeline(node).filter(span.of("at", "seen"), kind__in=wanted)[: span.most]:
+        glyph, place = GLYPHS.get(row.kind, "part"), place_in("seen", row.pk)
+        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail, place=place)
 
 
 def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     if not span.has(POD):
         return
     rows, now = placements_of(node), timezone.now()
-    begun = rows.filter(**span.of("since"))
-    ended = rows.filter(until__isnull=False, **span.of("until")).order_by("-until", "-pk")
+    begun = rows.filter(span.of("since", "begun"))
+    ended = rows.filter(span.of("until", "ended"), until__isnull=False).order_by("-until", "-pk")
     if span.gpu is None:
         first, last = list(begun[: span.most]), list(ended[: span.most])
         boards = boards_now(node, [*first, *last], now=now)
@@ -115,11 +149,11 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
         first, last = (of_gpu(some, span.gpu, boards, most=span.most) for some in (begun, ended))
     for row in first:
         sentence = f"{row} holds {what(row, boards)}.{_unknown(row, boards, span)}"
-        yield TimelineLine(row.since, POD, sentence, detail=detail_of(row, boards))
+        yield TimelineLine(row.since, POD, sentence, detail=detail_of(row, boards), place=place_in("begun", row.pk))
     for row in last:
         if row.until is not None:
             sentence = f"{how_it_ended(row, boards)}{_unknown(row, boards, span)}"
-            yield TimelineLine(row.until, POD, sentence, detail=detail_of(row, boards))
+            yield TimelineLine(row.until, POD, sentence, detail=detail_of(row, boards), place=place_in("ended", row.pk))
 
 
 def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
@@ -129,6 +163,6 @@ def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
 def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     if not span.has(NOTE):
         return
-    rows = NodeNote.objects.filter(cluster=node.cluster_id, node_uid=node.uid, **span.of("at"))
+    rows = NodeNote.objects.filter(span.of("at", "notes"), cluster=node.cluster_id, node_uid=node.uid)
     for row in rows[: span.most]:
-        yield TimelineLine(row.at, NOTE, row.text, who=row.by)
+        yield TimelineLine(row.at, NOTE, row.text, who=row.by, place=place_in("notes", row.pk))

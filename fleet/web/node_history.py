@@ -16,7 +16,18 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from fleet.history import notes
-from fleet.history.lines import KINDS, WITHOUT_PODS, NodeKept, Span, TimelineLine, kinds_in, page_of
+from fleet.history.lines import (
+    ID_CHARS,
+    KINDS,
+    WITHOUT_PODS,
+    NodeKept,
+    Place,
+    Span,
+    TimelineLine,
+    kinds_in,
+    page_of,
+    place_of,
+)
 from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
 from fleet.models import GoneNode
 from fleet.queries import kept_node
@@ -47,6 +58,14 @@ class InstantField(forms.CharField):
 class HistoryForm(forms.Form):
     at = InstantField()
     before = InstantField()
+    below = forms.CharField(max_length=ID_CHARS, required=False)  # the id of the last line that was shown
+
+    def clean_below(self) -> Place | None:
+        text = self.cleaned_data["below"]
+        place = place_of(text)
+        if text and place is None:
+            raise forms.ValidationError("This is no line of a history.")
+        return place
 
 
 @part
@@ -80,7 +99,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "any_kind": bool(kinds),
         "key": uuid4().hex,
         "moment": _moment(moment) if moment else None,
-        **timeline_of(node, node_id, request, Span(kinds, before=before)),
+        **timeline_of(node, node_id, request, Span(kinds, before=before, below=form.cleaned_data.get("below"))),
     }
     return render(request, "fleet/node_history.html", shown, status=status)
 
@@ -103,12 +122,12 @@ def _kept(request: HttpRequest, node_id: int) -> NodeKept:
 
 def timeline_of(node: NodeKept, node_id: int, request: PersonRequest, span: Span) -> dict[str, Any]:
     lines, goes_on = page_of(node, request.user, span)
-    older = lines[-1].at.isoformat() if goes_on else ""
+    older = [("before", lines[-1].at.isoformat()), ("below", lines[-1].id)] if goes_on else []
     return {
         "node_id": node_id,
         "cluster_id": node.cluster_id,
         "days": _by_day(lines),
-        "older": older and urlencode([*(("kind", kind) for kind in sorted(span.kinds)), ("before", older)]),
+        "older": older and urlencode([*(("kind", kind) for kind in sorted(span.kinds)), *older]),
     }
 
 

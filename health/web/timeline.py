@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine
+from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, place_in
 from fleet.history.moment import TrueThen
 from fleet.models import Node
 from fleet.queries import timeline
@@ -32,7 +32,7 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
     """
     if not span.has(FINDING):
         return
-    events = timeline(node).filter(kind="finding", **span.of("at"))
+    events = timeline(node).filter(span.of("at", "findings"), kind="finding")
     found = Finding.objects.visible_to(user).told().filter(cluster=node.cluster_id)
     mine = found.filter(node=node) if isinstance(node, Node) else found.none()
     if span.gpu is not None:
@@ -40,12 +40,14 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
         events = events.filter(detail__finding__in=list(mine.order_by().values_list("pk", flat=True)))
     for event in events[: span.most]:
         glyph = next((glyph for begins, glyph in ENDS.items() if event.sentence.startswith(begins)), "warn")
-        yield TimelineLine(event.at, FINDING, event.sentence, "", _page(event.detail["finding"]), glyph, event.detail)
-    for act in FindingAct.objects.filter(finding__in=mine, **span.of("at")).order_by("-at", "-pk")[: span.most]:
+        href, place = _page(event.detail["finding"]), place_in("findings", event.pk)
+        yield TimelineLine(event.at, FINDING, event.sentence, "", href, glyph, event.detail, place)
+    for act in FindingAct.objects.filter(span.of("at", "acts"), finding__in=mine).order_by("-at", "-pk")[: span.most]:
         because = f" {act.because}" if act.because else ""
         detail = {"finding": act.finding_id, "rule": act.rule}
         sentence = f"{act.verb.capitalize()}: {act.said}{because}"
-        yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail)
+        place = place_in("acts", act.pk)
+        yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail, place=place)
 
 
 def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[TimelineLine]:
@@ -53,7 +55,7 @@ def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[Timeline
     if span.gpu is None or not span.has(GPUS):
         return
     rows = GpuHour.objects.filter(cluster=span.gpu.node.cluster_id, node_name=span.gpu.node.name, xids__gt=0)
-    rows = rows.filter(**device_of(span.gpu), **span.of("hour"))
+    rows = rows.filter(span.of("hour", "xids"), **device_of(span.gpu))
     seen: dict[datetime, int] = {}
     for hour, xids in rows.order_by("-hour").values_list("hour", "xids"):
         if hour not in seen and len(seen) == span.most:

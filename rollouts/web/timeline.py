@@ -6,7 +6,7 @@ from itertools import groupby
 
 from django.urls import reverse
 
-from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine
+from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine, place_in
 from fleet.history.moment import TrueThen
 from people.models import User
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY
@@ -18,7 +18,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
     if not span.has(PLAN):
         return
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
-    events = PlanEvent.objects.filter(plan__in=plans, target__node_uid=node.uid, **span.of("at"))
+    events = PlanEvent.objects.filter(span.of("at", "plans"), plan__in=plans, target__node_uid=node.uid)
     for event in events.select_related("plan").order_by("-at", "-pk")[: span.most]:
         yield TimelineLine(
             at=event.at,
@@ -28,6 +28,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
             href=reverse("plan", args=[event.plan_id]),
             glyph=glyph_of("target", event.to),
             detail={"plan": event.plan_id, "was": event.was, "is": event.to},
+            place=place_in("plans", event.pk),
         )
 
 
