@@ -18,13 +18,14 @@ from people.models import User
 MOST = 100
 ID_CHARS = 19
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+RESET = "reset"  # of one GPU, which its `detail` has as `gpu`
 NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready", ("ready",)),
     "driver": ("Driver and kernel", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
-    GPUS: ("GPUs", ("capacity",)),
+    GPUS: ("GPUs", ("capacity", RESET, "reload")),
     POD: ("Pods", ()),
     FINDING: ("Findings", ()),
     PLAN: ("Plans", ()),
@@ -32,7 +33,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 WITHOUT_PODS = frozenset(KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
 KIND_OF = {event: kind for kind, (_, events) in KINDS.items() for event in events}
-GLYPHS = {"version": "changing", "upgrade": "changing", "cordon": "cordoned", "capacity": "warn"}
+GLYPHS = {"version": "changing", "upgrade": "changing", "cordon": "cordoned", "capacity": "warn", RESET: "warn"}
 NodeKept = Node | GoneNode
 
 
@@ -130,7 +131,10 @@ def kinds_in(names: Collection[str]) -> frozenset[str]:
 
 def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     wanted = [event for event, kind in KIND_OF.items() if span.has(kind)]
-    for row in timeline(node).filter(span.of("at", "seen"), kind__in=wanted)[: span.most]:
+    rows = timeline(node).filter(span.of("at", "seen"), kind__in=wanted)
+    if span.gpu is not None:
+        rows = rows.filter(~Q(kind=RESET) | Q(detail__gpu=span.gpu.index))
+    for row in rows[: span.most]:
         glyph, place = GLYPHS.get(row.kind, "part"), place_in("seen", row.pk)
         yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail, place=place)
 

@@ -185,6 +185,7 @@ class DeviceTelemetrySerializer(serializers.Serializer):
     gi_id = serializers.CharField(help_text="Of the MIG slice; blank: the whole board.")
     profile = serializers.CharField(help_text="Of the MIG slice; blank: the whole board.")
     product = serializers.CharField()
+    serial = serializers.CharField(help_text="Serial number of the board. Blank: its exporter does not say it.")
     is_mig = serializers.BooleanField(help_text="A slice, or a board that is partitioned into some.")
     is_told = serializers.BooleanField(help_text="Whether the source ever named it.")
     xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")

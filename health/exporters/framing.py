@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping
 
 from fleet.models import Cluster
 from health.models import TelemetrySource
-from health.sources import frames, hours
+from health.sources import frames, hours, resets
 from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
-from health.telemetry.remembering import remember
+from health.telemetry.remembering import begun_anew, remember
 
 Key = tuple[str, str]
 
@@ -29,6 +29,7 @@ def keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collect
     kept = frames.newest(cluster.pk)
     taken = frame_of(kept.frame if kept else Frame(now, ()), said, nodes=nodes, now=now)
     frames.keep(cluster.pk, taken)
+    resets.write(cluster.pk, taken, now=now)
     hours.count(cluster.pk, taken.frame, now=now)
 
 
@@ -59,7 +60,8 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
                 column.values[places[key]], column.times[places[key]] = value, now
     remember(carried, frame)
     exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
-    return TelemetryReading(frame, exported, _xids(said, contested), parts=_parts(said, contested))
+    anew = tuple(frame.devices[place] for place in begun_anew(carried, frame))
+    return TelemetryReading(frame, exported, _xids(said, contested), parts=_parts(said, contested), anew=anew)
 
 
 def _kept(

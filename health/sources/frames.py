@@ -251,7 +251,7 @@ def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
 
 
 def written(device: GpuDevice) -> list[Any]:
-    return [device.node_name, device.index, device.uuid, device.gi_id, device.profile, device.product]
+    return [device.node_name, device.index, device.uuid, device.gi_id, device.profile, device.product, device.serial]
 
 
 def _ranges(devices: Iterable[GpuDevice]) -> dict[Any, Any]:

@@ -31,7 +31,7 @@ class KeptHour(msgspec.Struct):
 
     hour: float
     counted_at: float
-    devices: list[tuple[str, int | None, str, str, str, str]]
+    devices: list[list[Any]]
     columns: dict[str, bytes]
 
 
@@ -157,7 +157,7 @@ def _kept(cluster_id: int) -> HourTally | None:
 
 
 def _keep(cluster_id: int, tally: HourTally) -> None:
-    devices = [tuple(written(device)) for device in tally.devices]
+    devices = [written(device) for device in tally.devices]
     columns = {key: column.tobytes() for key, column in tally.columns.items()}
     kept = KeptHour(tally.hour, tally.counted_at, devices, columns)
     try:

@@ -29,6 +29,7 @@ class DeviceTelemetry:
     is_told: bool  # whether the source ever named it
     metrics: Mapping[str, MetricReading]
     xid_words: str = ""  # what the exporter has for its last Xid
+    serial: str = ""  # of the board; blank: its exporter does not say it
 
     @property
     def board(self) -> str:
@@ -134,7 +135,7 @@ def _told_device(
     is_same = xid is not None and metrics["xid"].value == xid.xid
     return DeviceTelemetry(
         device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_told=True,
-        metrics=metrics, xid_words=xid.words if xid is not None and is_same else "",
+        metrics=metrics, xid_words=xid.words if xid is not None and is_same else "", serial=device.serial,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from fleet.models import Cluster, LostLease, Node, Observer, Pod
 from gpu.operands import EXPORTERS
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import AGAIN_AFTER
-from health.sources import frames, hours
+from health.sources import frames, hours, resets
 from health.sources.addresses import address_of
 from health.sources.secrets import NoSecret
 from health.telemetry.base import TelemetryReading
@@ -63,6 +63,7 @@ def _asked(source: TelemetrySource, *, clock: Callable[[], datetime]) -> dict[st
     try:
         taken = taken_from(source, clock=clock)
         frames.keep(source.cluster_id, taken)
+        resets.write(source.cluster_id, taken, now=taken.frame.taken_at)
         hours.count(source.cluster_id, taken.frame, now=taken.frame.taken_at)
     except (Unusable, NoSecret) as error:
         return _silent(source, str(error), now=clock())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from health.telemetry.frame import Frame
+from health.telemetry.frame import Frame, GpuDevice
 
 PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
 STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
@@ -45,6 +45,7 @@ class TelemetryReading:
     notes: tuple[str, ...] = ()  # what is odd, in sentences
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first
+    anew: tuple[GpuDevice, ...] = ()  # that count from nothing since the frame before
 
 
 class Source(Protocol):

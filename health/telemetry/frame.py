@@ -21,6 +21,7 @@ class GpuDevice:
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""
     product: str = ""
+    serial: str = ""  # of the board; blank: its exporter does not say it
 
     @property
     def key(self) -> tuple[str, str]:

@@ -7,7 +7,9 @@ node's name as well, by whichever label somebody chose (`kubernetes_node` in NVI
 ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
 `gpu_uuid` can be switched on. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it is says
 `gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and no order of boards
-is documented. Gaudi's has the index in `id`, and no node.
+is documented. Gaudi's has the index in `id`, the serial number in `Serial`, and no node. DCGM's has the number where
+somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is then on each series, as the driver's
+version is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,6 +24,7 @@ SAID = ("Hostname", "hostname", "exported_hostname", "exported_node")
 WHOLE = ("", "spx", "none", "na", "n/a")  # AMD's partition types, and ids, of a GPU that is not partitioned
 NAMED_AT_MOST = 5  # nodes or devices in a sentence
 UUID_CHARS = 64
+SERIALS = ("DCGM_FI_DEV_SERIAL", "serial_number", "Serial")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
             continue
         device = _device(key, labels, node)
         before = found.setdefault(key, device)
+        if device.serial and not before.serial and before.node_name == node:
+            found[key] = device
         if before.node_name != node:
             contested.setdefault(key, {before.node_name}).add(node)
     for key in contested:
@@ -140,7 +145,9 @@ def _index(labels: Mapping[str, str]) -> int | None:
 
 def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
     product = labels.get("modelName") or labels.get("card_series") or labels.get("card_model") or ""
-    return GpuDevice(node, _index(labels), key[0], key[1], labels.get("GPU_I_PROFILE", "")[:40], product[:128])
+    serial = next((text for label in SERIALS if (text := labels.get(label, ""))), "")
+    profile = labels.get("GPU_I_PROFILE", "")[:40]
+    return GpuDevice(node, _index(labels), key[0], key[1], profile, product[:128], serial[:64])
 
 
 def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[str, ...]:

@@ -8,14 +8,25 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from health.telemetry.identity import SAID, WRITTEN
+from health.telemetry.identity import SAID, SERIALS, WRITTEN
 
 MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
 # A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number, or
 # gpu_uuid where that is blank, and which part of it.
 KEYS = ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
-TOLD = ("gpu", "gpu_id", "id", "modelName", "card_model", "card_series", "GPU_I_PROFILE", *SAID, *WRITTEN)
+TOLD = (
+    "gpu",
+    "gpu_id",
+    "id",
+    "modelName",
+    "card_model",
+    "card_series",
+    "GPU_I_PROFILE",
+    *(each for each in SERIALS if each not in KEYS),
+    *SAID,
+    *WRITTEN,
+)
 DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
 LABELS_OF_DEVICES = ("UUID", "uuid", "serial_number", "gpu_uuid")  # each exporter has one of them
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

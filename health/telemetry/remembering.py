@@ -5,14 +5,15 @@ Both are kept by who takes frames, so that any source has them: an exporter that
 
 from array import array
 from dataclasses import dataclass
-from operator import le
+from operator import gt, le
 
-from health.telemetry.frame import Checkpoint, Frame, unsaid
+from health.telemetry.frame import Checkpoint, Frame, MetricColumn, unsaid
 from health.telemetry.metrics import METRICS, MetricKind
 
 CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
 CHECKPOINTS = 2  # that are kept
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
+VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # those are the board's, for good
 LATCHED = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.LATCHED)
 
 
@@ -43,6 +44,28 @@ def growth(frame: Frame, key: str, place: int) -> Growth | None:
         return None
     amount = column.values[place] - values[place]
     return Growth(amount, oldest.taken_at) if amount == amount else None  # NaN: it has no value, or had none
+
+
+def begun_anew(before: Frame, frame: Frame) -> list[int]:
+    """The places of devices that count from nothing again: they were reset, or their driver was loaded anew.
+
+    `before` has the same devices. One counter that fell while another went on is an exporter's error.
+    """
+    pairs = [
+        (before.columns[key], frame.columns[key]) for key in VOLATILE if key in before.columns and key in frame.columns
+    ]
+    fell = {
+        place
+        for was, now in pairs
+        if any(map(gt, was.values, now.values))
+        for place, (earlier, later) in enumerate(zip(was.values, now.values, strict=True))
+        if earlier > later
+    }
+    return [place for place in sorted(fell) if not any(_goes_on(was, now, place) for was, now in pairs)]
+
+
+def _goes_on(was: MetricColumn, now: MetricColumn, place: int) -> bool:
+    return now.times[place] > was.times[place] and 0 < was.values[place] <= now.values[place]
 
 
 def grown_by(frame: Frame, key: str, amount: float) -> list[int]:

@@ -132,8 +132,10 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
     if gpu is None:
         raise Http404
     known = telemetry_of(gpu.node, now=timezone.now())
-    shown = _shown(gpu.node, known, of_gpu(known.devices, gpu), request)
-    return render(request, "health/_node_telemetry.html", {"gpu": gpu, **shown})
+    devices = of_gpu(known.devices, gpu)
+    shown = _shown(gpu.node, known, devices, request)
+    serial = next((device.serial for device in devices if device.serial), "")
+    return render(request, "health/_node_telemetry.html", {"gpu": gpu, "serial": serial, **shown})
 
 
 def _shown(

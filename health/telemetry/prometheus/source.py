@@ -21,7 +21,7 @@ from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, dev
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels
 from health.telemetry.prometheus.client import Client
-from health.telemetry.remembering import remember
+from health.telemetry.remembering import begun_anew, remember
 from wording.numbers import count
 
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
@@ -89,7 +89,9 @@ class Prometheus:
         xids = self._xids() if XID in known.names else {}
         parts = self._parts([row for row in series if row.label])
         exported = frozenset(row.metric for row in series)
-        return TelemetryReading(frame, exported, xids, (*notes, *known.notes, *_told(odd)), parts, known.exploding)
+        anew = tuple(frame.devices[place] for place in begun_anew(carried, frame))
+        notes = (*notes, *known.notes, *_told(odd))
+        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew)
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""

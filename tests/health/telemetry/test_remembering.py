@@ -1,8 +1,10 @@
+from array import array
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.telemetry.remembering import CHECKPOINT_S, Growth, grown_by, growth, remember
+from health.telemetry.remembering import CHECKPOINT_S, Growth, begun_anew, grown_by, growth, remember
 
 A = GpuDevice("gpu-1", 0, "GPU-a")
 NOW = 10_000.0
@@ -55,6 +57,25 @@ def test_finds_whoever_grew():
 
     assert grown_by(frame, "pcie_replays", 7) == [0]
     assert grown_by(frame, "pcie_replays", 8) == []
+
+
+def counted(at: float, **values: float) -> Frame:
+    frame = Frame(at, (A,))
+    for key, value in values.items():
+        frame.columns[key] = MetricColumn(array("d", [value]), array("d", [at]))
+    return frame
+
+
+def test_who_counts_from_nothing_again_was_reset():
+    before = counted(NOW, energy_joules=500.0, pcie_replays=3.0, rows_remapped_corrected=1.0)
+
+    reset = counted(NOW + 15, energy_joules=2.0, pcie_replays=0.0, rows_remapped_corrected=1.0)
+    glitch = counted(NOW + 15, energy_joules=510.0, pcie_replays=0.0, rows_remapped_corrected=1.0)
+    stale = counted(NOW, energy_joules=500.0, pcie_replays=3.0)
+    assert begun_anew(before, reset) == [0]
+    assert begun_anew(before, glitch) == []
+    assert begun_anew(before, stale) == []
+    assert begun_anew(counted(NOW), reset) == []
 
 
 def test_knows_since_when_an_xid_is_the_last():

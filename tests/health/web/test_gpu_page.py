@@ -7,9 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark, GoneNode, PodPlacement
+from health.exporters.framing import keep_frame
 from health.models import GpuHour
 from health.sources import frames
 from health.sources.hours import provide_partition
+from health.telemetry.exposition import read_node
 from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import device_of
 from tests import make
@@ -198,6 +200,45 @@ def test_no_page_has_what_partitions_of_some_board_say(cluster, ada):
     assert "slice 1" in of_node.text
     assert "never had a" not in of_node.text
     assert not [link for link in of_node.links if "/gpus/" in link]
+
+
+def test_its_serial_number_is_said_where_its_exporter_says_it(cluster, node, ada):
+    make.a_source(cluster, exported=["temperature_celsius"])
+    said = read_node('DCGM_FI_DEV_GPU_TEMP{gpu="3",UUID="GPU-3",DCGM_FI_DEV_SERIAL="1650522003820"} 61', "gpu-1")
+    frames.keep(cluster.pk, told(*said.devices.values(), temperature_celsius=[61]))
+
+    (device,) = rest(ada, node).json()["telemetry"]["devices"]
+
+    assert device["serial"] == "1650522003820"
+    assert "serial number 1650522003820" in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+
+
+def test_a_reset_is_a_line_of_it_and_of_its_node_and_of_no_other_gpu(cluster, node, ada):
+    def hear(at: float, **joules: float) -> None:
+        lines = (
+            f'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="{name[1:]}",UUID="GPU-{name[1:]}"}} {value * 1000}'
+            for name, value in joules.items()
+        )
+        said = {"gpu-1": read_node("\n".join(lines), "gpu-1")}
+        keep_frame(cluster, said, nodes=["gpu-1"], now=NOON.timestamp() + at)
+
+    def lines(index: int | None = None) -> list[str]:
+        at = "" if index is None else f"/gpus/{index}"
+        said = calling(ada).get(f"/api/v1/nodes/{node.pk}{at}/timeline?kind=gpus").json()
+        return [line["sentence"] for line in said]
+
+    hear(-90, g2=500, g3=900)
+    hear(-60, g2=510, g3=7)
+    assert lines() == lines(3) == ["GPU 3 counts from nothing again: it was reset."]
+    assert lines(2) == []
+
+    hear(-30, g2=1, g3=2)
+    assert (
+        lines()[0]
+        == lines(2)[0]
+        == ("All its 2 GPUs count from nothing again: their driver was loaded anew, or all were reset.")
+    )
+    assert "GPU 3 counts from nothing again" in page(visiting(ada), f"/nodes/{node.pk}/history").text
 
 
 def test_without_a_source_it_says_so(node, ada):

@@ -211,7 +211,7 @@ def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
 
     taken = ask().take(Frame(NOW, ()), now=NOW)
 
-    assert set(taken.frame.devices) == {GpuDevice("gpu-1", 4, "s1"), GpuDevice("gpu-1", None, "01P0")}
+    assert set(taken.frame.devices) == {GpuDevice("gpu-1", 4, "s1", serial="s1"), GpuDevice("gpu-1", None, "01P0")}
     assert sorted(column(taken, "power_watts")) == [350.0, 500.0]
     assert sorted(column(taken, "temperature_celsius")) == [45.0, 70.0]
 
