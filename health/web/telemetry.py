@@ -1,6 +1,6 @@
 """The telemetry of a cluster's source and of a node's GPUs, as their pages take it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, ExporterRound, Node
 from fleet.queries import gpu_at
 from health.models import SourceState, TelemetrySource
+from health.sources import frames
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS, Metric
@@ -44,18 +45,18 @@ class SourceCard:
     to_be_switched_on: Sequence[Metric] = ()
 
 
-def source_card(source: TelemetrySource | None, *, now: datetime) -> SourceCard:
+def source_card(source: TelemetrySource | None, *, told: Collection[str] = (), now: datetime) -> SourceCard:
+    """`told`: what exporters have that are asked one by one, where there is no Prometheus."""
+    exported = told if source is None else source.exported
+    has = [metric for key, metric in METRICS.items() if key in exported]
+    lacks = [metric for key, metric in METRICS.items() if key not in exported]
+    usual, others = ([metric for metric in lacks if metric.is_usual is kind] for kind in (True, False))
     if source is None:
-        return SourceCard(None, "none")
-    has = [metric for key, metric in METRICS.items() if key in source.exported]
-    lacks = [metric for key, metric in METRICS.items() if key not in source.exported]
+        return SourceCard(None, "none", has, usual, others) if has else SourceCard(None, "none")
     is_late = source.state == SourceState.ANSWERING and _is_overdue(source, now=now)
     if source.answered_at is None:
         return SourceCard(source, "late" if is_late else source.state)
-    return SourceCard(
-        source, "late" if is_late else source.state, has,
-        [metric for metric in lacks if metric.is_usual], [metric for metric in lacks if not metric.is_usual],
-    )  # fmt: skip
+    return SourceCard(source, "late" if is_late else source.state, has, usual, others)
 
 
 def _is_overdue(source: TelemetrySource, *, now: datetime) -> bool:
@@ -69,14 +70,25 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
     if not scope_of(request.user, Permission.SEE).covers_cluster(row.pk):
         return HttpResponse()
     source, where = TelemetrySource.objects.filter(cluster=row).first(), f"cluster {row.name}"
+    exporters = ExporterRound.objects.filter(cluster=row).first()
+    asks_them = source is None and exporters is not None and exporters.read_at is not None
     shown = {
         "cluster": row,
-        "card": source_card(source, now=timezone.now()),
-        "exporters": ExporterRound.objects.filter(cluster=row).first(),
+        "card": source_card(source, told=_exported_by_exporters(row) if asks_them else (), now=timezone.now()),
+        "exporters": exporters,
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
     }
     return render(request, "health/_cluster_telemetry.html", shown)
+
+
+def _exported_by_exporters(cluster: Cluster) -> Collection[str]:
+    """None while Redis is away: nobody knows then."""
+    try:
+        kept = frames.newest(cluster.pk, ())
+    except frames.FramesAway:
+        return ()  # pages of nodes say that it is away
+    return kept.exported if kept else ()
 
 
 @dataclass(frozen=True)

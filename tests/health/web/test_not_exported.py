@@ -1,18 +1,25 @@
 """An exporter with any series taken out: each place says that it is not exported, and none has a number for it."""
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
 from fleet.models import ExporterRound, Gpu
 from health.exporters.framing import keep_frame
 from health.gpus import remembered
+from health.inbox.plotting import RULES, metrics_of, plots_of
 from health.models import TelemetrySource
-from health.sources import frames
+from health.sources import frames, history, rounds
+from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import DCGM, METRICS
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
+from tests.health.telemetry.prometheus.a_prometheus import Playing
+from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
 from tests.pages import page, visiting
 
@@ -92,7 +99,80 @@ def check(node, root, missing):
     for name, metric in MAP_METRICS.items():
         (byte,) = root.get(f"/parts/fleet/map/metrics/{name}").content
         assert (byte == NOT_EXPORTED) == all(key in missing for key in metric.keys), missing
-    if TelemetrySource.objects.exists():
-        card = page(root, f"/parts/clusters/{node.cluster_id}/telemetry").text
+    card = page(root, f"/parts/clusters/{node.cluster_id}/telemetry").text
+    if len(missing) < len(METRICS):
         listed = card.partition("Usual, and not exported")[2]
         assert all(METRICS[key].title in listed for key in missing)
+
+
+# What stays where somebody took out all that is not needed to know that there is a GPU.
+LEFT = {
+    "only what is usual": tuple(key for key, metric in METRICS.items() if not metric.is_usual),
+    "only the temperature": tuple(key for key in METRICS if key != "temperature_celsius"),
+    "only profiling": tuple(key for key in METRICS if key != "engine_active_ratio"),
+}
+
+
+@pytest.fixture
+def server(settings):
+    """A Prometheus that has scraped that recording."""
+    settings.TELEMETRY_LOOPBACK = True
+    history._kept.clear()
+    rounds._known.clear()
+    playing = Playing(NOON.timestamp())
+    with a_server(lambda to: playing(to)) as (url, _):
+        yield url, playing
+
+
+def scrape(playing, missing) -> None:
+    playing.series.clear()
+    for series in DCGM:
+        if series.metric not in missing:
+            tag = {series.label: min(series.only, default="1")} if series.label else {}
+            labels = {"gpu": "0", "UUID": "GPU-a", "Hostname": "gpu-1", **tag}
+            playing.add(series.name, labels, SAID.get(series.metric, 33))
+
+
+@pytest.mark.parametrize("missing", [*LEFT.values(), ()], ids=[*LEFT, "all"])
+def test_a_recording_without_optional_series_through_a_prometheus(node, root, server, missing):
+    url, playing = server
+    scrape(playing, missing)
+    remembered.forget()
+    make.a_source(node.cluster, url=url, next_look_at=NOON, lease_until=NOON)
+
+    rounds.ask(node.cluster_id, clock=lambda: NOON)
+
+    check(node, root, missing)
+    written = StringIO()
+    call_command("add_prometheus", node.cluster.name, url, "--only-try", stdout=written)
+    said = written.getvalue().partition("Not exported")[2]
+    assert all(METRICS[key].title in said for key in missing)
+    assert bool(said) == bool(missing)
+
+
+@pytest.mark.parametrize("missing", LEFT.values(), ids=LEFT)
+def test_a_recording_without_optional_series_through_the_exporters(node, root, missing):
+    hear(node, a_text(missing), by_prometheus=False)
+
+    check(node, root, missing)
+
+
+DRAWN = {key: rule for rule in RULES for key in metrics_of(rule)}
+
+
+@pytest.mark.parametrize("key", DRAWN)
+def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, settings, key):
+    settings.TELEMETRY_LOOPBACK = True
+    finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule=DRAWN[key])
+    missing = {key, history.INSTEAD.get(key, key)}
+    frame = Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
+    frame.columns["temperature_celsius"] = MetricColumn.empty(1)
+    frames.keep(node.cluster_id, TelemetryReading(frame, frozenset(METRICS) - missing, {}))
+    history._kept.clear()
+
+    with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
+        make.a_source(node.cluster, url=url, exported=sorted(set(METRICS) - missing))
+        told = plots_of(finding, node, now=NOON)
+
+    assert told.not_exported == [METRICS[key].title]
+    assert METRICS[key].title not in told.not_drawn
