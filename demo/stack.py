@@ -237,8 +237,16 @@ class Stack:
                 return
 
     def sourcing(self) -> list[list[str]]:
-        """Return the command that has Quarterdeck ask our Prometheus, which has nothing to tell yet; none without."""
-        return [["add_prometheus", CLUSTER, self.prometheus_url, "--anyway"]] if self.prometheus_url else []
+        """Return the command that has Quarterdeck ask our Prometheus, which has nothing to tell yet; without one, the
+        command that has it no longer ask that of a start before, where nothing answers any more.
+        """
+        address = self.folder / prometheus.BINARY / "address"
+        if self.prometheus_url:
+            address.write_text(self.prometheus_url)
+            return [["add_prometheus", CLUSTER, self.prometheus_url, "--anyway"]]
+        if self._goes_on and address.is_file():
+            return [["remove_prometheus", CLUSTER, "--address", address.read_text()]]
+        return []
 
     def suggesting(self) -> list[str]:
         """Return the command that makes a pool of each product, whether its nodes were heard of by then or not."""

@@ -66,6 +66,7 @@ def test_a_demo_without_one_does_not_begin(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_quarterdeck_is_told_of_the_one_that_runs_beside_it(tmp_path: Path):
+    (tmp_path / "prometheus").mkdir()
     stack = Stack(tmp_path, with_prometheus=True)
     without = stack.sourcing()
 
@@ -73,5 +74,8 @@ def test_quarterdeck_is_told_of_the_one_that_runs_beside_it(tmp_path: Path):
 
     assert without == []
     assert stack.sourcing() == [["add_prometheus", "demo", "http://127.0.0.1:9090", "--anyway"]]
+    again = Stack(tmp_path)
+    again._goes_on = True
+    assert again.sourcing() == [["remove_prometheus", "demo", "--address", "http://127.0.0.1:9090"]]
     assert contract(tmp_path, "", "", debug=False)["QUARTERDECK_TELEMETRY_LOOPBACK"] == "false"
     assert contract(tmp_path, "", "", debug=False, has_prometheus=True)["QUARTERDECK_TELEMETRY_LOOPBACK"] == "true"
