@@ -1,6 +1,7 @@
 """ControllerRevisions of a DaemonSet: every pod template it ever had, under a name made of the template's hash."""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from simulator.actors.objects import Obj, labels, name, namespace, owned_by, uid
@@ -14,7 +15,12 @@ HISTORY_LIMIT = 10
 
 def template_hash(template: Obj, collisions: int = 0) -> str:
     """FNV-1a over the template, spelled as the controller spells it. Ours hashes JSON where Go hashes its own dump."""
-    text = json.dumps([template, collisions] if collisions else template, sort_keys=True)
+    return _hashed(json.dumps([template, collisions] if collisions else template, sort_keys=True))
+
+
+@lru_cache(maxsize=256)
+def _hashed(text: str) -> str:
+    """A byte at a time, and of the same few templates again and again."""
     total = 2166136261
     for byte in text.encode():
         total = ((total ^ byte) * 16777619) & 0xFFFFFFFF
