@@ -62,7 +62,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     looked = heard(plan, now=now)
     stale, oldest = looked.stale_because, looked.oldest
     holds = nodes.holds
-    busy = _busy(row.uid for row in rows if row.uid not in holds)
+    busy = _busy([row.uid for row in rows if row.uid not in holds])
     ahead = clock_ahead(plan.cluster_id)
     surroundings = _Surroundings(
         {row.uid: row for row in rows},
@@ -156,9 +156,11 @@ def in_nodes(amount: int | str | None, nodes: int) -> int | None:
     return int(amount)
 
 
-def _busy(unheld: Iterable[str]) -> dict[str, str]:
+def _busy(unheld: Sequence[str]) -> dict[str, str]:
     """Of the nodes that the plan has no hold for: uid → which other plan is changing it. One query at most."""
-    others = Hold.objects.in_force().filter(node_uid__in=list(unheld)).select_related("plan")
+    if not unheld:
+        return {}
+    others = Hold.objects.in_force().filter(node_uid__in=unheld).select_related("plan")
     return {hold.node_uid: hold.plan.mark for hold in others}
 
 

@@ -31,7 +31,9 @@ def driver_pods(plan: Plan) -> dict[str, DriverPod]:
 
 
 def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
-    """Node name → the pods on it that matter. One query."""
+    """Node name → the pods on it that matter. One query, none for no nodes."""
+    if not names:
+        return {}
     matters = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[Pod]] = defaultdict(list)
     pods = Pod.objects.filter(matters, cluster=plan.cluster_id, node_name__in=names).not_done()
