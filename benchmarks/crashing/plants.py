@@ -21,7 +21,7 @@ from rollouts.engine import act, decide, live, observe, writer_lease
 from rollouts.engine import round as rounds
 from rollouts.engine.act import opt_outs, version, waves
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide import promoting, releasing, rolling_back
+from rollouts.engine.decide import budget, promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
 from rollouts.engine.decide.budget import Room
 from rollouts.models import ImagePull, Plan, PullJob
@@ -158,6 +158,10 @@ PLANTS = {
             _instead(rolling_back, "room", ROOM),
             _instead(waves, "_intend", _intend_any_number),
         ),
+    ),
+    "slots": Plant(
+        "the operator's slots: only a stage's own budget says how many go",
+        (_instead(budget, "operator_room", ROOM),),
     ),
     "live-look": Plant(
         "the look at a node itself before its wave is written down: held by us, not begun, not cordoned, not frozen",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from benchmarks.crashing import people, taking_back, unseen
@@ -22,7 +23,6 @@ from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
-OF_APPROVAL = 0.7  # of what is taken back
 BEFORE_ITS_ROUND = 0.5  # of what befalls a node that is about to go
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
@@ -99,12 +99,18 @@ class Schedule:
         self._go_on()
 
     def take_back(self, life: tuple[Moment, ...]) -> None:
-        """Before a round that goes on: the approval counts no more, or the cluster may only be watched."""
+        """Before a round that goes on: the approval counts no more, a window closes, or the cluster is only watched."""
         world, chance = self.world, self.chance
-        of_approval = chance.random() < OF_APPROVAL
-        moment = chance.choice([each for each in life if (each.is_approved if of_approval else each.is_busy)])
-        world.put_back(moment.kept)
-        (chance.choice(taking_back.APPROVALS) if of_approval else taking_back.watch_only)(world)
+        begins, take = chance.choices(
+            [
+                (attrgetter("is_approved"), chance.choice(taking_back.APPROVALS)),
+                (attrgetter("releases"), lambda world: people.close_window(world, chance, "bob")),
+                (attrgetter("is_busy"), taking_back.watch_only),
+            ],
+            [5, 3, 2],
+        )[0]
+        world.put_back(chance.choice([each for each in life if begins(each)]).kept)
+        take(world)
         self._round()
         self._go_on()
 
