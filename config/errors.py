@@ -160,12 +160,14 @@ def clean(error: object) -> str:
 
 
 def _more(error: Exception) -> dict[str, Any]:
-    """What a refusal knows besides its sentence: the fields that are wrong, what stands in the way."""
+    """What a refusal knows besides its sentence: the fields that are wrong, what stands in the way, what changed."""
     more: dict[str, Any] = {}
     if problems := getattr(error, "problems", None):
         more["errors"] = [{"field": clean(p["field"]), "sentence": clean(p["sentence"])} for p in problems]
     if blockers := getattr(error, "blockers", None):
         more["blockers"] = blockers
+    if changed := getattr(error, "changed", None):
+        more["changed"] = [clean(sentence) for sentence in changed]
     if gone := getattr(error, "gone", None):
         more["gone"] = GoneNodeSerializer(gone).data
     return more

@@ -36,6 +36,7 @@ class Problem(serializers.Serializer):
     request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
     errors = WrongField(many=True, required=False)  # type: ignore[assignment]
     blockers = Blocker(many=True, required=False)
+    changed = serializers.ListField(child=serializers.CharField(), required=False)
     gone = GoneNodeSerializer(required=False, help_text="Of a node that left its cluster (410).")
 
 

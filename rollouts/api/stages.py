@@ -1,5 +1,6 @@
 import django_filters as filters
 from django.db.models import Prefetch, QuerySet
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -14,7 +15,7 @@ from rollouts.api.serializers import (
     TargetSerializer,
     WaveSerializer,
 )
-from rollouts.approvals.bundles import bundle_for
+from rollouts.approvals.shown import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.queries import opt_outs_of
@@ -88,4 +89,5 @@ class StageDetail(PlanEdge):
 class StageBundle(PlanEdge):
     @extend_schema(responses=BundleSerializer)
     def get(self, request, stage_id: int) -> Response:
-        return Response(BundleSerializer(bundle_for(self.stage(stage_id))).data)
+        """What would be decided on now. A decision with its hash is refused once it has changed, naming what has."""
+        return Response(BundleSerializer(show(self.stage(stage_id), now=timezone.now())).data)

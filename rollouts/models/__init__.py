@@ -10,6 +10,7 @@ from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.opt_out import OptOut
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
+from rollouts.models.shown_bundle import ShownBundle
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target
 from rollouts.models.wave import Wave
@@ -30,6 +31,7 @@ __all__ = [
     "Plan",
     "PlanEvent",
     "PullJob",
+    "ShownBundle",
     "Stage",
     "StageKind",
     "Target",

@@ -13,6 +13,7 @@ from people.models import AuditEntry, User
 from rollouts.approvals.approvers import counts_not, gate_of
 from rollouts.approvals.bundles import Bundle, bundle_for
 from rollouts.approvals.decisions import why_a_reason, why_closed
+from rollouts.approvals.shown import changed_since, in_one
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Plan, Stage
 from rollouts.models.moving import record_event
@@ -67,11 +68,15 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
                 raise Refusal(closed)
             # The guarded update comes first: it locks the plan's row, so that no round moves what is being approved.
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
-                raise StaleBundle(f"{stage.name} has moved on. Look at it again.")
+                stage.refresh_from_db(fields=["state"])
+                moved = f"{stage.name} is {stage.state} now."
+                raise StaleBundle(f"{moved} Look at it again.", [moved])
             bundle = bundle_for(stage)
             # Only an approval rests on what was seen: saying no needs no second look.
             if not asked.is_rejection and bundle.hash != asked.bundle_hash:
-                raise StaleBundle("What you saw has changed since. Look at it again before you decide.")
+                changed = changed_since(stage, asked.bundle_hash, bundle)
+                said = f"What you saw has changed since. {in_one(changed)} Look at it again before you decide."
+                raise StaleBundle(said, changed)
             if not asked.because.strip() and (needed := why_a_reason(stage, bundle.content["answers"])):
                 raise Refusal(f"Say why you approve it: {needed}.")
             given_for = _groups_given_for(stage, asked)

@@ -32,6 +32,10 @@ class OutOfDate(Refusal):
 class StaleBundle(OutOfDate):
     """What the approver saw is not what stands there now."""
 
+    def __init__(self, sentence: str, changed: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.changed = list(changed)  # a sentence each
+
 
 class ObjectGone(Refusal):
     """The cluster no longer shows what the plan would change."""

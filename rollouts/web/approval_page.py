@@ -16,6 +16,7 @@ from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
+from rollouts.approvals.shown import changed_since, show
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
 from rollouts.steering import approving
@@ -29,7 +30,8 @@ def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     if request.method == "POST" and request.POST.get("decision") != "look":
         return _decide(request, stage)
-    return _page(request, stage, look=remember(request, bundle_for(stage), now=timezone.now()))
+    now = timezone.now()
+    return _page(request, stage, look=remember(request, show(stage, now=now), now=now))
 
 
 @part
@@ -96,7 +98,7 @@ def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[s
         "plan": stage.plan,
         "bundle": bundle,
         "look": look,
-        "table": table_of(bundle, look),
+        "table": table_of(bundle, look, changed_since(stage, look.bundle_hash, bundle) if look else ()),
         "needs_reason": why_a_reason(stage, bundle.content["answers"]),
         "why_not": mine.why_not if mine else closed or f"{stage.name} asks for no approval.",
         "counts_not": mine.counts_not if mine else "",

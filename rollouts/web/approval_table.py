@@ -1,12 +1,12 @@
 """The evidence as one table: a gate, what it said when the page was opened, and what it says now."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rollouts.approvals.bundles import Bundle
+from rollouts.approvals.shown import in_one
 from rollouts.web.looks import Look
-from wording.numbers import count
 
 ORDER = {"fail": 0, "wait": 1, "pass": 3}
 
@@ -52,12 +52,13 @@ class ApprovalTable:
         return sum(row.now != "pass" for row in self.rows)
 
 
-def table_of(bundle: Bundle, look: Look | None) -> ApprovalTable:
+def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> ApprovalTable:
+    """`changed`: since the look, a sentence each."""
     opened = look.answers if look else {}
     words = look.because if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
     rows = [_row(place, opened, words, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
-    return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(bundle, look, rows))
+    return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(look, changed))
 
 
 def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
@@ -82,15 +83,7 @@ def _row(
     )
 
 
-def _locked(bundle: Bundle, look: Look | None, rows: list[GateComparison]) -> str:
+def _locked(look: Look | None, changed: Sequence[str]) -> str:
     if look is None:
         return "What you saw is not known any more."
-    if look.bundle_hash == bundle.hash:
-        return ""
-    changed = sum(row.is_changed for row in rows)
-    targets = tuple(bundle.content["targets"]) != look.targets
-    what = [count(changed, "answer")] if changed else []
-    what += ["the nodes"] if targets else []
-    named = " and ".join(what) or "the plan"
-    are = "has" if what == ["1 answer"] or not what else "have"
-    return f"{named[0].upper()}{named[1:]} {are} changed since you looked at {look.at:%H:%M:%S} UTC."
+    return f"What you saw at {look.at:%H:%M:%S} UTC has changed since. {in_one(changed)}" if changed else ""

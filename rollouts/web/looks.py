@@ -9,7 +9,7 @@ from uuid import uuid4
 from edges.requests import PersonRequest
 from rollouts.approvals.bundles import Bundle
 
-KEY = "approval-looks"
+KEY = "approvals-looked-at"
 MOST = 6  # pages that one person has open: the oldest is forgotten, and must be opened again
 
 
@@ -20,15 +20,13 @@ class Look:
     bundle_hash: str
     answers: Mapping[str, str]  # "stage:gate" → answer
     because: Mapping[str, str]
-    targets: tuple[str, ...]
 
 
 def remember(request: PersonRequest, bundle: Bundle, *, now: datetime) -> Look:
     because = {place: shown.get("because", "") for place, shown in bundle.evidence.items()}
-    content = bundle.content
-    look = Look(uuid4().hex[:16], now, bundle.hash, content["answers"], because, tuple(content["targets"]))
+    look = Look(uuid4().hex[:16], now, bundle.hash, bundle.content["answers"], because)
     kept: dict[str, Any] = dict(list(request.session.get(KEY, {}).items())[-(MOST - 1) :])
-    kept[look.token] = [now.isoformat(), look.bundle_hash, look.answers, look.because, look.targets]
+    kept[look.token] = [now.isoformat(), look.bundle_hash, look.answers, look.because]
     request.session[KEY] = kept
     return look
 
@@ -38,5 +36,5 @@ def recall(request: PersonRequest, token: str) -> Look | None:
     found = request.session.get(KEY, {}).get(token)
     if found is None:
         return None
-    at, bundle_hash, answers, because, targets = found
-    return Look(token, datetime.fromisoformat(at), bundle_hash, answers, because, tuple(targets))
+    at, bundle_hash, answers, because = found
+    return Look(token, datetime.fromisoformat(at), bundle_hash, answers, because)

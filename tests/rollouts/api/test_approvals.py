@@ -1,7 +1,9 @@
 import pytest
 
+from rollouts.models import Stage, Target
 from tests.callers import calling
-from tests.make import a_plan, a_stage_to_approve, a_user
+from tests.make import NOON, a_plan, a_stage_to_approve, a_user
+from tests.rollouts.rows import answered
 
 
 def decide(client, stage, **asked):
@@ -31,6 +33,34 @@ def test_an_approval_of_something_else_is_stale(amy):
 
     assert reply.status_code == 409
     assert reply.json()["type"] == "urn:quarterdeck:problem:stale-bundle"
+
+
+def test_a_stale_decision_is_told_what_has_changed(amy):
+    """Hazard: whoever approves must know what became of what they saw."""
+    canary = a_stage_to_approve()
+    answered(canary, "soak", "pass")
+    Stage.objects.filter(pk=canary.pk).update(state="passed")
+    following = canary.plan.stages.get(index=1)
+    following.move("opening", now=NOON, actor="engine", because="Its turn.")
+    seen = bundle(amy, following)["hash"]
+    answered(canary, "soak", "fail")
+    left = following.targets.first()
+    Target.objects.filter(pk=left.pk).update(state="excluded")
+
+    reply = decide(amy, following, bundle_hash=seen)
+
+    assert reply.status_code == 409
+    changed = [
+        "Soak of Canary was pass and is fail.", f"{left.node_name} was among the nodes and is not any more."
+    ]  # fmt: skip
+    assert reply.json()["changed"] == changed
+    assert " ".join(changed) in reply.json()["detail"]
+
+
+def test_a_decision_on_a_bundle_that_nobody_was_shown_is_told_so(amy):
+    reply = decide(amy, a_stage_to_approve(), bundle_hash="0" * 64)
+
+    assert "not known here" in reply.json()["detail"]
 
 
 def test_nobody_decides_twice(amy):

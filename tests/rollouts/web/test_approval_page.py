@@ -120,7 +120,7 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     seen = live(amy, second, look)
 
     text = Page(seen).text
-    assert "1 answer has changed since you looked at 12:00:00 UTC." in text
+    assert "What you saw at 12:00:00 UTC has changed since. Soak of Canary was pass and is wait." in text
     assert text.index("Soak") < text.index("Driver version")
     assert "Somebody fell over." in text
     assert "Long enough." in text
@@ -210,7 +210,7 @@ def test_a_person_s_looks_are_bounded(amy, second):
     for _ in range(8):
         opened(amy, second)
 
-    assert len(amy.session["approval-looks"]) == 6
+    assert len(amy.session["approvals-looked-at"]) == 6
     assert "not known any more" in live(amy, second, first)
 
 

@@ -1,0 +1,68 @@
+"""What of a bundle is not as it was shown, in sentences: the same for the page and for REST. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rollouts.gates import GATES
+from wording.lists import names
+from wording.numbers import are, was
+
+Content = Mapping[str, Any]
+Stages = Mapping[int, str]  # index → name
+
+
+def changes(shown: Content, now: Content, stages: Stages) -> list[str]:
+    """Empty: it is what was shown."""
+    return [
+        *_of_answers(shown["answers"], now["answers"], stages),
+        *_of_targets(shown["targets"], now["targets"]),
+        *_of_advisory(shown.get("advisory", {}), now.get("advisory", {})),
+        *_of_glass(shown.get("passed_over", {}), now.get("passed_over", {}), stages),
+        *(["The plan itself is another."] if shown["plan_hash"] != now["plan_hash"] else []),
+    ]
+
+
+def _of_answers(shown: Mapping[str, str], now: Mapping[str, str], stages: Stages) -> Iterator[str]:
+    for place in sorted({*shown, *now}):
+        before, after = shown.get(place), now.get(place)
+        if before == after:
+            continue
+        gate = _gate_of(place, stages)
+        if after is None:
+            yield f"{gate} was {before} and does not count any more."
+        else:
+            yield f"{gate} was {before} and is {after}." if before else f"{gate} had not answered and is {after}."
+
+
+def _of_targets(shown: list[str], now: list[str]) -> Iterator[str]:
+    gone = [name for name in shown if name not in set(now)]
+    new = [name for name in now if name not in set(shown)]
+    if gone:
+        yield f"{names(gone)} {was(len(gone))} among the nodes and {are(len(gone))} not any more."
+    if new:
+        yield f"{names(new)} {are(len(new))} among the nodes now."
+    if shown != now and not gone and not new:
+        yield "The nodes go in another order."
+
+
+def _of_advisory(shown: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for gate in sorted({*shown, *now}):
+        if gate not in now:
+            yield f"{_title(gate)} is not only advisory any more."
+        elif shown.get(gate) != now[gate]:
+            yield f"{_title(gate)} is only advisory now: {now[gate]}"
+
+
+def _of_glass(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:
+    for place, glass in sorted(now.items()):
+        if shown.get(place) != glass:
+            yield f"{glass['by']} passed over {_gate_of(place, stages)}: {glass['because']}"
+
+
+def _gate_of(place: str, stages: Stages) -> str:
+    index, _, gate = place.partition(":")
+    return f"{_title(gate)} of {stages.get(int(index), f'stage {int(index) + 1}')}"
+
+
+def _title(gate: str) -> str:
+    return GATES[gate].title if gate in GATES else gate

@@ -1,0 +1,35 @@
+import pytest
+
+from rollouts.approvals.changes import changes
+
+SHOWN = {"plan_hash": "a", "targets": ["n1", "n2"], "answers": {"0:soak": "pass"}}
+STAGES = {0: "Canary", 1: "Rest"}
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({}, []),
+        ({"answers": {"0:soak": "fail"}}, ["Soak of Canary was pass and is fail."]),
+        ({"answers": {}}, ["Soak of Canary was pass and does not count any more."]),
+        (
+            {"answers": {"0:soak": "pass", "0:driver_version": "wait"}},
+            ["Driver version of Canary had not answered and is wait."],
+        ),
+        ({"targets": ["n2"]}, ["n1 was among the nodes and is not any more."]),
+        ({"targets": ["n1", "n2", "n3", "n4"]}, ["n3, n4 are among the nodes now."]),
+        ({"targets": ["n2", "n1"]}, ["The nodes go in another order."]),
+        ({"advisory": {"headroom": "Full fleet."}}, ["Headroom is only advisory now: Full fleet."]),
+        (
+            {"passed_over": {"0:soak": {"by": "bob", "because": "Night."}}},
+            ["bob passed over Soak of Canary: Night."],
+        ),
+        ({"plan_hash": "b"}, ["The plan itself is another."]),
+    ],
+)
+def test_names_what_is_not_as_it_was_shown(now, said):
+    assert changes(SHOWN, SHOWN | now, STAGES) == said
+
+
+def test_what_was_only_advisory_and_counts_now_is_named():
+    assert changes(SHOWN | {"advisory": {"soak": "Night."}}, SHOWN, STAGES) == ["Soak is not only advisory any more."]
