@@ -59,7 +59,7 @@ class ApprovalGate(Gate):
         if missing:
             given = f"{self.people - missing} of {count(self.people, 'approval')} given"
             from_whom = f", {owes(owed)} to come" if owed else ""
-            sentence = f"Waits for a person who did not write the plan: {given}{from_whom}."
+            sentence = f"It waits for a person who did not write the plan: {given}{from_whom}."
             return wait(sentence, cause="not-given", measured=measured)
         return passed(f"Approved by {' and '.join(sorted(valid))}.", measured=measured)
 

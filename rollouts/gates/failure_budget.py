@@ -7,7 +7,7 @@ from typing import ClassVar
 from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
-from wording.numbers import count
+from wording.numbers import are, count
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,14 @@ class FailureBudget(Gate):
                 nodes=bad,
                 measured=measured,
             )
-        used = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node is lost"
+        used = (
+            f"{len(bad)} of {self.tolerate} tolerated failures {are(len(bad))} used"
+            if self.tolerate
+            else "No node is lost"
+        )
         if to_come := [t for t in evidence.not_changed if t.name not in bad]:
-            return wait(f"{used}; {count(len(to_come), 'node')} to come.", cause=TO_COME, measured=measured)
+            sentence = f"{used}; {count(len(to_come), 'node')} {are(len(to_come))} still to come."
+            return wait(sentence, cause=TO_COME, measured=measured)
         return passed(f"{used}.", measured=measured)
 
 

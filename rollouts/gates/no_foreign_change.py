@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
-from wording.numbers import every
+from wording.numbers import are, every
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class NoForeignChange(Gate):
         if evidence.not_changed or not seen:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
-        sentence = f"{every(len(seen), 'node')} as let go, but for the driver: nobody else's change is seen."
+        sentence = (
+            f"{every(len(seen), 'node')} {are(len(seen))} as let go, but for the driver: nobody else's change is seen."
+        )
         return passed(f"{sentence[0].upper()}{sentence[1:]}", measured=measured)
 
 

@@ -29,7 +29,7 @@ class Soak(Gate):
         until = since + self.duration
         measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
         if now < until:
-            sentence = f"Until {until:%H:%M:%S} UTC, {spell(self.duration)} in all, while every other gate passes."
+            sentence = f"Every other gate has to pass until {until:%H:%M:%S} UTC, for {spell(self.duration)} in all."
             return wait(sentence, cause="running", measured=measured)
         return passed(
             f"Every other gate has passed since {since:%H:%M:%S} UTC, for the {spell(self.duration)} asked.",

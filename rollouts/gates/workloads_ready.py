@@ -23,7 +23,7 @@ from rollouts.gates.base import (
     wait,
 )
 from wording.lists import names
-from wording.numbers import count
+from wording.numbers import are, count
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,9 @@ class WorkloadsReady(Gate):
             return _broken(broken, measured)
         if len(unready) > self.tolerate:
             target, pod = unready[0]
-            return wait(
-                f"{count(len(unready), 'GPU pod')} not Ready yet, such as {pod.name} on {target.name}{_status(pod)}.",
-                cause="not-ready",
-                measured=measured,
-            )
+            those = f"{count(len(unready), 'GPU pod')} {are(len(unready))} not Ready yet"
+            sentence = f"{those}, such as {pod.name} on {target.name}{_status(pod)}."
+            return wait(sentence, cause="not-ready", measured=measured)
         if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
             nobody = f"No GPU pod of a tenant has run on {names(idle)} since the change."
             return wait(nobody, cause="idle", nodes=idle, measured=measured)
@@ -66,7 +64,9 @@ class WorkloadsReady(Gate):
         if evidence.not_changed:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
-        return passed(f"{count(len(pods), 'GPU pod')} of tenants Ready on the changed nodes.", measured=measured)
+        return passed(
+            f"{count(len(pods), 'GPU pod')} of tenants {are(len(pods))} Ready on the changed nodes.", measured=measured
+        )
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout

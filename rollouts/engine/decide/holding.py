@@ -7,7 +7,7 @@ from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
-from wording.numbers import count
+from wording.numbers import are, count, every
 
 
 def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
@@ -30,14 +30,13 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         sentence = f"Holding every node of the driver object before {snapshot.to_version} is written."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
     if moving := [node for node in snapshot.nodes if node.has_begun]:
-        return Decision(
-            f"{count(len(moving), 'node')} still on the way from an earlier change, such as {moving[0].name}."
-        )
+        still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
+        return Decision(f"{still}, such as {moving[0].name}.")
     if snapshot.unsettled:
         return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
     act = WriteVersion(snapshot.from_version, snapshot.to_version)
     return Decision(
-        f"All {count(len(snapshot.nodes), 'node')} held; writing {snapshot.to_version}.",
+        f"Writing {snapshot.to_version}: {every(len(snapshot.nodes), 'node')} {are(len(snapshot.nodes))} held.",
         acts=(act,),
         look_again_in=SOON,
     )

@@ -33,7 +33,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     if not held:
         on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
         if on_the_way:
-            waits = f"{stage.name}: {count(len(on_the_way), 'node')} on the way; {LOOKS_AGAIN}."
+            waits = f"{stage.name}: {count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way; {LOOKS_AGAIN}."
             return Decision(waits, look_again_in=SOON)
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target has changed."),)
         return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
@@ -72,12 +72,14 @@ def _nobody_goes(
     """Why, where neither a freeze nor a window holds all of them back."""
     held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
-        return Decision(f"{stage.name}: {count(len(held), 'node')} to go; {free.because}.", look_again_in=SOON)
+        return Decision(f"{stage.name}: {_to_go(len(held))}; {free.because}.", look_again_in=SOON)
     if full := snapshot.budgets.waiting(ready):
         return Decision(says_what_waits(stage, {**full, **restrained}, cordoned))
     if cordoned:
-        return Decision(f"{stage.name}: {names(cordoned)} cordoned by somebody else. Uncordon or exclude.")
-    unqueued = f"{count(len(held), 'node')} to go; the operator has not queued them yet: {LOOKS_AGAIN}"
+        return Decision(
+            f"{stage.name}: {names(cordoned)} {are(len(cordoned))} cordoned by somebody else. Uncordon or exclude."
+        )
+    unqueued = f"{_to_go(len(held))}; the operator has not queued {either(len(held), 'it', 'them')} yet: {LOOKS_AGAIN}"
     return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
 
 
@@ -182,6 +184,10 @@ def says_who_goes_back(snapshot: Snapshot, called_back: Sequence[Recall]) -> str
     return f"Holding {names(held)} again. {snapshot.restrained[uids[held[0]]]}"
 
 
+def _to_go(nodes: int) -> str:
+    return f"{count(nodes, 'node')} {are(nodes)} still to go"
+
+
 def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     """Held target's name → what holds it back beside its plan."""
     uids = {target.name: stage.node_uids[target.name] for target in stage.in_state(TargetState.HELD)}
@@ -194,7 +200,7 @@ def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordone
     every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
     still = "" if number == every else f" Of {every}, {number} {either(number, 'waits', 'wait')} for this."
     but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
-    return f"{stage.name}: {count(every, 'node')} to go. {sentence}{still}{but}"
+    return f"{stage.name}: {_to_go(every)}. {sentence}{still}{but}"
 
 
 def held_though_changed(snapshot: Snapshot) -> dict[str, str]:

@@ -160,7 +160,7 @@ def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
 def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
     if missing := _not_as_before(snapshot):
-        sentence = f"{count(len(missing), 'node')} to bring back."
+        sentence = f"{count(len(missing), 'node')} {are(len(missing))} to be brought back."
         return Decision(sentence, acts=(OpenRollbackStage(missing),), look_again_in=timedelta(0))
     if stage.state is StageState.WAITING:
         if not stage.targets:
@@ -243,11 +243,15 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     if full and free.nodes:
         return Decision(says_what_waits(stage, {**full, **restrained}))
     if held:
-        return Decision(f"{count(len(held), 'node')} to bring back; {free.because}.", look_again_in=SOON)
+        return Decision(
+            f"{count(len(held), 'node')} {are(len(held))} still to be brought back; {free.because}.", look_again_in=SOON
+        )
     if on_the_way:
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].because}" if warning else ""
-        under_way = f"{count(len(on_the_way), 'node')} on the way back to {snapshot.from_version}."
+        under_way = (
+            f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way back to {snapshot.from_version}."
+        )
         return Decision(f"{under_way}{but}", look_again_in=SOON)
     return _settle(snapshot, answers, now=now)
 
@@ -274,7 +278,9 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: dateti
     can_never_tell = bool(others) and all(judgement.is_final for judgement in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
         return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].because}")
-    return Decision(f"Back, and being judged: {waits[0].because if waits else 'no gate answers'}", look_again_in=SOON)
+    return Decision(
+        f"They are back, and being judged: {waits[0].because if waits else 'no gate answers.'}", look_again_in=SOON
+    )
 
 
 def _rolled_back(stage: StageSnapshot, because: str, passed_because: str = "") -> Decision:

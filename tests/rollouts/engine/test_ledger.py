@@ -73,7 +73,7 @@ def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Grou
 
     assert ground.releases() == []
     said = f"Pool north/h100 may have 1 node unavailable and has 1: {REST[0]} (plan-{other.pk})."
-    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node to go. {said}"
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
     Disruption.objects.filter(plan=other).give_back(now=ground.clock())
     ground.rounds(1)
     assert ground.releases() == [CANARY]

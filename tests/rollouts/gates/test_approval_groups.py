@@ -40,7 +40,7 @@ def test_the_sentence_and_the_numbers_say_who_is_to_come():
     judgement = judged(GATE, amy=("sre",), eve=())
 
     assert judgement.because == (
-        "Waits for a person who did not write the plan: 1 of 2 approvals given, 1 of platform to come."
+        "It waits for a person who did not write the plan: 1 of 2 approvals given, 1 of platform to come."
     )
     assert judgement.measured["of platform"] == "0 of 1"
     assert judgement.measured["of sre"] == "1 of 1"

@@ -58,4 +58,4 @@ def test_waits_until_every_node_has_changed():
     judgement = FailureBudget().judge(shown, now=NOON)
 
     assert judgement.answer is Answer.WAIT
-    assert "1 node to come" in judgement.because
+    assert "1 node is still to come" in judgement.because

@@ -33,4 +33,4 @@ def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: i
     said = [GATE.judge(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
 
     assert said[0] == said[1]
-    assert said[0].because == "Until 12:30:00 UTC, 30 min in all, while every other gate passes."
+    assert said[0].because == "Every other gate has to pass until 12:30:00 UTC, for 30 min in all."

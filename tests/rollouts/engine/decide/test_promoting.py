@@ -96,7 +96,7 @@ def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock(
 
     decision = decided(a_snapshot(a_stage(target), nodes=(let_go("a"),)))
 
-    assert decision.waiting_for.endswith("1 node on the way; the operator looks again within two minutes.")
+    assert decision.waiting_for.endswith("1 node is on the way; the operator looks again within two minutes.")
 
 
 def test_the_order_of_release_is_the_targets():
