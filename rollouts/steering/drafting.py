@@ -94,7 +94,8 @@ def unsaved(
 
 def title_for(driver_object: DriverObject, to_version: str) -> str:
     """Of a plan whose writer gave it none."""
-    return f"{driver_object.name} to {to_version}"
+    rest = "Rest of " if driver_object.version == to_version.strip() else ""
+    return f"{rest}{driver_object.name} to {to_version}"
 
 
 def edit(
