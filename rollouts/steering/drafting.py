@@ -126,12 +126,20 @@ def edit(
             revision=F("revision") + 1,
         )
         if not changed:
-            raise OutOfDate("Somebody else has changed or started this plan. Read it again before you change it.")
+            plan.refresh_from_db()
+            raise OutOfDate(f"{_who_was_first(plan)} Read it again before you change it.")
         plan.stages.all().delete()
         plan.refresh_from_db()
         _write_stages(plan, stages, now=now)
         _record(plan, "edit", actor=actor, document=document, now=now)
     return plan
+
+
+def _who_was_first(plan: Plan) -> str:
+    """It may have been the same person, in another tab."""
+    if plan.state != PlanState.DRAFT:
+        return f"The plan is {plan.state.replace('-', ' ')}, and no draft any more."
+    return f"{plan.last_editor} has changed this draft since you opened it, at {plan.edited_at:%H:%M:%S} UTC."
 
 
 def discard(plan: Plan, *, actor: User, because: str, now: datetime) -> None:

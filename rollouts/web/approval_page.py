@@ -56,10 +56,24 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
         )
     except (IllegalMove, LostRace, NotAllowed, Refusal) as refusal:
         stage = stage_for(request.user, stage.pk)
+        if _is_decided_so(request, stage):
+            return _decided(request, stage)
         look = recall(request, asked.get("look", ""))
         return _page(request, stage, look=look, refusal=str(refusal), status=409)
+    return _decided(request, stage)
+
+
+def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
     messages.success(request, f"Your decision on {stage.name} is written down.")
-    return redirect("plan", plan_id=plan.pk)
+    return redirect("plan", plan_id=stage.plan_id)
+
+
+def _is_decided_so(request: PersonRequest, stage: Stage) -> bool:
+    """The button was pressed twice: the answer to the second is all that a browser shows."""
+    same = {"bundle_hash": request.POST.get("bundle_hash", ""), "because": _written(request).strip()}
+    is_rejection = request.POST.get("decision") == "reject"
+    mine = stage.approvals.standing().filter(by=request.user.get_username(), is_rejection=is_rejection)
+    return mine.filter(**same).exists()
 
 
 def _written(request: PersonRequest) -> str:

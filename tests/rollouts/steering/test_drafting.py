@@ -94,7 +94,7 @@ def test_an_edit_of_what_somebody_else_has_edited_loses(cluster, owner):
     plan = a_draft(cluster, owner)
     changed(plan, a_user("eve"))
 
-    with pytest.raises(OutOfDate):
+    with pytest.raises(OutOfDate, match="eve has changed this draft since you opened it"):
         changed(plan, owner, expected_revision=1)
 
     plan.refresh_from_db()

@@ -66,6 +66,26 @@ def test_an_approver_approves_what_they_saw(amy, stage):
     assert (approval.by, approval.is_rejection) == ("amy", False)
 
 
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_pressed_twice_it_is_decided_once_and_said_to_be(amy, stage, decision):
+    """Of a double click the browser shows the second answer only."""
+    decide(amy, stage, decision, look=(look := opened(amy, stage)))
+
+    said = decide(amy, stage, decision, look=look)
+
+    assert "Your decision on Canary is written down." in said
+    assert stage.approvals.count() == 1
+
+
+def test_another_decision_after_the_first_is_refused(amy, stage):
+    decide(amy, stage)
+
+    said = decide(amy, stage, "reject")
+
+    assert "You have decided on this stage already." in said
+    assert not stage.approvals.get().is_rejection
+
+
 def test_a_rejection_wants_a_reason(amy, stage):
     said = decide(amy, stage, "reject", because="")
 
