@@ -15,7 +15,7 @@ def test_passes_while_only_the_driver_is_another():
     judgement = judged(a_target("a"), a_target("b"))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == "All 2 nodes as let go, but for the driver: nobody else's change is seen."
+    assert judgement.because == "All 2 nodes are as let go, but for the driver: nobody else's change is seen."
 
 
 def test_another_kernel_is_another_machine():

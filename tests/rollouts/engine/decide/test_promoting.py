@@ -87,7 +87,7 @@ def test_the_next_wave_waits_until_the_last_one_is_back():
     decision = decided(a_snapshot(a_stage(*targets), nodes=nodes))
 
     assert not decision.acts
-    assert "1 node to go" in decision.waiting_for
+    assert "1 node is still to go" in decision.waiting_for
     assert "not back in order" in decision.waiting_for
 
 
@@ -120,7 +120,7 @@ def test_a_stage_whose_last_node_is_cordoned_says_so():
     targets, _ = held("a")
     snapshot = a_snapshot(a_stage(*targets, max_unavailable=2), nodes=(a_node_snapshot("a", is_unschedulable=True),))
 
-    assert "a cordoned by somebody else" in decided(snapshot).waiting_for
+    assert "a is cordoned by somebody else" in decided(snapshot).waiting_for
 
 
 def test_a_label_that_is_not_ours_is_never_taken_off():
