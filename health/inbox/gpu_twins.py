@@ -102,10 +102,10 @@ def _well(gpus: Collection[Gpu]) -> list[Gpu]:
     """Those of one node of which no finding is open or being confirmed. One query."""
     if not gpus:
         return []
-    node = next(iter(gpus)).node
-    told = Finding.objects.filter(node=node).told().unresolved().values_list("subject", flat=True)
-    named = {subject.partition(" of ")[0] for subject in told}
-    return [one for one in gpus if not {f"GPU {one.index}", f"GPU {one.uuid}"} & named]
+    told = Finding.objects.filter(node=next(iter(gpus)).node).told().unresolved().only("subject", "gpu_uuid", "node_id")
+    uuids = {one.index: one.uuid for one in gpus}
+    sick = {finding.gpu_among(uuids) for finding in told}
+    return [one for one in gpus if one.index not in sick]
 
 
 def _pods(held: GpuHeld) -> set[int]:

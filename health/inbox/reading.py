@@ -27,6 +27,7 @@ AROUND = timedelta(minutes=30)
 POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "gpus", "node")
 MOST_AROUND = 40
 MOST_ALIKE = 8
+NOBODYS = -1  # the number of a GPU of which nothing tells that it is any of its node's
 OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject names it
 
 
@@ -102,7 +103,8 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     """
     nodes = {finding.node_id for finding in findings if finding.node_id}
     of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.gpu is not None}
-    boards = _boards(held_on(list(Node.objects.filter(pk__in=of_gpus)), now=now)) if of_gpus else {}
+    held = held_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
+    boards = _boards(held)
     known = set(
         Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in={one.cluster_id for one in findings})
         .order_by()
@@ -112,7 +114,9 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     for pod in Pod.objects.filter(node__in=nodes).tenants().not_done().order_by("pk").only(*POD_COLUMNS):
         pods[pod.node_id or 0].append(_held_by(pod, boards.get(pod.pk, frozenset())))
     return {
-        finding.pk: impact_of(pods.get(finding.node_id, ()), gpu=finding.gpu, is_known=finding.cluster_id in known)
+        finding.pk: impact_of(
+            pods.get(finding.node_id, ()), gpu=_number_of(finding, held), is_known=finding.cluster_id in known
+        )
         for finding in findings
         if finding.node_id
     }
@@ -182,6 +186,15 @@ def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
     found = list(rows.select_related("cluster", "pool", "node"))
     pools, name = pools_of(found), finding.node.name if finding.node else ""
     return [mute for mute in found if mute.covers(finding, name, pools.get(finding.node_id or 0, ()))]
+
+
+def _number_of(finding: Finding, held: Mapping[int, Held]) -> int | None:
+    """Of its GPU, as Kubernetes counts them. None: it is about none."""
+    there = held.get(finding.node_id or 0)
+    if finding.gpu is None or there is None:
+        return finding.gpu
+    index = finding.gpu_among({board.index: board.uuid for board in there.boards if board.index is not None})
+    return NOBODYS if index is None else index
 
 
 def _boards(found: Mapping[int, Held]) -> dict[int, frozenset[int]]:

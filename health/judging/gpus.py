@@ -157,7 +157,7 @@ class Judging:
         if node is None or is_changing(node):
             return []
         facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
-        subject = Subject(facts.name, node["id"], node["uid"], node["name"])
+        subject = Subject(facts.name, node["id"], node["uid"], node["name"], self._device(place).uuid)
         asked = [self.limits.rule_for(rule, facts.node_name) for rule in rules]
         return [Signal(subject, rule, wrong) for rule in asked if (wrong := rule.judge(facts))]
 

@@ -37,7 +37,7 @@ GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
-    "worse_since", "as_bad_since",
+    "worse_since", "as_bad_since", "gpu_uuid",
 )  # fmt: skip
 
 RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
@@ -150,6 +150,7 @@ def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: date
         cluster=cluster,
         node_id=signal.subject.node_id,
         subject=signal.subject.name,
+        gpu_uuid=signal.subject.gpu_uuid,
         rule=signal.rule.key,
         since=now,
         confirmed_at=now + min(signal.rule.after, signal.after),
@@ -160,9 +161,9 @@ def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: date
 def _update(finding: Finding, signal: Signal, openings: Openings, *, now: datetime) -> int:
     """1: it opened now. What only counts on is not written."""
     wrong = signal.wrong
-    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS]
+    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid
     is_held_back = _is_worse_too_soon(finding, wrong, now=now)
-    if not is_held_back and (finding.pk is None or known != (finding.severity, finding.cause)):
+    if not is_held_back and (finding.pk is None or known != (finding.severity, finding.cause, finding.gpu_uuid)):
         is_new = finding.pk is None
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
@@ -170,7 +171,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         if not is_new:
             _remember_since_when(finding, wrong.severity, now=now)
         finding.worse_since = None
-        finding.severity, finding.cause = known
+        finding.severity, finding.cause, finding.gpu_uuid = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
         finding.evidence = dict(wrong.evidence)
         finding.updated_at = now

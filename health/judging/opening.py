@@ -21,7 +21,7 @@ from health.rules.base import RANKS, Severity
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
-AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id")
+AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "gpu_uuid")
 COMPARED = ("rule", "subject", "node", "severity", "parent")  # what says whether one explains another
 UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
 

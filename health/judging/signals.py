@@ -28,6 +28,7 @@ class Subject:
     node_id: int | None = None
     node_uid: str = ""
     node_name: str = ""
+    gpu_uuid: str = ""  # of the board that it is; blank: it is none
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ NO_LONGER_TOLD = "No longer told"  # what the entry of a node's timeline begins 
 TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
 CARRIED = (
     "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "action", "evidence", "since",
-    "confirmed_at", "as_bad_since", "worse_since",
+    "confirmed_at", "as_bad_since", "worse_since", "gpu_uuid",
 )  # fmt: skip
 
 

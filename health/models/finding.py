@@ -1,5 +1,5 @@
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -52,11 +52,15 @@ class FindingQuerySet(Visible["Finding"]):
         return self.filter(is_own, node__isnull=False)
 
     def of_gpu(self, gpu: Gpu) -> "FindingQuerySet":
-        """About it or a slice of it, by the number or the name that its exporter has for it. Load it with its node."""
+        """About it or a slice of it: by its UUID, by the number or the name that its exporter has for it only where one
+        of the two has no UUID. Load it with its node.
+        """
         about = Q(pk__in=())
         for name in filter(None, (str(gpu.index), gpu.uuid)):
             subject = f"{correlation.OF_A_GPU}{name} of {gpu.node.name}"
             about |= Q(subject=subject) | Q(subject__startswith=f"{subject}, slice ")
+        if gpu.uuid:
+            about = Q(gpu_uuid=gpu.uuid) | Q(about, gpu_uuid="")
         return self.filter(about, node=gpu.node)
 
     def of_no_gpu(self) -> "FindingQuerySet":
@@ -77,6 +81,7 @@ class Finding(models.Model):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="findings")
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="findings")
     subject = models.CharField(max_length=300)  # "node gpu-001", "GPU operator", "quarterdeck": outlives its node
+    gpu_uuid = models.CharField(max_length=64, blank=True, default="")  # of its board; blank: about none
     rule = models.CharField(max_length=63)  # the name of a file in `health.rules`
     severity = models.CharField(max_length=16, choices=SEVERITIES)
     cause = models.CharField(max_length=1200)  # what it is written again for, when it changes: in no answer
@@ -169,9 +174,21 @@ class Finding(models.Model):
 
     @property
     def gpu(self) -> int | None:
-        """The index of the GPU that it is about. None: it is about no single one, or about one without an index."""
+        """The number that its exporter has for the GPU that it is about. None: it is about no single one, or about one
+        without a number. Whether it is Kubernetes' number, `gpu_among` says.
+        """
         found = OF_A_GPU.match(self.subject) if self.node_id else None
         return int(found[1]) if found else None
+
+    def gpu_among(self, uuids: Mapping[int, str]) -> int | None:
+        """The number of the GPU that it is about among those of its node, whose UUIDs these are (blank: nothing has
+        named it): by its UUID, by the number that its exporter has for it only where one of the two has no UUID.
+        """
+        for index, uuid in uuids.items():
+            if uuid and uuid == self.gpu_uuid:
+                return index
+        is_anothers = bool(self.gpu_uuid and self.gpu is not None and uuids.get(self.gpu))
+        return None if is_anothers else self.gpu
 
     @property
     def plan(self) -> int | None:

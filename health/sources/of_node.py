@@ -30,6 +30,7 @@ class DeviceTelemetry:
     metrics: Mapping[str, MetricReading]
     xid_words: str = ""  # what the exporter has for its last Xid
     serial: str = ""  # of the board; blank: its exporter does not say it
+    listed: int | None = None  # as Kubernetes counts them, of its page; None: nothing tells
 
     @property
     def board(self) -> str:
@@ -50,7 +51,6 @@ class NodeTelemetry:
     standing: Standing
     trouble: str  # why what is kept cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
-    indices: frozenset[int] = frozenset()  # of its GPUs, those that have a page
 
     @property
     def has_numberless(self) -> bool:
@@ -97,7 +97,8 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
     if kept is not None and not standing.exported:
         standing = replace(standing, exported=kept.exported)
     devices = _devices(kept, boards, standing, now=now.timestamp())
-    return NodeTelemetry(source, standing, trouble, devices, frozenset(board.index for board in boards))
+    placed = [replace(device, listed=_listed(device, boards)) for device in devices]
+    return NodeTelemetry(source, standing, trouble, placed)
 
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
@@ -137,6 +138,10 @@ def _told_device(
         device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_told=True,
         metrics=metrics, xid_words=xid.words if xid is not None and is_same else "", serial=device.serial,
     )  # fmt: skip
+
+
+def _listed(device: DeviceTelemetry, boards: Iterable[Gpu]) -> int | None:
+    return next((board.index for board in boards if of_gpu([device], board)), None)
 
 
 def of_gpu(devices: Iterable[DeviceTelemetry], gpu: Gpu) -> list[DeviceTelemetry]:

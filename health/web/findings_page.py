@@ -6,13 +6,13 @@ from typing import Any
 
 from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.models import Cluster, Node, Pool
+from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import gpu_at
 from health.models import Finding
 from health.rules.base import RANKS
@@ -70,6 +70,13 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
     own = every.of_gpu(row)
     found = {"findings": own.open(), "confirming": own.confirming(), "of_node": every.of_no_gpu().open()}
     return render(request, "health/_findings_of_one.html", found)
+
+
+def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
+    """To the page of the GPU that it is about; to its node's where nothing tells which that is."""
+    found = get_object_or_404(Finding.objects.visible_to(request.user).filter(node__isnull=False), pk=finding_id)
+    index = found.gpu_among(dict(Gpu.objects.filter(node=found.node_id).values_list("index", "uuid")))
+    return redirect("node", found.node_id) if index is None else redirect("gpu", found.node_id, index)
 
 
 @part

@@ -30,6 +30,7 @@ urlpatterns = [
     path("findings/rules/<slug:rule>/limits", rule_page.limit, name="rule-limits"),
     path("findings/rule-shadows/<int:shadow_id>/end", rule_page.end_shadow, name="end-rule-shadow"),
     path("findings/limits/<int:limits_id>/remove", rule_page.unlimit, name="remove-rule-limits"),
+    path("findings/<int:finding_id>/gpu", findings_page.gpu_of_finding, name="finding-gpu"),
     path("findings/<int:finding_id>/<slug:verb>", acts.act, name="act-on-finding"),
     path("mutes/<int:mute_id>/lift", acts.lift, name="lift-mute"),
     path("gpus", gpus_page.gpus, name="gpus"),

@@ -76,6 +76,16 @@ def test_a_hot_gpu_is_found_after_five_minutes(say):
 
     assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
     assert Finding.objects.get().node == Node.objects.get()
+    assert Finding.objects.get().gpu_uuid == DEVICES[3].uuid
+
+
+def test_a_finding_of_before_its_board_was_known_learns_it(say):
+    say(NOON, temperature_celsius={3: 84})
+    Finding.objects.update(gpu_uuid="")
+
+    say(NOON + MINUTE, temperature_celsius={3: 84})
+
+    assert Finding.objects.get().gpu_uuid == DEVICES[3].uuid
 
 
 def test_it_is_critical_once_it_is_for_as_long(say):

@@ -258,6 +258,32 @@ def test_lists_that_name_it_lead_to_it(cluster, node, ada):
     assert there in page(visiting(ada), f"/findings?finding={finding.pk}").links
 
 
+def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(cluster, node, ada):
+    """Kubernetes numbers GPU-0 to GPU-3 in their order; the exporter has 1 and 3 the other way round."""
+    make.a_source(cluster, exported=["temperature_celsius"])
+    devices = [GpuDevice("gpu-1", 1, "GPU-3"), GpuDevice("gpu-1", 3, "GPU-1")]
+    frames.keep(cluster.pk, told(*devices, temperature_celsius=[91, 40]))
+    hot = make.a_finding(cluster, "GPU 1 of gpu-1", node=node, sentence="GPU 1 has 91 C.", gpu_uuid="GPU-3")
+    lost = make.a_finding(
+        cluster, "GPU 2 of gpu-1", node=node, sentence="It is away.", gpu_uuid="GPU-z", severity="note"
+    )
+
+    assert "91 °C" in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+    assert "GPU 1 has 91 C." in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/findings").text
+    assert "GPU 1 has 91 C." not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/1/findings").text
+    assert "It is away." not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/2/findings").text
+    assert visiting(ada).get(f"/findings/{hot.pk}/gpu").url == f"/nodes/{node.pk}/gpus/3"
+    assert visiting(ada).get(f"/findings/{lost.pk}/gpu").url == f"/nodes/{node.pk}"
+    assert f"/findings/{hot.pk}/gpu" in page(visiting(ada), f"/findings?finding={hot.pk}").links
+    linked = visiting(ada).get(f"/parts/nodes/{node.pk}/telemetry").content.decode()
+    assert f'title="GPU-3"><a href="/nodes/{node.pk}/gpus/3">GPU 1</a>' in linked
+    rows = calling(ada).get("/api/v1/gpu-health").json()["results"]
+    assert {row["index"]: (row["finding"] or {}).get("sentence") for row in rows} == {
+        0: None, 1: None, 2: None, 3: "GPU 1 has 91 C.",
+    }  # fmt: skip
+    assert rest(ada, node, "/twin", index=0).json()["gpu"]["index"] != 3
+
+
 def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(cluster, node, ada):
     finding = make.a_finding(cluster, "GPU 7 of gpu-1", node=node, sentence="GPU 7 is hot.")
     make.a_source(cluster, exported=["temperature_celsius"])
