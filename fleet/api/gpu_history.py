@@ -35,11 +35,17 @@ class GpuPlacementSerializer(serializers.Serializer):
     is_known = serializers.BooleanField(
         help_text="False: only the node is known; nothing tells whether it was on this GPU or on another."
     )
-    gpus = serializers.ListField(child=serializers.IntegerField(), help_text="By index. Empty: nothing tells.")
+    gpus = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="By index, those that something tells. Empty, or fewer than it asked for: nothing tells the others.",
+    )
     since = serializers.DateTimeField(source="row.since")
-    until = serializers.DateTimeField(source="row.until", allow_null=True, help_text="Null: it is there.")
+    until = serializers.DateTimeField(
+        source="row.until", allow_null=True, help_text="Null: it is there, or was at `seen_until`."
+    )
     seen_until = serializers.DateTimeField(
-        source="row.seen_until", allow_null=True, help_text="When it was last known there, where nobody saw it end."
+        allow_null=True,
+        help_text="When it was last known there, where nobody saw it end, or where its cluster is not seen now.",
     )
     ended = serializers.CharField(source="row.ended", help_text="As its status had it; blank: it is there, or gone.")
 

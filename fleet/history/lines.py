@@ -149,8 +149,9 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
         first, last = list(begun[: span.most]), list(ended[: span.most])
         boards = boards_now(node, [*first, *last], now=now)
     else:
-        boards = boards_now(node, list(rows.filter(until=None)), now=now)
-        first, last = (of_gpu(some, span.gpu, boards, most=span.most) for some in (begun, ended))
+        there = list(rows.filter(until=None))
+        boards = boards_now(node, there, now=now)
+        first, last = (list(of_gpu(some, span.gpu, there, boards)[: span.most]) for some in (begun, ended))
     for row in first:
         sentence = f"{row} holds {what(row, boards)}.{_unknown(row, boards, span)}"
         yield TimelineLine(row.since, POD, sentence, detail=detail_of(row, boards), place=place_in("begun", row.pk))
@@ -161,7 +162,10 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
 
 
 def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
-    return "" if span.gpu is None or which(row, boards) else " Nothing tells whether that was this GPU."
+    its = which(row, boards)
+    if span.gpu is None or span.gpu.index in its:
+        return ""
+    return " Nothing tells whether this GPU was another." if its else " Nothing tells whether that was this GPU."
 
 
 def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

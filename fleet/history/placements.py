@@ -3,13 +3,20 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from functools import reduce
+from itertools import product
+from operator import add
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
 
 from fleet.allocation.holders import held_on
-from fleet.models import GoneNode, Gpu, Node, PodPlacement
+from fleet.freshness.kinds import PODS, Freshness, by_kind
+from fleet.models import Bookmark, GoneNode, Gpu, Node, PodPlacement
+from gpu.resources import Layout, ResourceKind
+from gpu.resources.names import GPU
 from wording.durations import spell
 
 Boards = Mapping[str, Collection[int]]  # by the pod's UID
@@ -20,12 +27,9 @@ class GpuPlacement:
     """A pod's time with GPUs of a node, as far as it is one GPU's."""
 
     row: PodPlacement
-    gpus: tuple[int, ...]  # the indices of those that it holds or held, this one among them; empty: nothing tells
-
-    @property
-    def is_known(self) -> bool:
-        """Whether anything tells that it was this GPU: else that is one of its node's that may have been it."""
-        return bool(self.gpus)
+    gpus: tuple[int, ...]  # the indices of those of its GPUs that something tells
+    is_known: bool  # whether this GPU is one of them: else that is one of its node's that may have been it, too
+    seen_until: datetime | None = None  # when it was last known there; None: it is there, or was seen to end
 
 
 def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
@@ -53,18 +57,64 @@ def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: da
 def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPlacement]:
     """Who held it after `since`, the newest first, and of whom nothing tells whether they did.
 
-    Load it with its node. Two queries, and what `held_on` costs where pods hold GPUs now.
+    Load it with its node. Three queries, and what `held_on` costs where pods hold GPUs now.
     """
-    rows = placements_of(gpu.node)
+    rows, heard_at = placements_of(gpu.node), last_heard(gpu.node.cluster_id, now=now)
     there = list(rows.filter(until=None))
     boards = boards_now(gpu.node, there, now=now)
     lately = rows.filter(Q(until=None) | Q(until__gt=since), since__lte=now)
-    return [GpuPlacement(row, tuple(which(row, boards))) for row in of_gpu(lately, gpu, boards, most=most)]
+    found = []
+    for row in of_gpu(lately, gpu, there, boards)[:most]:
+        its = which(row, boards)
+        seen_until = heard_at and max(heard_at, row.since) if row.until is None else row.seen_until
+        found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until))
+    return found
 
 
-def of_gpu(rows: QuerySet[PodPlacement], gpu: Gpu, boards: Boards, *, most: int) -> list[PodPlacement]:
-    """Without those of which something tells that they are on others. `boards`: of those that are still there."""
-    return list(islice((row for row in rows.iterator() if gpu.index in (which(row, boards) or (gpu.index,))), most))
+def last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
+    """When anybody last heard of its pods. None: just now, or never."""
+    pods = by_kind(Bookmark.objects.filter(cluster=cluster_id), now=now)[PODS]
+    return None if pods.state is Freshness.LIVE else pods.heard_at
+
+
+def of_gpu(
+    rows: QuerySet[PodPlacement], gpu: Gpu, there: Collection[PodPlacement], boards: Boards
+) -> QuerySet[PodPlacement]:
+    """Without those of which something tells that they had other GPUs, as many as they asked for.
+
+    `there`, `boards`: those that are still there, and their GPUs. A node's days may have thousands: the database picks.
+    """
+    whole = _whole(gpu.node)
+    elsewhere = [row.pk for row in there if _is_elsewhere(row, gpu, boards.get(row.pod_uid, ()), whole)]
+    text = Q()
+    for begin, end in product("[ ", ",]"):
+        text |= Q(text__contains=f"{begin}{gpu.index}{end}")
+    each = (Coalesce(Cast(KeyTextTransform(name, "resources"), IntegerField()), 0) for name in whole)
+    asked = reduce(add, each, Value(0))
+    told = rows.alias(text=Cast("boards", TextField()), told=JsonLength("boards"), asked=asked)
+    return told.filter(text | Q(until=None) | Q(told=0) | Q(told__lt=F("asked"))).exclude(pk__in=elsewhere)
+
+
+def _whole(node: Node) -> list[str]:
+    """The resources that are whole GPUs there."""
+    layout = Layout.read(node.layout)
+    names = {GPU, *node.expected, *node.capacity}
+    return sorted(name for name in names if layout.way(name).kind is ResourceKind.WHOLE)
+
+
+def _is_elsewhere(row: PodPlacement, gpu: Gpu, its: Collection[int], whole: Collection[str]) -> bool:
+    asked = sum(row.resources.get(name, 0) for name in whole)
+    return bool(its) and gpu.index not in its and len(its) >= asked
+
+
+class JsonLength(Func):
+    """Of a column that has lists."""
+
+    function = "JSON_ARRAY_LENGTH"
+    output_field = IntegerField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
+        return super().as_sql(compiler, connection, function="JSONB_ARRAY_LENGTH", **more)
 
 
 def which(row: PodPlacement, boards: Boards) -> Collection[int]:

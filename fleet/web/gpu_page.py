@@ -35,7 +35,7 @@ MOST_LANES = 16
 
 @dataclass(frozen=True)
 class PlacementBar:
-    """`x` and `width` of what is known, `tail` of the time until somebody looked again, when it was gone."""
+    """`x` and `width` of what is known, `tail` of the time in which nobody looked: until it was gone, or until now."""
 
     placement: GpuPlacement
     x: float
@@ -107,7 +107,7 @@ def bars_of(placements: list[GpuPlacement], *, begin: datetime, end: datetime) -
     free: list[tuple[datetime, bool]] = []  # by lane: from when on, and for which kind
     for each in sorted(placements, key=lambda one: (not one.is_known, one.row.since, one.row.pk)):
         since, until = max(each.row.since, begin), min(each.row.until or end, end)
-        seen = min(until, max(each.row.seen_until or until, since))
+        seen = min(until, max(each.seen_until or until, since))
         lane = next((at for at, (to, kind) in enumerate(free) if kind == each.is_known and to <= since), len(free))
         if lane == MOST_LANES:
             continue

@@ -7,11 +7,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from fleet.allocation.amounts import PODS_READ
 from fleet.allocation.holders import gpus_held
 from fleet.api.gpus import GpuSerializer
 from fleet.api.nodes import OfAGpu
-from fleet.api.serializers import RefSerializer
+from fleet.api.serializers import FreshnessSerializer, RefSerializer
+from fleet.queries import see_nodes
 from health.api.telemetry import NodeTelemetrySerializer
 from health.inbox.reading import titles
 from health.models import Finding
@@ -34,6 +34,9 @@ class OpenFindingSerializer(serializers.Serializer):
 
 class GpuDetailSerializer(serializers.Serializer):
     gpu = GpuSerializer()
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="When its cluster's nodes were last heard of.")
+    freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
+    pods_freshness = FreshnessSerializer(help_text="Of who holds it.")
     pools = RefSerializer(many=True)
     driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
     findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
@@ -47,11 +50,15 @@ class GpuDetail(OfAGpu):
         """Its history is under its address: `placements`, `timeline`, `hours`, `twin`, `telemetry/history`."""
         gpu, now = self.gpu(node_id, index), timezone.now()
         (held,) = gpus_held([gpu], now=now)
-        if not PODS_READ.filter(cluster=gpu.node.cluster_id).exists():
+        (node,) = see_nodes([gpu.node], now=now)
+        if not node.knows_pods:
             held = replace(held, holders=None)
         known, every = telemetry_of(gpu.node, now=now), Finding.objects.filter(node=gpu.node).open()
         said = {
             "gpu": held,
+            "seen_at": node.seen_at,
+            "freshness": node.freshness,
+            "pods_freshness": node.pods_freshness,
             "pools": gpu.node.pools.order_by("name"),
             "driver_version": gpu.node.driver_version,
             "findings": every.of_gpu(gpu),

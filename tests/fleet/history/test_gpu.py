@@ -13,6 +13,7 @@ from tests.fleet.history.test_placements import placed
 from tests.make import NOON
 
 HOUR = timedelta(hours=1)
+ONE = {"nvidia.com/gpu": 1}
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def seen(gpu, **given) -> list[tuple[str, bool]]:
 
 def test_who_is_told_to_be_on_others_is_not_on_it_and_who_nothing_tells_may_be(node, gpu):
     placed(node, "mine", since=9, until=8, boards=[2, 3])
-    placed(node, "others", since=7, until=6, boards=[4])
+    placed(node, "others", since=7, until=6, boards=[4], resources=ONE)
     placed(node, "whose", since=5, until=4)
 
     assert seen(gpu) == [("whose", False), ("mine", True)]
@@ -42,17 +43,17 @@ def test_who_holds_it_now_is_told_as_of_now(node, gpu):
     gpu.uuid = "GPU-d"
     gpu.save()
     make.a_pod(node, "here", uid="uid-of-here", gpus=1, devices={"nvidia.com/gpu": ["GPU-d"]})
-    placed(node, "here", since=2)
+    placed(node, "here", since=2, resources=ONE)
     node.gpus.filter(index=4).update(uuid="GPU-e")
     make.a_pod(node, "there", uid="uid-of-there", gpus=1, devices={"nvidia.com/gpu": ["GPU-e"]})
-    placed(node, "there", since=1)
+    placed(node, "there", since=1, resources=ONE)
 
     assert seen(gpu) == [("here", True)]
 
 
 def test_only_the_newest_that_are_its_own_and_none_from_before(node, gpu):
     for number in range(6):
-        placed(node, f"other-{number}", since=number + 1, until=0, boards=[0])
+        placed(node, f"other-{number}", since=number + 1, until=0, boards=[0], resources=ONE)
     placed(node, "new", since=20, until=19, boards=[3])
     placed(node, "old", since=30, until=29, boards=[3])
     placed(node, "before", since=90, until=80, boards=[3])
@@ -63,7 +64,7 @@ def test_only_the_newest_that_are_its_own_and_none_from_before(node, gpu):
 
 def test_its_timeline_leaves_out_pods_of_others_and_says_what_nothing_tells(node, gpu):
     placed(node, "mine", since=9, until=8, boards=[3])
-    placed(node, "others", since=7, until=6, boards=[4])
+    placed(node, "others", since=7, until=6, boards=[4], resources=ONE)
     placed(node, "whose", since=5)
     user = make.a_user("ada", role="viewer")
 
@@ -79,7 +80,7 @@ def a_bar(since: float, until: float | None = None, *, gpus: tuple[int, ...] = (
     """Hours before noon."""
     at = lambda ago: None if ago is None else NOON - ago * HOUR  # noqa: E731
     row = PodPlacement(pk=1, since=at(since), until=at(until), seen_until=at(seen_until))
-    return GpuPlacement(row, gpus)
+    return GpuPlacement(row, gpus, bool(gpus), row.seen_until)
 
 
 def bars(*placements):
@@ -99,6 +100,12 @@ def test_what_nothing_tells_is_below_and_what_began_before_is_cut_off():
 
     assert (known.x, known.width, known.lane) == (0, WIDE, 0)
     assert (unknown.lane, unknown.placement.is_known) == (1, False)
+
+
+def test_what_is_there_is_known_until_its_cluster_was_last_heard():
+    (bar,) = bars(a_bar(48, seen_until=36))
+
+    assert (bar.x, bar.width, bar.tail_x, bar.tail) == (288.0, 144.0, 432.0, 432.0)
 
 
 def test_what_nobody_looked_at_is_a_tail_of_its_own():

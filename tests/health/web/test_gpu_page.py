@@ -164,6 +164,83 @@ def test_bars_say_where_only_the_node_is_known(node, ada):
     assert rest(ada, node, "/placements?most=x").status_code == 400
 
 
+def test_a_pod_whose_gpus_are_told_in_part_may_have_had_any_other(node, ada):
+    """As of four GPUs of which one fell off its bus: its exporter names the other three."""
+    placed(node, "train", hours=5, boards=[0, 1, 2], resources={"nvidia.com/gpu": 4})
+    placed(node, "small", hours=9, boards=[0, 1], resources={"nvidia.com/gpu": 2})
+
+    said = rest(ada, node, "/placements").json()
+    assert [(one["pod"], one["is_known"], one["gpus"]) for one in said] == [("ml/train", False, [0, 1, 2])]
+    assert (
+        "0, 1, 2 and others of 4 nvidia.com/gpu"
+        in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/placements").text
+    )
+    lines = [line["sentence"] for line in rest(ada, node, "/timeline").json()]
+    assert len(lines) == 2
+    assert all("Nothing tells whether this GPU was another." in line for line in lines)
+    assert [one["is_known"] for one in rest(ada, node, "/placements", index=1).json()] == [True, True]
+
+
+def test_a_pod_that_is_there_and_whose_gpus_are_told_in_part_may_have_any_other(node, ada):
+    devices = {"nvidia.com/gpu": ["GPU-0", "GPU-1"]}
+    make.a_pod(node, "train", uid="uid-of-train", gpus=3, devices=devices)
+    make.a_pod(node, "small", uid="uid-of-small", gpus=1, devices={"nvidia.com/gpu": ["GPU-2"]})
+    placed(node, "train", hours=5, until=None, resources={"nvidia.com/gpu": 3})
+    placed(node, "small", hours=4, until=None, resources={"nvidia.com/gpu": 1})
+
+    said = rest(ada, node, "/placements").json()
+
+    assert [(one["pod"], one["is_known"], one["gpus"]) for one in said] == [("ml/train", False, [0, 1])]
+
+
+def test_a_share_of_one_board_is_no_gpu_of_another(node, ada):
+    type(node).objects.update(layout="nvidia.com/gpu=whole/time-slicing*4")
+    placed(node, "turns", hours=5, boards=[1], resources={"nvidia.com/gpu": 2})
+
+    assert rest(ada, node, "/placements").json() == []
+
+
+def test_who_is_there_is_known_until_its_cluster_was_last_heard(node, ada):
+    placed(node, "train", hours=60, until=None)
+    placed(node, "over", hours=40)
+    assert [one["seen_until"] for one in rest(ada, node, "/placements").json()] == [None, None]
+    Bookmark.objects.update(heard_at=NOON - timedelta(hours=30))
+
+    there, over = sorted(rest(ada, node, "/placements").json(), key=lambda one: one["since"])
+    assert (there["until"], there["seen_until"]) == (None, "2026-11-20T06:00:00Z")
+    assert over["seen_until"] is None
+    drawn = visiting(ada).get(f"/parts/nodes/{node.pk}/gpus/3/placements").content.decode()
+    assert drawn.count("is-unseen") >= 1
+    assert 'width="360.0"' in drawn  # 30 of 72 hours, as is what is known: 60 to 30 hours ago
+    assert "it is there" not in drawn
+    assert "last seen 2026-11-20 06:00" in drawn
+
+
+def test_rest_says_how_old_all_of_it_is(node, ada):
+    said = rest(ada, node).json()
+    assert (said["freshness"], said["pods_freshness"]["state"]) == ("live", "live")
+
+    Bookmark.objects.update(heard_at=NOON - timedelta(hours=30))
+
+    said = rest(ada, node).json()
+    assert (said["freshness"], said["seen_at"]) == ("stale", "2026-11-20T06:00:00Z")
+    assert said["pods_freshness"]["state"] == "stale"
+
+
+def test_of_the_placements_of_other_gpus_none_is_read(node, ada):
+    for number in range(300):
+        placed(node, f"job-{number}", hours=number + 2, boards=[number % 3])
+    read = []
+    read_one = PodPlacement.from_db.__func__
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PodPlacement, "from_db", classmethod(lambda *row: read.append(row) or read_one(*row)))
+        rest(ada, node, "/timeline")
+        rest(ada, node, "/placements")
+
+    assert read == []
+
+
 def test_telemetry_is_the_boards_and_its_slices(cluster, node, ada):
     make.a_source(cluster, exported=["temperature_celsius", "engine_active_ratio"])
     devices = [GpuDevice("gpu-1", 1, "GPU-1"), *[GpuDevice("gpu-1", 3, "GPU-3", gi, "1g.18gb") for gi in "79"]]
