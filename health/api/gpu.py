@@ -32,6 +32,10 @@ class OpenFindingSerializer(serializers.Serializer):
         return titles().get(finding.rule, finding.rule)
 
 
+class ConfirmingFindingSerializer(OpenFindingSerializer):
+    confirmed_at = serializers.DateTimeField(help_text="When it opens, if it is still so by then.")
+
+
 class GpuDetailSerializer(serializers.Serializer):
     gpu = GpuSerializer()
     seen_at = serializers.DateTimeField(allow_null=True, help_text="When its cluster's nodes were last heard of.")
@@ -40,6 +44,9 @@ class GpuDetailSerializer(serializers.Serializer):
     pools = RefSerializer(many=True)
     driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
     findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
+    confirming = ConfirmingFindingSerializer(
+        many=True, help_text="What rules suspect of it, not confirmed yet."
+    )
     findings_of_node = OpenFindingSerializer(many=True, help_text="That are open of its node as a whole.")
     telemetry = NodeTelemetrySerializer(help_text="Of the board and its slices.")
 
@@ -53,7 +60,7 @@ class GpuDetail(OfAGpu):
         (node,) = see_nodes([gpu.node], now=now)
         if not node.knows_pods:
             held = replace(held, holders=None)
-        known, every = telemetry_of(gpu.node, now=now), Finding.objects.filter(node=gpu.node).open()
+        known, found = telemetry_of(gpu.node, now=now), Finding.objects.all().around(gpu)
         said = {
             "gpu": held,
             "seen_at": node.seen_at,
@@ -61,8 +68,9 @@ class GpuDetail(OfAGpu):
             "pods_freshness": node.pods_freshness,
             "pools": gpu.node.pools.order_by("name"),
             "driver_version": gpu.node.driver_version,
-            "findings": every.of_gpu(gpu),
-            "findings_of_node": every.of_no_gpu(),
+            "findings": found.open,
+            "confirming": found.confirming,
+            "findings_of_node": found.of_node,
             "telemetry": replace(known, devices=of_gpu(known.devices, gpu)),
         }
         return Response(GpuDetailSerializer(said).data)

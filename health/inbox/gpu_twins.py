@@ -78,15 +78,19 @@ def _beside(gpu: Gpu, known: NodeTelemetry, held: dict[int, GpuHeld], *, now: da
         return None, f"Of each of the {count(len(others), 'other GPU')} of its node a finding is open."
     pods = _pods(held[gpu.pk])
 
-    def rank(one: Gpu) -> tuple[bool, bool, int]:
+    def rank(one: Gpu) -> tuple[bool, bool]:
         is_heard = any(device.busy.is_fresh for device in of_gpu(known.devices, one))
-        return not is_heard, not pods & _pods(held[one.pk]), one.index
+        return not is_heard, not pods & _pods(held[one.pk])
 
-    one = min(well, key=rank)
-    together = ", and the same pod holds both" if pods & _pods(held[one.pk]) else ""
-    verb = "is" if heard.is_fresh else "was"
-    said = f"No finding {verb} open of it{then}, it is on the same node{together}"
-    return one, f"{said}; of {count(len(well), 'such GPU')} it is the first." if len(well) > 1 else f"{said}."
+    ranks = {one: rank(one) for one in well}
+    best = min(ranks.values())
+    alike = sorted((one for one in well if ranks[one] == best), key=lambda one: one.index)
+    is_silent, is_apart = best
+    is_said = not is_silent and any(silent for silent, _ in ranks.values())
+    why = ", and ".join(["it is heard"] * is_said + ["the same pod holds both"] * (not is_apart))
+    said = f"No finding {'is' if heard.is_fresh else 'was'} open of it{then}, it is on the same node"
+    said += f", {'' if ' and ' in why else 'and '}{why}" if why else ""
+    return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."
 
 
 def _on(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +26,15 @@ NOT_TOLD = (FindingState.CONFIRMING, FindingState.RESOLVED)
 UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_because": ""}
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 STATES = [(state.value, state.value) for state in FindingState]
+
+
+@dataclass(frozen=True)
+class FindingsOfGpu:
+    """Of one GPU: a query each, once it is gone over."""
+
+    open: "FindingQuerySet"
+    confirming: "FindingQuerySet"
+    of_node: "FindingQuerySet"  # that are open of its node as a whole, which it may suffer from
 
 
 class FindingQuerySet(Visible["Finding"]):
@@ -62,6 +72,12 @@ class FindingQuerySet(Visible["Finding"]):
         if gpu.uuid:
             about = Q(gpu_uuid=gpu.uuid) | Q(about, gpu_uuid="")
         return self.filter(about, node=gpu.node)
+
+    def around(self, gpu: Gpu) -> "FindingsOfGpu":
+        """As its page and REST say them. Load it with its node."""
+        every = self.filter(node=gpu.node)
+        own = every.of_gpu(gpu)
+        return FindingsOfGpu(own.open(), own.confirming(), every.of_no_gpu().open())
 
     def of_no_gpu(self) -> "FindingQuerySet":
         """About a node as a whole, or about no node."""

@@ -66,10 +66,9 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
     row = gpu_at(node_id, index, user=request.user)
     if row is None:
         raise Http404
-    every = Finding.objects.filter(node=row.node).select_related("cluster")
-    own = every.of_gpu(row)
-    found = {"findings": own.open(), "confirming": own.confirming(), "of_node": every.of_no_gpu().open()}
-    return render(request, "health/_findings_of_one.html", found)
+    found = Finding.objects.select_related("cluster").around(row)
+    shown = {"findings": found.open, "confirming": found.confirming, "of_node": found.of_node}
+    return render(request, "health/_findings_of_one.html", shown)
 
 
 def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:

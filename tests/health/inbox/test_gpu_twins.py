@@ -59,12 +59,25 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
     make.a_pod(node, "train", gpus=2, devices={"nvidia.com/gpu": ["GPU-0", "GPU-3"]})
 
     assert twin(gpu_of(node, 0), root).gpu.index == 3
-    assert "and the same pod holds both" in twin(gpu_of(node, 0), root).because
+    assert twin(gpu_of(node, 0), root).because == (
+        "No finding is open of it, it is on the same node, and the same pod holds both."
+    )
 
     make.a_source(cluster, exported=["engine_active_ratio"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 2)]
     frames.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
     assert twin(gpu_of(node, 0), root).gpu.index == 2
+    assert twin(gpu_of(node, 0), root).because == "No finding is open of it, it is on the same node, and it is heard."
+    devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
+    frames.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
+    assert twin(gpu_of(node, 0), root).because == (
+        "No finding is open of it, it is on the same node, and it is heard; of 2 such GPUs it is the first."
+    )
+    devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
+    frames.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
+    assert twin(gpu_of(node, 0), root).because == (
+        "No finding is open of it, it is on the same node, it is heard, and the same pod holds both."
+    )
 
 
 def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, pool, root):

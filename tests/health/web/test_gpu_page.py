@@ -105,6 +105,17 @@ def test_findings_of_it_and_of_its_node_and_none_of_another_gpu(cluster, node, a
     assert [each["id"] for each in said["findings_of_node"]] == [whole.pk]
 
 
+def test_what_is_being_confirmed_of_it_is_on_its_page_and_in_rest(cluster, node, ada):
+    hot = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, sentence="GPU 3 is hot.", opened_at=None)
+    make.a_finding(cluster, "GPU 2 of gpu-1", node=node, sentence="GPU 2 is hot.", opened_at=None)
+
+    said = rest(ada, node).json()
+
+    assert "GPU 3 is hot." in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/findings").text
+    assert (said["findings"], [each["id"] for each in said["confirming"]]) == ([], [hot.pk])
+    assert said["confirming"][0]["confirmed_at"] == "2026-11-21T11:56:00Z"
+
+
 def test_its_hours_are_its_own(cluster, node, ada):
     an_hour(node, 3, xids=2)
     an_hour(node, 1)
