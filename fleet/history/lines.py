@@ -165,7 +165,9 @@ def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
     its = which(row, boards)
     if span.gpu is None or span.gpu.index in its:
         return ""
-    return " Nothing tells whether this GPU was another." if its else " Nothing tells whether that was this GPU."
+    return (
+        " Nothing tells whether this GPU was one of the others." if its else " Nothing tells whether that was this GPU."
+    )
 
 
 def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

@@ -44,9 +44,7 @@ class GpuDetailSerializer(serializers.Serializer):
     pools = RefSerializer(many=True)
     driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
     findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
-    confirming = ConfirmingFindingSerializer(
-        many=True, help_text="What rules suspect of it, not confirmed yet."
-    )
+    confirming = ConfirmingFindingSerializer(many=True, help_text="What rules suspect of it, not confirmed yet.")
     findings_of_node = OpenFindingSerializer(many=True, help_text="That are open of its node as a whole.")
     telemetry = NodeTelemetrySerializer(help_text="Of the board and its slices.")
 

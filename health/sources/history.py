@@ -131,7 +131,8 @@ def drawn_of(
     if gpu is not None:
         devices = of_gpu(devices, gpu)
     whose = "a GPU of this node" if gpu is None else "this GPU"
-    lines, trouble = _lines(node, known, devices, asked, metrics, whose=whose)
+    why_none = known.why_none_of(gpu) if gpu is not None else ""
+    lines, trouble = _lines(node, known, devices, asked, metrics, whose=whose, why_none=why_none)
     marks = sorted([*_events(node, asked), *_xid_marks(lines, devices, asked)], key=lambda mark: mark.at)
     subjects = {(device.uuid, device.gi_id) for device in devices if is_subject(device)}
     plots = [_plot(key, lines, devices, subjects) for key in metrics]
@@ -159,6 +160,7 @@ def _lines(
     metrics: Collection[str],
     *,
     whose: str,
+    why_none: str,
 ) -> tuple[Lines, str]:
     """And why there are none; a refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
     source = known.source
@@ -167,7 +169,7 @@ def _lines(
     if not known.standing.has_source:
         return {}, "The source of telemetry of its cluster is switched off."
     if not devices:
-        return {}, known.trouble or f"The cluster's Prometheus never had a series of {whose}."
+        return {}, known.trouble or why_none or f"The cluster's Prometheus never had a series of {whose}."
     boards = frozenset(device.uuid for device in devices)
     key = (node.pk, boards, source.pk, source.changed_at, asked, frozenset(metrics))
     with _lock:

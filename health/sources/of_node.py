@@ -13,6 +13,9 @@ from health.telemetry.base import STALE_AFTER_S, XidTold
 from health.telemetry.frame import GpuDevice
 
 STALE_AFTER = timedelta(seconds=STALE_AFTER_S)
+NUMBERLESS = (
+    "The source names GPUs of this node by their serial numbers or UUIDs alone: nothing tells which of them is this."
+)
 REDIS_AWAY = "Redis does not answer, so that nobody knows what GPUs said last: {}"
 
 
@@ -52,10 +55,10 @@ class NodeTelemetry:
     trouble: str  # why what is kept cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
 
-    @property
-    def has_numberless(self) -> bool:
-        """Whether its source names any by a UUID or a serial number alone."""
-        return any(device.is_told and device.index is None for device in self.devices)
+    def why_none_of(self, gpu: Gpu) -> str:
+        """Why none of its devices is this one, whose UUID nothing has. Blank: its source has numbers for all."""
+        is_one = not gpu.uuid and any(device.is_told and device.index is None for device in self.devices)
+        return NUMBERLESS if is_one else ""
 
 
 def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:

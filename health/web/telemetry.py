@@ -147,7 +147,11 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
     devices = of_gpu(known.devices, gpu)
     shown = _shown(gpu.node, known, devices, request)
     serial = next((device.serial for device in devices if device.serial), "")
-    return render(request, "health/_node_telemetry.html", {"gpu": gpu, "serial": serial, **shown})
+    return render(
+        request,
+        "health/_node_telemetry.html",
+        {"gpu": gpu, "why_none": known.why_none_of(gpu), "serial": serial, **shown},
+    )
 
 
 def _shown(

@@ -188,7 +188,7 @@ def test_a_pod_whose_gpus_are_told_in_part_may_have_had_any_other(node, ada):
     )
     lines = [line["sentence"] for line in rest(ada, node, "/timeline").json()]
     assert len(lines) == 2
-    assert all("Nothing tells whether this GPU was another." in line for line in lines)
+    assert all("Nothing tells whether this GPU was one of the others." in line for line in lines)
     assert [one["is_known"] for one in rest(ada, node, "/placements", index=1).json()] == [True, True]
 
 
@@ -283,6 +283,7 @@ def test_no_page_has_what_partitions_of_some_board_say(cluster, ada):
         assert "by their serial numbers or UUIDs alone: nothing tells which of them is this" in shown
         assert "6.8" not in shown
         assert rest(ada, node, index=index).json()["telemetry"]["devices"] == []
+        assert "nothing tells which of them is this" in rest(ada, node, "/telemetry/history", index).json()["trouble"]
     of_node = page(visiting(ada), f"/parts/nodes/{node.pk}/telemetry")
     assert of_node.text.count("GPU board-0") == 1
     assert "slice 1" in of_node.text
@@ -356,7 +357,9 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
         cluster, "GPU 2 of gpu-1", node=node, sentence="It is away.", gpu_uuid="GPU-z", severity="note"
     )
 
-    assert "91 °C" in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+    assert "91 °C" in shown
+    assert "calls it GPU 1: by their UUIDs they are the same" in shown
     assert "GPU 1 has 91 C." in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/findings").text
     assert "GPU 1 has 91 C." not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/1/findings").text
     assert "It is away." not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/2/findings").text
