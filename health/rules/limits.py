@@ -32,11 +32,14 @@ class Limits:
         return self.critical_after if is_critical else self.warn_after
 
     def said(self, *, is_critical: bool) -> str:
-        """The end of a sentence: "for 5 min: Quarterdeck's limit for a warning"."""
+        """The end of a sentence: ": Quarterdeck's limit for a warning, which must last 5 min".
+
+        It is said from the first second on, when nothing has lasted yet.
+        """
         after = self.after(is_critical=is_critical)
-        lasting = f" for {spell(after)}" if after else ""
+        lasting = f", which must last {spell(after)}" if after else ""
         whose = self.set_by(is_critical=is_critical)
-        return f"{lasting}: {whose}’s limit for {'critical' if is_critical else 'a warning'}"
+        return f": {whose}’s limit for {'critical' if is_critical else 'a warning'}{lasting}"
 
     def set_by(self, *, is_critical: bool) -> str:
         return (self.whose_critical or self.whose) if is_critical else self.whose

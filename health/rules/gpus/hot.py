@@ -37,7 +37,7 @@ class Hot:
         limit = limits.critical if is_critical else limits.warn
         return Wrong(
             Severity.CRITICAL if is_critical else Severity.WARNING,
-            f"{gpu.name} has had {limit:g} °C or more{limits.said(is_critical=is_critical)}.",
+            f"{gpu.name} has {limit:g} °C or more{limits.said(is_critical=is_critical)}.",
             "Look at its neighbours first: where they are hot, too, it is the air (inlet, fans, a blocked rack). One "
             "that is hot alone has a cooler or a power limit to look at. It slows itself down before it is damaged.",
             {METRIC: celsius, **limits.evidence},

@@ -49,7 +49,7 @@ class MemoryNearlyFull:
         limits = self.limits
         return Wrong(
             Severity.NOTE,
-            f"{gpu.name} has had {limits.warn:g} % or more of its memory in use{limits.said(is_critical=False)}.",
+            f"{gpu.name} has {limits.warn:g} % or more of its memory in use{limits.said(is_critical=False)}.",
             "What runs here may end for lack of memory. For inference and training that is usual, and not said.",
             {USED: used, FREE: free, **limits.evidence},
             why=f"{limits.warn:g} {limits.whose}",

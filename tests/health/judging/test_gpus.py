@@ -251,7 +251,7 @@ def test_a_pools_own_limits_hold_for_its_nodes_and_the_sentence_says_whose_they_
     say(NOON + 2 * MINUTE, temperature_celsius={3: 72})
 
     assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
-    assert f"for 2 min: pool {cluster.name}/cool’s limit" in Finding.objects.get().sentence
+    assert f": pool {cluster.name}/cool’s limit for a warning, which must last 2 min" in Finding.objects.get().sentence
 
 
 def test_what_is_critical_by_a_pools_limits_is_told_sooner_also_while_it_is_being_confirmed(say, cluster):
@@ -346,8 +346,12 @@ def test_the_limits_of_one_pool_take_no_critical_of_another_away(say, cluster):
     say(NOON + 2 * MINUTE, temperature_celsius={2: 72, 3: 92})
 
     sentences = {found.severity: found.sentence for found in Finding.objects.open()}
-    assert f"90 °C or more for 1 min: pool {cluster.name}/warm’s limit for critical" in sentences["critical"]
-    assert f"70 °C or more for 2 min: pool {cluster.name}/cool’s limit for a warning" in sentences["warning"]
+    assert (
+        f"90 °C or more: pool {cluster.name}/warm’s limit for critical, which must last 1 min" in sentences["critical"]
+    )
+    assert (
+        f"70 °C or more: pool {cluster.name}/cool’s limit for a warning, which must last 2 min" in sentences["warning"]
+    )
 
 
 def test_what_the_last_xid_hides_is_found_where_its_exporter_counts(say, cluster):

@@ -35,10 +35,10 @@ def test_every_rules_own_limits_fit_its_own_scale(rule):
 
 def test_a_sentence_names_the_limit_in_force_and_whose_it_is():
     assert Hot().judge(gpu(84)).sentence == (
-        "GPU 3 of gpu-1 has had 83 °C or more for 5 min: Quarterdeck’s limit for a warning."
+        "GPU 3 of gpu-1 has 83 °C or more: Quarterdeck’s limit for a warning, which must last 5 min."
     )
     assert Hot(COOL).judge(gpu(84)).sentence == (
-        "GPU 3 of gpu-1 has had 80 °C or more for 1 min: pool eu-1/h100’s limit for critical."
+        "GPU 3 of gpu-1 has 80 °C or more: pool eu-1/h100’s limit for critical, which must last 1 min."
     )
 
 
@@ -139,7 +139,10 @@ def test_one_pools_own_limits_are_what_they_are(several):
 def test_a_sentence_names_whose_number_and_whose_time_it_is():
     slow, soon = Limits(70, None, 9 * MINUTE, whose="pool a"), Limits(80, 90, MINUTE, MINUTE, whose="pool b")
 
-    assert "70 °C or more for 1 min: pool a and pool b’s limit" in Hot(strictest([slow, soon])).judge(gpu(72)).sentence
+    assert (
+        "70 °C or more: pool a and pool b’s limit for a warning, which must last 1 min"
+        in Hot(strictest([slow, soon])).judge(gpu(72)).sentence
+    )
     wrong = Hot(strictest([slow, soon])).judge(gpu(95))
-    assert "90 °C or more for 1 min: pool b’s limit for critical" in wrong.sentence
+    assert "90 °C or more: pool b’s limit for critical, which must last 1 min" in wrong.sentence
     assert wrong.evidence["limits_of"] == "pool a and pool b; critical: pool b"
