@@ -77,7 +77,7 @@ def test_an_hour_that_nobody_heard_hides_no_finding(node):
 def test_before_anything_is_known_it_says_so(node):
     seen, _ = strip_and_rest(node)
 
-    assert "Nobody heard a GPU of this node in 72 hours" in seen.text
+    assert "Nobody heard a GPU of this node in 72 whole hours" in seen.text
 
 
 def test_another_machine_that_had_its_name_is_not_this_one():

@@ -199,7 +199,7 @@ def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):
 
     said = table(admin, node)
 
-    assert "is silent for 3 min : what follows is what it said before" in said
+    assert "has been silent for 3 min : what follows is what it said before" in said
     assert "61 °C no data no data no data no data 3 min 20 s ago" in said
 
 
