@@ -33,6 +33,7 @@ class WatchCursor:
     is_list_whole: bool = False  # every page is here, but what the list lacks is not deleted yet
     written_heard_at: datetime | None = None
     written_version: str = ""
+    written: dict[str, Any] = field(default_factory=dict)  # what the row has; empty: nothing was written by us yet
     is_urgent: bool = False  # a page should not wait for the next tick to see this
     unread: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid; by “?” and its name where it has none
     unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # by the list before the one being read
@@ -152,5 +153,11 @@ class WatchCursor:
             "unread": dict(list(self.unread.items())[:UNREAD_SHOWN]),
         }
 
+    def new_columns(self) -> dict[str, Any]:
+        """What the row does not have yet."""
+        unknown = object()
+        return {name: value for name, value in self.columns().items() if self.written.get(name, unknown) != value}
+
     def note_written(self) -> None:
+        self.written = self.columns()
         self.written_heard_at, self.written_version, self.is_urgent = self.heard_at, self.resource_version, False

@@ -1,7 +1,9 @@
 """Rows from what was heard: one transaction a batch, with its bookmarks and the lease it was written under."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -73,11 +75,24 @@ def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag)
         )
         with kept(cluster_id):
             written = [one for kind, rows in batch.rows for one in _write_kind(cluster_id, kind, rows, batch, now=now)]
-        for cursor in batch.cursors:
-            Bookmark.objects.filter(cluster_id=cluster_id, kind=cursor.kind).update(**cursor.columns())
+        for kinds, columns in _new_alike(batch.cursors):
+            Bookmark.objects.filter(cluster_id=cluster_id, kind__in=kinds).update(**columns)
     for cursor in batch.cursors:
         cursor.note_written()
     return [one for one in written if one]
+
+
+def _new_alike(cursors: Iterable[WatchCursor]) -> list[tuple[list[str], dict[str, Any]]]:
+    """Kinds of whose bookmarks the same is new: of a quiet cluster's twenty, the moment at which they were heard."""
+    found: list[tuple[list[str], dict[str, Any]]] = []
+    for cursor in cursors:
+        new = cursor.new_columns()
+        alike = next((kinds for kinds, columns in found if columns == new), None)
+        if alike is not None:
+            alike.append(cursor.kind)
+        elif new:
+            found.append(([cursor.kind], new))
+    return found
 
 
 def _write_kind(

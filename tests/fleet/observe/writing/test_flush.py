@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from django.db import DataError
+from django.db import DataError, connection
+from django.test.utils import CaptureQueriesContext
 
 from fleet.models import (
     Bookmark,
@@ -381,6 +382,23 @@ def test_a_long_list_is_written_in_short_transactions(mirror):
 
     assert Node.objects.count() == 450
     assert Observer.objects.get().batch == 5
+
+
+def test_of_a_quiet_cluster_all_bookmarks_move_in_one_write(mirror):
+    quiet = ("nodes", "pods", "daemonsets.apps")
+    for kind in quiet:
+        mirror.list(kind, [])
+        mirror.hear(Opened(kind))
+    mirror.flush()
+    mirror.later(seconds=30)
+
+    for kind in quiet:
+        mirror.hear(Opened(kind))
+    with CaptureQueriesContext(connection) as asked:
+        mirror.flush()
+
+    assert sum("fleet_bookmark" in each["sql"] for each in asked) == 1
+    assert set(Bookmark.objects.filter(kind__in=quiet).values_list("heard_at", flat=True)) == {mirror.now}
 
 
 def test_a_change_costs_a_fixed_number_of_queries(mirror, django_assert_max_num_queries):
