@@ -31,7 +31,8 @@ class DriverObjectList(Listing):
     queryset = DriverObject.objects.none()
 
     def get_queryset(self):
-        return DriverObject.objects.visible_to(self.user).select_related("cluster")
+        visible = DriverObject.objects.visible_to(self.user).select_related("cluster")
+        return visible.order_by("cluster__name", "kind", "name")
 
     def see(self, rows) -> list[DriverObjectRow]:
         return see_driver_objects(rows, now=timezone.now())

@@ -99,7 +99,7 @@ class PoolList(Listing):
     queryset = Pool.objects.none()
 
     def get_queryset(self):
-        return Pool.objects.visible_to(self.user).select_related("cluster")
+        return Pool.objects.visible_to(self.user).select_related("cluster").order_by("cluster__name", "name")
 
     def see(self, rows) -> list[PoolRow]:
         return see_pools(rows, user=self.user, now=timezone.now())

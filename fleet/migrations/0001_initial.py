@@ -149,7 +149,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "name"],
+                "ordering": ["cluster_id", "name"],
             },
         ),
         migrations.CreateModel(
@@ -308,7 +308,7 @@ class Migration(migrations.Migration):
                 ("pools", models.ManyToManyField(related_name="nodes", to="fleet.pool")),
             ],
             options={
-                "ordering": ["cluster", "name"],
+                "ordering": ["cluster_id", "name"],
             },
         ),
         migrations.CreateModel(
@@ -350,7 +350,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "-value"],
+                "ordering": ["cluster_id", "-value"],
             },
         ),
         migrations.CreateModel(
@@ -373,7 +373,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
             },
         ),
@@ -395,7 +395,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
             },
         ),
@@ -419,7 +419,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "name"],
+                "ordering": ["cluster_id", "name"],
             },
         ),
         migrations.CreateModel(
@@ -451,7 +451,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
             },
         ),
@@ -542,7 +542,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "name"],
+                "ordering": ["cluster_id", "name"],
                 "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_device_class_per_uid")],
             },
         ),
@@ -572,7 +572,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
                 "constraints": [
                     models.UniqueConstraint(fields=("cluster", "uid"), name="one_disruption_budget_per_uid")
@@ -620,7 +620,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "kind", "name"],
+                "ordering": ["cluster_id", "kind", "name"],
                 "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_driver_object_per_uid")],
             },
         ),
@@ -666,7 +666,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
                 "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_limit_range_per_uid")],
             },
@@ -687,7 +687,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["node", "index"],
+                "ordering": ["node_id", "index"],
                 "constraints": [models.UniqueConstraint(fields=("node", "index"), name="one_gpu_per_index")],
             },
         ),
@@ -819,7 +819,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "operand", "name"],
+                "ordering": ["cluster_id", "operand", "name"],
                 "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_operand_per_uid")],
             },
         ),
@@ -866,7 +866,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
                 "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_operator_config_per_uid")],
             },
@@ -945,7 +945,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "namespace", "name"],
+                "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
                 "indexes": [
                     models.Index(fields=["cluster", "node_name"], name="fleet_pod_cluster_d0b753_idx"),

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "number"],
+                "ordering": ["cluster_id", "number"],
                 "constraints": [models.UniqueConstraint(fields=("cluster", "number"), name="one_map_piece_per_number")],
             },
         ),

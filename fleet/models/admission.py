@@ -31,4 +31,4 @@ class PriorityClass(Mirrored):
 
     class Meta:
         constraints = [one_per_uid("priority_class")]
-        ordering = ["cluster", "-value"]
+        ordering = ["cluster_id", "-value"]

@@ -44,7 +44,7 @@ class DriverObject(Mirrored):
 
     class Meta:
         constraints = [one_per_uid("driver_object")]
-        ordering = ["cluster", "kind", "name"]
+        ordering = ["cluster_id", "kind", "name"]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

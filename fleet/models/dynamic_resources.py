@@ -21,7 +21,7 @@ class ResourceSlice(Mirrored):
     class Meta:
         constraints = [one_per_uid("resource_slice")]
         indexes = [models.Index(fields=["cluster", "node_name"])]
-        ordering = ["cluster", "name"]
+        ordering = ["cluster_id", "name"]
 
 
 class ResourceClaim(Namespaced):
@@ -48,4 +48,4 @@ class DeviceClass(Mirrored):
 
     class Meta:
         constraints = [one_per_uid("device_class")]
-        ordering = ["cluster", "name"]
+        ordering = ["cluster_id", "name"]

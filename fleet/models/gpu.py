@@ -31,7 +31,7 @@ class Gpu(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["node", "index"], name="one_gpu_per_index")]
-        ordering = ["node", "index"]
+        ordering = ["node_id", "index"]
 
     def __str__(self) -> str:
         """Load it with its node."""

@@ -18,4 +18,4 @@ class MapPiece(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="one_map_piece_per_number")]
-        ordering = ["cluster", "number"]
+        ordering = ["cluster_id", "number"]

@@ -21,7 +21,7 @@ class Namespaced(Mirrored):
 
     class Meta:
         abstract = True
-        ordering = ["cluster", "namespace", "name"]
+        ordering = ["cluster_id", "namespace", "name"]
 
 
 def one_per_uid(what: str) -> models.UniqueConstraint:

@@ -138,7 +138,7 @@ class Node(Mirrored):
             models.Index(fields=["is_gpu_node", "-gpus_free", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "-changed_at", "name"]),
         ]
-        ordering = ["cluster", "name"]
+        ordering = ["cluster_id", "name"]
 
     def __str__(self) -> str:
         return self.name

@@ -23,7 +23,7 @@ class Operand(Namespaced):
 
     class Meta:
         constraints = [one_per_uid("operand")]
-        ordering = ["cluster", "operand", "name"]
+        ordering = ["cluster_id", "operand", "name"]
 
 
 class OperandRevision(Namespaced):

@@ -62,7 +62,7 @@ class Pool(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="one_pool_per_name")]
-        ordering = ["cluster", "name"]
+        ordering = ["cluster_id", "name"]
 
     def __str__(self) -> str:
         return self.name

@@ -170,12 +170,10 @@ def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str,
 
 def _choices(request: PersonRequest) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
+    pools = Pool.objects.visible_to(request.user).order_by("cluster__name", "name")
     return {
         "cluster_choices": Cluster.objects.visible_to(request.user).values_list("name", flat=True),
-        "pool_choices": [
-            f"{cluster}/{pool}"
-            for cluster, pool in Pool.objects.visible_to(request.user).values_list("cluster__name", "name")
-        ],
+        "pool_choices": [f"{cluster}/{pool}" for cluster, pool in pools.values_list("cluster__name", "name")],
         "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
         "order_choices": [(key, title) for key, (title, _) in ORDERS.items()],
     }

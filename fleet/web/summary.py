@@ -51,6 +51,7 @@ def read_fleet(user, heard: Mapping[int, ClusterFreshness], *, cluster: Cluster 
     found = read_alike(user, clusters=None if cluster is None else [cluster.pk])
     alike = [each for each in found if each.cluster in heard]
     pools = Pool.objects.visible_to(user).filter(cluster__in=list(heard)).select_related("cluster")
+    pools = pools.order_by("cluster__name", "name")
     gpu_nodes = [each for each in alike if each.is_gpu_node]
     read = FleetRead(
         whole=tally(alike),

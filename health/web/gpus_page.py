@@ -206,7 +206,7 @@ def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> 
 def _choices(user: User) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
     nodes = Node.objects.visible_to(user).with_gpus().order_by("gpu_product")
-    pools = Pool.objects.visible_to(user).values_list("cluster__name", "name")
+    pools = Pool.objects.visible_to(user).order_by("cluster__name", "name").values_list("cluster__name", "name")
     return {
         "cluster_choices": list(clusters_seen(user).values()),
         "pool_choices": [f"{cluster}/{pool}" for cluster, pool in pools],

@@ -48,7 +48,8 @@ class DisruptionList(Listing):
     queryset = Disruption.objects.none()
 
     def get_queryset(self) -> QuerySet[Disruption]:
-        return Disruption.objects.visible_to(self.user).select_related("cluster")
+        visible = Disruption.objects.visible_to(self.user).select_related("cluster")
+        return visible.order_by("cluster__name", "taken_at", "pk")
 
 
 class DomainBudgetSerializer(serializers.Serializer):

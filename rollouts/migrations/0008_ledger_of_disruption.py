@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "taken_at", "pk"],
+                "ordering": ["cluster_id", "taken_at", "pk"],
                 "indexes": [
                     models.Index(
                         condition=models.Q(("ended_at", None)), fields=["cluster", "plan"], name="disruptions_in_force"
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["cluster", "kind"],
+                "ordering": ["cluster_id", "kind"],
                 "constraints": [
                     models.UniqueConstraint(fields=("cluster", "kind"), name="one_budget_per_kind_of_domain"),
                     models.CheckConstraint(

@@ -47,7 +47,7 @@ class Disruption(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["cluster", "plan"], condition=Q(ended_at=None), name="disruptions_in_force")]
-        ordering = ["cluster", "taken_at", "pk"]
+        ordering = ["cluster_id", "taken_at", "pk"]
 
     @property
     def place(self) -> str:
@@ -73,4 +73,4 @@ class DomainBudget(models.Model):
             models.UniqueConstraint(fields=["cluster", "kind"], name="one_budget_per_kind_of_domain"),
             models.CheckConstraint(condition=Q(max_unavailable__gte=1), name="a_domain_may_have_some_out"),
         ]
-        ordering = ["cluster", "kind"]
+        ordering = ["cluster_id", "kind"]

@@ -110,5 +110,5 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
 def _objects(request: PersonRequest) -> list[DriverObject]:
     """The objects a plan can be written for, where one may draft."""
     there = scope_of(request.user, Permission.DRAFT)
-    rows = DriverObject.objects.filter(changeable()).select_related("cluster")
+    rows = DriverObject.objects.filter(changeable()).select_related("cluster").order_by("cluster__name", "kind", "name")
     return list(rows if there.everywhere else rows.filter(cluster__in=there.cluster_ids))
