@@ -150,6 +150,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster_id", "name"],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "name"), name="one_pool_per_name")],
             },
         ),
         migrations.CreateModel(
@@ -309,6 +310,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster_id", "name"],
+                "indexes": [
+                    models.Index(fields=["cluster", "name"], name="fleet_node_cluster_1cddb9_idx"),
+                    models.Index(fields=["is_gpu_node", "gpu_product"], name="fleet_node_is_gpu__eb37e2_idx"),
+                    models.Index(
+                        fields=["is_gpu_node", "driver_version", "cluster", "name"],
+                        name="fleet_node_is_gpu__50a9fb_idx",
+                    ),
+                    models.Index(
+                        fields=["is_gpu_node", "state_code", "cluster", "name"], name="fleet_node_is_gpu__d468f0_idx"
+                    ),
+                    models.Index(fields=["is_gpu_node", "cluster", "name"], name="fleet_node_is_gpu__06cdaf_idx"),
+                    models.Index(
+                        fields=["is_gpu_node", "-gpus_free", "cluster", "name"], name="fleet_node_is_gpu__87a17c_idx"
+                    ),
+                    models.Index(fields=["is_gpu_node", "-changed_at", "name"], name="fleet_node_is_gpu__544535_idx"),
+                ],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_node_per_uid")],
             },
         ),
         migrations.CreateModel(
@@ -330,6 +348,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-gone_at", "-pk"],
+                "indexes": [models.Index(fields=["cluster", "name"], name="fleet_gonen_cluster_86d6c2_idx")],
             },
         ),
         migrations.CreateModel(
@@ -351,6 +370,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster_id", "-value"],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_priority_class_per_uid")],
             },
         ),
         migrations.CreateModel(
@@ -375,6 +395,10 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
+                "indexes": [
+                    models.Index(fields=["cluster", "namespace", "name"], name="fleet_resou_cluster_232f84_idx")
+                ],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_resource_claim_per_uid")],
             },
         ),
         migrations.CreateModel(
@@ -397,6 +421,7 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
+                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_resource_quota_per_uid")],
             },
         ),
         migrations.CreateModel(
@@ -420,6 +445,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster_id", "name"],
+                "indexes": [models.Index(fields=["cluster", "node_name"], name="fleet_resou_cluster_557072_idx")],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_resource_slice_per_uid")],
             },
         ),
         migrations.CreateModel(
@@ -453,6 +480,10 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["cluster_id", "namespace", "name"],
                 "abstract": False,
+                "indexes": [
+                    models.Index(fields=["cluster", "namespace", "name"], name="fleet_workl_cluster_e1a3c0_idx")
+                ],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_workload_per_uid")],
             },
         ),
         migrations.CreateModel(
@@ -954,83 +985,5 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [models.UniqueConstraint(fields=("cluster", "uid"), name="one_pod_per_uid")],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="pool",
-            constraint=models.UniqueConstraint(fields=("cluster", "name"), name="one_pool_per_name"),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(fields=["cluster", "name"], name="fleet_node_cluster_1cddb9_idx"),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(fields=["is_gpu_node", "gpu_product"], name="fleet_node_is_gpu__eb37e2_idx"),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(
-                fields=["is_gpu_node", "driver_version", "cluster", "name"], name="fleet_node_is_gpu__50a9fb_idx"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(
-                fields=["is_gpu_node", "state_code", "cluster", "name"], name="fleet_node_is_gpu__d468f0_idx"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(fields=["is_gpu_node", "cluster", "name"], name="fleet_node_is_gpu__06cdaf_idx"),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(
-                fields=["is_gpu_node", "-gpus_free", "cluster", "name"], name="fleet_node_is_gpu__87a17c_idx"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="node",
-            index=models.Index(fields=["is_gpu_node", "-changed_at", "name"], name="fleet_node_is_gpu__544535_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="node",
-            constraint=models.UniqueConstraint(fields=("cluster", "uid"), name="one_node_per_uid"),
-        ),
-        migrations.AddIndex(
-            model_name="gonenode",
-            index=models.Index(fields=["cluster", "name"], name="fleet_gonen_cluster_86d6c2_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="priorityclass",
-            constraint=models.UniqueConstraint(fields=("cluster", "uid"), name="one_priority_class_per_uid"),
-        ),
-        migrations.AddIndex(
-            model_name="resourceclaim",
-            index=models.Index(fields=["cluster", "namespace", "name"], name="fleet_resou_cluster_232f84_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="resourceclaim",
-            constraint=models.UniqueConstraint(fields=("cluster", "uid"), name="one_resource_claim_per_uid"),
-        ),
-        migrations.AddConstraint(
-            model_name="resourcequota",
-            constraint=models.UniqueConstraint(fields=("cluster", "uid"), name="one_resource_quota_per_uid"),
-        ),
-        migrations.AddIndex(
-            model_name="resourceslice",
-            index=models.Index(fields=["cluster", "node_name"], name="fleet_resou_cluster_557072_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="resourceslice",
-            constraint=models.UniqueConstraint(fields=("cluster", "uid"), name="one_resource_slice_per_uid"),
-        ),
-        migrations.AddIndex(
-            model_name="workload",
-            index=models.Index(fields=["cluster", "namespace", "name"], name="fleet_workl_cluster_e1a3c0_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="workload",
-            constraint=models.UniqueConstraint(fields=("cluster", "uid"), name="one_workload_per_uid"),
         ),
     ]

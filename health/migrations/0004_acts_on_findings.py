@@ -11,43 +11,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="FindingAct",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("rule", models.CharField(max_length=63)),
-                ("verb", models.CharField(max_length=16)),
-                ("by", models.CharField(max_length=150)),
-                ("at", models.DateTimeField()),
-                ("because", models.CharField(blank=True, max_length=1000)),
-                ("to", models.CharField(blank=True, max_length=150)),
-                ("said", models.CharField(blank=True, max_length=500)),
-                ("key", models.CharField(blank=True, max_length=100)),
-            ],
-            options={
-                "ordering": ["-at", "-pk"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Mute",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("rule", models.CharField(max_length=63)),
-                ("subject", models.CharField(blank=True, max_length=300)),
-                ("node_name", models.CharField(blank=True, max_length=253)),
-                ("by", models.CharField(max_length=150)),
-                ("at", models.DateTimeField()),
-                ("because", models.CharField(max_length=1000)),
-                ("until", models.DateTimeField()),
-                ("key", models.CharField(blank=True, max_length=100)),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("ended_by", models.CharField(blank=True, max_length=150)),
-                ("ended_because", models.CharField(blank=True, max_length=1000)),
-            ],
-            options={
-                "ordering": ["-pk"],
-            },
-        ),
         migrations.AddField(
             model_name="finding",
             name="acknowledged_at",
@@ -99,64 +62,91 @@ class Migration(migrations.Migration):
             model_name="finding",
             index=models.Index(fields=["cluster", "-resolved_at"], name="health_find_cluster_a72edc_idx"),
         ),
-        migrations.AddField(
-            model_name="findingact",
-            name="finding",
-            field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="acts", to="health.finding"
-            ),
-        ),
-        migrations.AddField(
-            model_name="mute",
-            name="cluster",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="mutes", to="fleet.cluster"
-            ),
-        ),
-        migrations.AddField(
-            model_name="mute",
-            name="node",
-            field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="mutes", to="fleet.node"
-            ),
-        ),
-        migrations.AddField(
-            model_name="mute",
-            name="pool",
-            field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.CASCADE, related_name="mutes", to="fleet.pool"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="findingact",
-            index=models.Index(fields=["rule", "verb"], name="health_find_rule_e6769c_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="findingact",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("key", ""), _negated=True), fields=("finding", "by", "key"), name="one_act_per_key"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="mute",
-            index=models.Index(fields=["cluster", "until"], name="health_mute_cluster_715ae1_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="mute",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("key", ""), _negated=True), fields=("by", "key"), name="one_mute_per_key"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mute",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("node_name", ""), ("subject", "")),
-                    models.Q(("pool", None), ("subject", "")),
-                    models.Q(("node_name", ""), ("pool", None)),
-                    _connector="OR",
+        migrations.CreateModel(
+            name="FindingAct",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("rule", models.CharField(max_length=63)),
+                ("verb", models.CharField(max_length=16)),
+                ("by", models.CharField(max_length=150)),
+                ("at", models.DateTimeField()),
+                ("because", models.CharField(blank=True, max_length=1000)),
+                ("to", models.CharField(blank=True, max_length=150)),
+                ("said", models.CharField(blank=True, max_length=500)),
+                ("key", models.CharField(blank=True, max_length=100)),
+                (
+                    "finding",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="acts",
+                        to="health.finding",
+                    ),
                 ),
-                name="a_mute_has_one_scope",
-            ),
+            ],
+            options={
+                "ordering": ["-at", "-pk"],
+                "indexes": [models.Index(fields=["rule", "verb"], name="health_find_rule_e6769c_idx")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("key", ""), _negated=True),
+                        fields=("finding", "by", "key"),
+                        name="one_act_per_key",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Mute",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("rule", models.CharField(max_length=63)),
+                ("subject", models.CharField(blank=True, max_length=300)),
+                ("node_name", models.CharField(blank=True, max_length=253)),
+                ("by", models.CharField(max_length=150)),
+                ("at", models.DateTimeField()),
+                ("because", models.CharField(max_length=1000)),
+                ("until", models.DateTimeField()),
+                ("key", models.CharField(blank=True, max_length=100)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("ended_by", models.CharField(blank=True, max_length=150)),
+                ("ended_because", models.CharField(blank=True, max_length=1000)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="mutes", to="fleet.cluster"
+                    ),
+                ),
+                (
+                    "node",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="mutes", to="fleet.node"
+                    ),
+                ),
+                (
+                    "pool",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.CASCADE, related_name="mutes", to="fleet.pool"
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-pk"],
+                "indexes": [models.Index(fields=["cluster", "until"], name="health_mute_cluster_715ae1_idx")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("key", ""), _negated=True), fields=("by", "key"), name="one_mute_per_key"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("node_name", ""), ("subject", "")),
+                            models.Q(("pool", None), ("subject", "")),
+                            models.Q(("node_name", ""), ("pool", None)),
+                            _connector="OR",
+                        ),
+                        name="a_mute_has_one_scope",
+                    ),
+                ],
+            },
         ),
     ]

@@ -57,6 +57,42 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-created_at"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    rollouts.lifecycle.PlanState["ABORTED"],
+                                    rollouts.lifecycle.PlanState["DISCARDED"],
+                                    rollouts.lifecycle.PlanState["PROMOTED"],
+                                    rollouts.lifecycle.PlanState["ROLLED_BACK"],
+                                ],
+                            ),
+                            _negated=True,
+                        ),
+                        fields=["next_look_at"],
+                        name="plans_due",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    rollouts.lifecycle.PlanState["ABORTING"],
+                                    rollouts.lifecycle.PlanState["HALTED"],
+                                    rollouts.lifecycle.PlanState["HOLDING"],
+                                    rollouts.lifecycle.PlanState["PROMOTING"],
+                                    rollouts.lifecycle.PlanState["ROLLING_BACK"],
+                                ],
+                            )
+                        ),
+                        fields=("cluster", "object_uid"),
+                        name="one_plan_under_way_per_object",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -78,7 +114,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["plan", "node_name"],
+                "ordering": ["plan_id", "node_name"],
+                "constraints": [models.UniqueConstraint(fields=("plan", "node_uid"), name="one_hold_per_node")],
             },
         ),
         migrations.CreateModel(
@@ -115,6 +152,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("key", ""), _negated=True),
+                        fields=("plan", "key"),
+                        name="one_command_per_key",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at__isnull", True), ("verb", "pause")),
+                        fields=("plan",),
+                        name="one_pause_in_force",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -146,7 +195,13 @@ class Migration(migrations.Migration):
                 ("pool", models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, to="fleet.pool")),
             ],
             options={
-                "ordering": ["plan", "index"],
+                "ordering": ["plan_id", "index"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("plan", "index"), name="one_stage_per_index"),
+                    models.CheckConstraint(
+                        condition=models.Q(("max_unavailable__gte", 1)), name="a_stage_may_move_something"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -169,7 +224,14 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["stage", "gate", "-pk"],
+                "ordering": ["stage_id", "gate", "-pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_current", True)),
+                        fields=("stage", "gate"),
+                        name="one_current_answer_per_gate",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -193,6 +255,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("void_at__isnull", True)),
+                        fields=("stage", "by"),
+                        name="one_standing_decision_per_person",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -218,7 +287,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["stage", "position"],
+                "ordering": ["stage_id", "position"],
             },
         ),
         migrations.CreateModel(
@@ -258,6 +327,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-pk"],
+                "indexes": [models.Index(fields=["plan", "-id"], name="rollouts_pl_plan_id_fb37f1_idx")],
             },
         ),
         migrations.CreateModel(
@@ -275,7 +345,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["stage", "number"],
+                "ordering": ["stage_id", "number"],
+                "constraints": [models.UniqueConstraint(fields=("stage", "number"), name="one_wave_per_number")],
             },
         ),
         migrations.AddField(
@@ -298,94 +369,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="plan",
-            index=models.Index(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        [
-                            rollouts.lifecycle.PlanState["ABORTED"],
-                            rollouts.lifecycle.PlanState["DISCARDED"],
-                            rollouts.lifecycle.PlanState["PROMOTED"],
-                            rollouts.lifecycle.PlanState["ROLLED_BACK"],
-                        ],
-                    ),
-                    _negated=True,
-                ),
-                fields=["next_look_at"],
-                name="plans_due",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="plan",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        [
-                            rollouts.lifecycle.PlanState["ABORTING"],
-                            rollouts.lifecycle.PlanState["HALTED"],
-                            rollouts.lifecycle.PlanState["HOLDING"],
-                            rollouts.lifecycle.PlanState["PROMOTING"],
-                            rollouts.lifecycle.PlanState["ROLLING_BACK"],
-                        ],
-                    )
-                ),
-                fields=("cluster", "object_uid"),
-                name="one_plan_under_way_per_object",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="hold",
-            constraint=models.UniqueConstraint(fields=("plan", "node_uid"), name="one_hold_per_node"),
-        ),
-        migrations.AddConstraint(
-            model_name="command",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("key", ""), _negated=True), fields=("plan", "key"), name="one_command_per_key"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="command",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at__isnull", True), ("verb", "pause")),
-                fields=("plan",),
-                name="one_pause_in_force",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="stage",
-            constraint=models.UniqueConstraint(fields=("plan", "index"), name="one_stage_per_index"),
-        ),
-        migrations.AddConstraint(
-            model_name="stage",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("max_unavailable__gte", 1)), name="a_stage_may_move_something"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="gateanswer",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("is_current", True)), fields=("stage", "gate"), name="one_current_answer_per_gate"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="approval",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("void_at__isnull", True)),
-                fields=("stage", "by"),
-                name="one_standing_decision_per_person",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="planevent",
-            index=models.Index(fields=["plan", "-id"], name="rollouts_pl_plan_id_fb37f1_idx"),
-        ),
-        migrations.AddConstraint(
-            model_name="wave",
-            constraint=models.UniqueConstraint(fields=("stage", "number"), name="one_wave_per_number"),
         ),
         migrations.AddConstraint(
             model_name="target",

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AlterModelOptions(
             name="stage",
-            options={"ordering": ["plan", "index"], "verbose_name": "stage of a plan"},
+            options={"ordering": ["plan_id", "index"], "verbose_name": "stage of a plan"},
         ),
         migrations.CreateModel(
             name="Freeze",

@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["plan", "node_name", "neighbour", "pk"],
+                "ordering": ["plan_id", "node_name", "neighbour", "pk"],
                 "indexes": [
                     models.Index(condition=models.Q(("ended_at", None)), fields=["plan"], name="opt_outs_in_force")
                 ],

@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["pull", "position"],
+                "ordering": ["pull_id", "position"],
             },
         ),
         migrations.AddIndex(
