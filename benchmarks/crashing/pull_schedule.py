@@ -65,7 +65,7 @@ class PullSchedule(Schedule):
         moment, write = chance.choices(where, [WEIGHT[write.kind] for _, write in where])[0]
         self._begin(moment)
         gaps = [gap for gap in moment.gaps if gap < write.seam]
-        how = chance.choices(["said", "lost", "slept", "anything"], [4, 3, 2, 3])[0]
+        how = chance.choices(["said", "lost", "slept", "anything"], [4, 3, 4, 3])[0]
         if how == "lost":
             self._pull(faults={write.request: chance.choice(LOST)})
             if chance.random() < 0.5:
