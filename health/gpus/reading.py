@@ -11,6 +11,7 @@ from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import Holder
 from fleet.freshness.sight import ClusterSight, sights_of_all
 from fleet.models import Cluster, Gpu, Node, Pool
+from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from health.gpus.asking import GpuFilter
 from health.gpus.faults import FindingSeen
 from health.gpus.narrowing import read_roster
@@ -25,6 +26,7 @@ OF_GPU = ("node", "index", "product", "memory_mib", "uuid")
 OF_NODE = (
     "cluster", "name", "layout", "gpu_product", "driver_version", "driver_unknown_since", "mig_strategy", "sharing",
     "sharing_replicas",
+    "physical_gpus", "capacity", "allocatable", "gpu_vendor", *USE_COLUMNS.values(),
 )  # fmt: skip
 AT_ONCE = 2000  # GPUs whose rows are read together
 
