@@ -23,6 +23,8 @@ from people.models import User
 from wording.numbers import count
 
 OF_GPU = ("node", "index", "product", "memory_mib", "uuid")
+# Of its node, which `held_on` reads and no column of the table is.
+FOR_HOLDERS = ("capacity", "allocatable", "gpu_vendor", "physical_gpus", *USE_COLUMNS.values())
 OF_NODE = (
     "cluster", "name", "layout", "gpu_product", "driver_version", "driver_unknown_since", "mig_strategy", "sharing",
     "sharing_replicas",
@@ -150,8 +152,9 @@ class GpuTable:
 
 def _whole(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
     """With what of their nodes is shown, and what `held_on` reads of them."""
+    of_node = (*OF_NODE, *FOR_HOLDERS)
     return gpus.select_related("node__cluster").only(
-        *OF_GPU, *(f"node__{name}" for name in OF_NODE), "node__cluster__name"
+        *OF_GPU, *(f"node__{name}" for name in of_node), "node__cluster__name"
     )
 
 
