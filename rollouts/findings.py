@@ -29,14 +29,10 @@ def halted_plans(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
             Wrong(
                 Severity.CRITICAL,
                 f"Plan #{plan.pk} “{plan.title}” is halted, {_how_far(plan)}. {because}".strip(),
-                f"Open the plan: {_way_out(plan)}, or say why it is resumed.",
+                f"Open the plan: {'roll it back' if plan.write_intended_at else 'abort it'}, or say why it is resumed.",
                 {"plan": plan.pk, "from": plan.from_version, "to": plan.to_version},
             ),
         )
-
-
-def _way_out(plan: Plan) -> str:
-    return "roll it back" if plan.write_intended_at and not plan.writes_nothing else "abort it"
 
 
 def _how_far(plan: Plan) -> str:

@@ -311,14 +311,12 @@ def _completing(plan: Plan, button: Button) -> Button:
 
 def _button(plan: Plan, name: str, refused: str, *, is_paused: bool, is_main: bool) -> Button:
     verb, state, is_written = VERBS[name], PlanState(plan.state), plan.write_intended_at is not None
-    reason = refused or why_not_now(
-        name, state, is_written=is_written, is_paused=is_paused, writes_nothing=plan.writes_nothing
-    )
+    reason = refused or why_not_now(name, state, is_written=is_written, is_paused=is_paused)
     return Button(
         verb=name,
         label=verb.label,
         resource=verb.resource,
-        consequence=verb.says(writes_nothing=plan.writes_nothing),
+        consequence=verb.consequence,
         is_dangerous=verb.is_dangerous,
         is_allowed=not reason,
         why_not=reason,

@@ -20,14 +20,6 @@ class PlanVerb:
     done: str  # once it is written down
     is_dangerous: bool = False  # it stops or ends something: its button is red
     refusals: Mapping[PlanState, str] = field(default_factory=dict)  # where a state has a sentence of its own
-    consequence_for_rest: str = ""  # of a plan that writes nothing, where it is another; blank: the same
-    done_for_rest: str = ""
-
-    def says(self, *, writes_nothing: bool) -> str:
-        return self.consequence_for_rest if writes_nothing and self.consequence_for_rest else self.consequence
-
-    def said(self, *, writes_nothing: bool) -> str:
-        return self.done_for_rest if writes_nothing and self.done_for_rest else self.done
 
 
 VERBS: Mapping[str, PlanVerb] = {
@@ -39,9 +31,6 @@ VERBS: Mapping[str, PlanVerb] = {
         "Seals the plan, holds every node of the driver object, then writes the new version. The first stage waits for "
         "its approval before any node is released.",
         "Started: every node of the object is being held first.",
-        consequence_for_rest="Seals the plan, and holds every node that does not run the version its object asks for. "
-        "Nothing is written. The first stage waits for its approval before any node is released.",
-        done_for_rest="Started: every node that does not run it is being held first.",
     ),
     "halt": PlanVerb(
         "Halt",
@@ -98,9 +87,6 @@ VERBS: Mapping[str, PlanVerb] = {
         "Aborting: the old version is put back and unchanged nodes are let go.",
         is_dangerous=True,
         refusals={PlanState.ABORTING: "It is being given up already."},
-        consequence_for_rest="Gives the plan up: nothing was written, so nothing is put back. What has not begun is "
-        "held, and stays held; changed nodes keep the driver.",
-        done_for_rest="Aborting: what has not begun is held.",
     ),
     "complete": PlanVerb(
         "Complete without the rest",
@@ -123,17 +109,8 @@ VERBS: Mapping[str, PlanVerb] = {
 }
 
 
-NO_WAY_BACK = (
-    "The object asked for this version before the plan, so nothing leads back from it: abort it, and what has not "
-    "begun stays held. To take every node back, draft a plan to the earlier version."
-)
-
-
-def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: bool, writes_nothing: bool = False) -> str:
-    """Why a plan in this state cannot be told so. Blank: it can. `is_written`: its version is, or will be.
-
-    `writes_nothing`: its object asked for it before.
-    """
+def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: bool) -> str:
+    """Why a plan in this state cannot be told so. Blank: it can. `is_written`: its version is, or will be."""
     its = VERBS[verb]
     word = its.label.lower()
     if state in PLAN_FINAL:
@@ -144,8 +121,6 @@ def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: boo
         return f"It was not started yet: there is nothing to {word}."
     if is_paused and verb == "resume":
         return ""
-    if verb == "rollback" and writes_nothing:
-        return NO_WAY_BACK
     if verb == "rollback" and not is_written:
         return "The new version was not written yet: there is nothing to roll back. Abort it instead."
     if state not in its.states:

@@ -30,8 +30,7 @@ class PlanRowSerializer(serializers.ModelSerializer):
     class Meta:
         model = Plan
         fields: tuple[str, ...] = (
-            "id", "cluster", "title", "component", "object_kind", "object_name", "from_version", "to_version",
-            "writes_nothing", "state",
+            "id", "cluster", "title", "component", "object_kind", "object_name", "from_version", "to_version", "state",
             "state_since", "because", "waiting_for", "author", "last_editor", "created_at", "edited_at", "revision",
             "sealed_at", "content_hash", "is_armed", "armed_since", "put_back_at", "looked_at",
         )  # fmt: skip

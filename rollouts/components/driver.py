@@ -18,7 +18,6 @@ from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRE
 from gpu.versions import same
 from rollouts.checks import Check
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, Unit
-from wording.lists import names
 from wording.numbers import are, count, either
 
 LONGEST = 64
@@ -54,8 +53,6 @@ class DriverFacts:
     pre_installed: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     under_way: tuple[str, ...] = field(default=())  # nodes in the middle of another change
-    behind: int = 0  # nodes that do not run the version, where the object asks for it already
-    given_up: tuple[str, ...] = ()  # of those, the ones that the operator gave up on
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,8 @@ class Driver:
         """What makes the lever useless or dangerous (hazards Z2, Z9). None: it may start."""
         if not is_version(facts.to_version):
             yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT)
-        if facts.to_version == facts.object_version and not facts.behind:
-            sentence = f"The object already asks for {facts.to_version}, and no node of it waits for that."
-            yield Check("same-version", sentence)
+        if facts.to_version == facts.object_version:
+            yield Check("same-version", f"The object already asks for {facts.to_version}.")
         if because := self.no_way_back(facts.object_version):
             yield Check("no-way-back", because, "Name the version that runs now in the object, then draft anew.")
         yield from self._mode(facts)
@@ -127,7 +123,7 @@ def _nodes(facts: DriverFacts) -> Iterator[Check]:
         yield Check("sandbox", "sandboxWorkloads is on, which switches the upgrade controller off.")
     if facts.use_precompiled:
         yield Check("precompiled", "Precompiled drivers name a branch only: which driver would load is not known.")
-    if facts.state not in {"ready", ""} and not facts.behind:  # with nodes behind, it may be for those
+    if facts.state not in {"ready", ""}:
         why = facts.message or f"its state is {facts.state}"
         yield Check("not-ready", f"The object is not in order: {why}")
     if facts.pre_installed:
@@ -156,29 +152,8 @@ def _policy(facts: DriverFacts) -> Iterator[Check]:
         yield Check("parallel", sentence, "Set it to a number.")
 
 
-def _rest(facts: DriverFacts) -> Iterator[Check]:
-    """Of a plan to the version that its object asks for already."""
-    if not facts.behind:
-        return
-    do, them = either(facts.behind, "does", "do"), either(facts.behind, "it", "them")
-    nodes = f"{count(facts.behind, 'node')} of it {do} not run it: this plan brings {them} forward"
-    sentence = f"The object already asks for {facts.to_version}; {nodes}. It writes nothing, and nothing leads back."
-    yield Check("rest", sentence, "An abort holds what has not begun. Back goes only a plan to the earlier version.")
-    if facts.given_up:
-        failed = f"{names(facts.given_up)} failed in an earlier change, and {are(len(facts.given_up))} not taken"
-        sentence = f"{failed}: as long as the operator gives up on {either(len(facts.given_up), 'it', 'them')}, "
-        yield Check(
-            "given-up",
-            f"{sentence}{either(len(facts.given_up), 'it keeps', 'they keep')} its slots.",
-            "Mend what failed, then put it back into the operator's queue (docs/takeover.md).",
-        )
-    if facts.state not in {"ready", ""}:
-        yield Check("not-ready", f"The object is not in order: {facts.message or f'its state is {facts.state}'}")
-
-
 def warnings(facts: DriverFacts) -> Iterator[Check]:
     """What may be started, and an approver must see (hazard Z12)."""
-    yield from _rest(facts)
     policy = facts.upgrade_policy
     deletion, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
     if deletion.get("force"):

@@ -144,11 +144,6 @@ class Snapshot:
         return self.object_version == self.to_version
 
     @property
-    def writes_nothing(self) -> bool:
-        """Its object asks for the version already: it brings forward the nodes that do not run it."""
-        return self.from_version == self.to_version
-
-    @property
     def forward(self) -> tuple[StageSnapshot, ...]:
         return tuple(stage for stage in self.stages if not stage.is_rollback)
 
@@ -157,9 +152,7 @@ class Snapshot:
         return next(stage for stage in self.stages if stage.is_rollback)
 
     def has_old_pod(self, node: NodeSnapshot) -> bool:
-        """Its driver pod is of the template that was recorded when the plan was sealed, or of any earlier one."""
-        if self.writes_nothing:
-            return bool(node.pod_hash) and not self.is_in_sync(node)
+        """Its driver pod is of the template that was recorded when the plan was sealed."""
         recorded = self.recorded_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == recorded
 

@@ -49,8 +49,6 @@ def learned(plan: Plan, live: Live) -> dict[str, Any]:
         return plan.templates
     spec = digests_of(plan, live.spec)
     known = {"spec": spec, "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
-    if plan.writes_nothing:  # there is one version: it has what it had when the plan began, and nothing is learned
-        return known | {"new": {**known["old"], **known["new"]}}
     is_our_spec = spec == known["spec"]  # else it is somebody else's template, of whichever version
     if plan.write_intended_at and not live.unsettled and is_our_spec:  # put back at once, it is seen for a moment
         known["new"] = _changed_by_version(known["old"], live.hashes) | known["new"]

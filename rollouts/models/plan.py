@@ -106,16 +106,6 @@ class Plan(Moving):
         return component_of(self.component, self.object_kind, self.object_name)
 
     @property
-    def writes_nothing(self) -> bool:
-        """Its object asks for the version already: the plan brings forward the nodes that do not run it."""
-        return bool(self.from_version) and self.from_version == self.to_version
-
-    @property
-    def comes_from(self) -> str:
-        """As a line says it: 570.172.08, or the rest, of a plan that writes nothing."""
-        return "the rest" if self.writes_nothing else self.from_version
-
-    @property
     def command_back(self) -> str:
         """What puts the old version back without us."""
         return self.its_component.command(self.from_version)

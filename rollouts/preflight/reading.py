@@ -17,7 +17,7 @@ from gpu.operands import DRIVER
 from kube.resources import DISRUPTION_BUDGETS
 from kube.selectors import readable
 from rollouts.checks import MOST_NAMED
-from rollouts.components.base import BEGUN, Phase
+from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
 from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeToChange, PodFacts, PreflightFacts
@@ -31,13 +31,9 @@ OF_A_POD = (  # tens of thousands are read: what no check asks for stays where i
 )
 
 
-def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node], taken: Sequence[Node]) -> DriverFacts:
-    """Two queries; three where the ClusterPolicy's throttle counts. `taken`: those that are to change."""
+def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node]) -> DriverFacts:
+    """Two queries; three where the ClusterPolicy's throttle counts."""
     policy = cluster_policy(plan.cluster_id)
-    phases = {node.name: plan.its_component.phase(node.upgrade_state) for node in nodes}
-    begun = tuple(name for name, phase in phases.items() if phase in BEGUN)
-    # What an earlier plan gave up on keeps nobody from bringing the others forward.
-    given_up = tuple(name for name in begun if plan.writes_nothing and phases[name] is Phase.FAILED)
     return DriverFacts(
         kind=driver_object.kind,
         object_version=driver_object.version,
@@ -54,9 +50,7 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node],
         nodes=len(nodes),
         pre_installed=tuple(node.name for node in nodes if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED),
         unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
-        under_way=tuple(name for name in begun if name not in given_up),
-        behind=len(taken) if plan.writes_nothing else 0,
-        given_up=given_up,
+        under_way=tuple(n.name for n in nodes if plan.its_component.phase(n.upgrade_state) in BEGUN),
     )
 
 
@@ -76,12 +70,10 @@ def facts_of(
     now: datetime,
 ) -> PreflightFacts:
     """Four queries; one more where pods claim GPUs, where driver pods have no node, and on a way to an older driver."""
-    rows, nodes = list(pods), list(nodes)
-    before = next((node.driver_version for node in nodes if is_older(plan.to_version, node.driver_version)), "")
-    before = before if plan.writes_nothing and before else plan.from_version  # the rest may have a newer one
+    rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
     those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
-    leads_back = is_older(plan.to_version, before)
+    leads_back = is_older(plan.to_version, plan.from_version)
     unseen = _unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
     return PreflightFacts(
         policy=read_policy(driver.upgrade_policy),
@@ -91,7 +83,7 @@ def facts_of(
         nodes=[_node(node) for node in nodes],
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
         to_version=plan.to_version,
-        from_version=before,
+        from_version=plan.from_version,
         proven_images=images_on(plan.cluster_id, plan.to_version) if leads_back else frozenset(),
         evicts_claims=evicts_claims,
     )

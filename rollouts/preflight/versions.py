@@ -25,8 +25,7 @@ def warned(subject: PreflightSubject) -> Iterator[Check]:
     to, back = subject.plan.to_version, subject.plan.from_version
     yield from _unlisted(to)
     yield from (check for check in _found(subject) if check.code not in BARS)
-    if not subject.plan.writes_nothing:
-        yield from _of_the_rollback(back, subject.said_of_versions[back])
+    yield from _of_the_rollback(back, subject.said_of_versions[back])
 
 
 def _found(subject: PreflightSubject) -> Iterator[Check]:

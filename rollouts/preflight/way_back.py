@@ -13,7 +13,7 @@ HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}
 def way_back(on_page: PlanOnPage) -> list[Check]:
     """Pods came to the changed nodes since, and may need what the old driver does not run. Two queries at most."""
     plan = on_page.plan
-    if plan.writes_nothing or PlanState(plan.state) not in VERBS["rollback"].states:
+    if PlanState(plan.state) not in VERBS["rollback"].states:
         return []
     names = {target.node_name for one in on_page.stages for target in one.targets if target.state in HAS_NEW}
     if not names:

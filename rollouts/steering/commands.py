@@ -229,8 +229,7 @@ def _command(
 
 def _refuse_what_has_no_sense(plan: Plan, verb: Verb) -> None:
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None
-    state, rest = PlanState(plan.state), plan.writes_nothing
-    if sentence := why_not_now(verb, state, is_written=is_written, is_paused=is_paused, writes_nothing=rest):
+    if sentence := why_not_now(verb, PlanState(plan.state), is_written=is_written, is_paused=is_paused):
         raise Refusal(sentence)
 
 

@@ -94,8 +94,7 @@ def unsaved(
 
 def title_for(driver_object: DriverObject, to_version: str) -> str:
     """Of a plan whose writer gave it none."""
-    rest = "Rest of " if driver_object.version == to_version.strip() else ""
-    return f"{rest}{driver_object.name} to {to_version}"
+    return f"{driver_object.name} to {to_version}"
 
 
 def edit(

@@ -13,7 +13,6 @@ from fleet.allocation.physical import physical_of
 from fleet.drivers.mode import OWN_POLICIES_FROM
 from fleet.models import DriverObject, Pod
 from gpu.upgrade_controller import LOOKS_EVERY
-from rollouts.behind import those_to_change
 from rollouts.checks import Check
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
@@ -99,9 +98,8 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
     """`stages`: unsaved ones, in place of the plan's own; it may be unsaved then, too."""
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     stages = forward(plan) if stages is None else stages
-    taken = those_to_change(plan, nodes)
-    picks = pick(stages, taken, now=now)
-    facts = driver_facts(plan, _driver_object(plan), nodes, taken)
+    picks = pick(stages, nodes, now=now)
+    facts = driver_facts(plan, _driver_object(plan), nodes)
     subject = PreflightSubject(plan, stages, nodes, picks, facts, now)
     said = checks(subject)
     previews = [_stage_preview(stage, picks, facts, subject.budgets) for stage in stages]

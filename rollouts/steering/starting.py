@@ -11,7 +11,6 @@ from edges.digests import digest
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
-from rollouts.behind import those_to_change
 from rollouts.checks import Check
 from rollouts.gates.options import write_options
 from rollouts.lifecycle import PlanState, TargetState
@@ -24,8 +23,6 @@ from rollouts.steering.commands import is_carried_out
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
 from rollouts.verbs import why_not_now
-
-NO_WAY_BACK = "No proven way back: the object asked for this version before the plan; an abort holds what has not begun"
 
 
 def start(
@@ -77,7 +74,7 @@ def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
     if blockers := [check for check in stands if check not in overridden]:
         raise Blocked(blockers)
     checks = {"despite": _despite(overridden, actor, asked.override_because), "warned": _warned(told.warnings)}
-    nodes = those_to_change(plan, nodes_of(plan).prefetch_related("pools"))
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes, now=now)
     try:
         with transaction.atomic():
@@ -127,7 +124,6 @@ def _seal(
         content_hash=content_hash,
         next_look_at=now,
         lease_until=now,
-        write_intended_at=now if plan.writes_nothing else None,  # its version is in the cluster: all guards count
     )
     if not won:
         raise OutOfDate("The draft has changed since you read it. Look at it again before you start it.")
@@ -166,7 +162,7 @@ def _target(stage: Stage, position: int, node: Node, *, now: datetime) -> Target
 def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
     """All that an approval binds: what changes, where, in which order, under which gates, and how it goes back."""
     daemonsets = driver_daemonsets(plan)
-    stages, named = forward(plan), f"{plan.object_kind} {plan.object_name}"
+    stages = forward(plan)
     return {
         "component": plan.component,
         "cluster": plan.cluster.uid,
@@ -187,5 +183,5 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
             for stage in plan.stages.all()
         ],
         "unasked": [{"stage": stage.name, "said_by": said_by(plan, stage)} for stage in unasked(stages)],
-        "rollback": NO_WAY_BACK if plan.writes_nothing else f"{named} back to {plan.from_version}, in waves",
+        "rollback": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
     }

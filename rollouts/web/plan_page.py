@@ -36,13 +36,6 @@ ROLLBACK: dict[str, str] = {
 }
 
 
-def _says_rollback(row: Plan) -> str:
-    """Blank: it was not sealed yet."""
-    sealed = row.sealed.get("rollback", "")
-    title = ROLLBACK.get(row.state, "The rollback is prepared")
-    return sealed if row.writes_nothing or not sealed else f"{title}: {sealed}"
-
-
 def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     context = _plan(request, row)
@@ -97,7 +90,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "shown_state": "paused" if on_page.pause and row.state in VERBS["pause"].states else row.state,
         "soak_until": soak_until(on_page.current) if sight.is_live else None,
         "overridable": [check for check in preview.blockers if check.may_be_overridden] if preview else [],
-        "rollback": _says_rollback(row),
+        "rollback": row.sealed.get("rollback", ""),
+        "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
         "holding": holding(on_page, now=now),
         "duration": remaining(row, on_page, driver_object, sight, now=now),

@@ -42,7 +42,7 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
         messages.error(request, str(refusal))
         keep(request, plan, verb)
     else:
-        messages.success(request, VERBS[verb].said(writes_nothing=plan.writes_nothing))
+        messages.success(request, VERBS[verb].done)
     return redirect("plan", plan_id=plan_id)
 
 

@@ -89,11 +89,9 @@ def hold_node(
 
     `anew`: write it also where it is. A release that was sent and has not arrived tests what it saw, and fails then.
     """
-    now, other = writer.clock(), ""
+    now = writer.clock()
 
     def held(seen: NodeSeen) -> client.Patch:
-        nonlocal other
-        other = seen.annotations.get(HELD_BY, "")
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
@@ -105,15 +103,7 @@ def hold_node(
     if seen is None or not writer.hold.is_on(seen.labels):
         return None
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
-    if other and other != writer.plan.mark:
-        _taken_over(uid, now=now)
     return seen
-
-
-def _taken_over(uid: str, *, now: datetime) -> None:
-    """The label names another plan now: those that are over keep the node from nothing any more."""
-    over = Hold.objects.filter(node_uid=uid, ended_at__isnull=False, is_foreign=False)
-    over.update(is_wanted=False, placed_at=None, wanted_since=now)
 
 
 def free_node(

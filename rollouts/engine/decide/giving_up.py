@@ -2,10 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from rollouts.components.base import THROUGH
-from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan, PlaceHolds
+from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan
 from rollouts.engine.decide.following import lost
-from rollouts.engine.decide.releasing import SOON, recall, to_hold
+from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.rolling_back import (
     in_the_operators_hands,
     is_at_work,
@@ -19,7 +18,7 @@ from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import BEGUN, PlanState
 from wording.lists import names
-from wording.numbers import are, count, either, stay
+from wording.numbers import are, count, stay
 
 
 def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
@@ -30,7 +29,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
     if snapshot.write_intended and not (snapshot.has_old_version or snapshot.has_new_version):
         return free_strays(snapshot) or _end(f"Given up. {_whose_version(snapshot)} {_who_is_held(snapshot)}")
-    if snapshot.write_intended and (restoring := _put_back(snapshot)):
+    if snapshot.write_intended and (restoring := restore(snapshot)):
         return restoring
     if not snapshot.write_intended and (held := ours(snapshot)):
         return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
@@ -45,37 +44,6 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return waiting
     left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))
     return _end(_what_is_left(snapshot, left) if left else f"Given up. {nobody_changed(snapshot)}.")
-
-
-def _put_back(snapshot: Snapshot) -> Decision | None:
-    return _leave_the_rest(snapshot) if snapshot.writes_nothing else restore(snapshot)
-
-
-def _leave_the_rest(snapshot: Snapshot) -> Decision:
-    """Nothing was written and nothing is put back. Let go, what is left would change with nobody watching."""
-    if snapshot.stale_because:
-        return Decision(snapshot.stale_because)
-    if unheld := to_hold(snapshot):
-        return Decision(f"Holding {count(len(unheld), 'node')}.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
-    if gone := lost(snapshot):
-        return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
-    if freeing := free_strays(snapshot):
-        return freeing
-    if done := ours(snapshot, lambda node: node.phase in THROUGH and snapshot.runs(node, snapshot.to_version)):
-        sentence = f"Letting {count(len(done), 'node')} go that changed."
-        return Decision(sentence, acts=(LiftHolds(done),), look_again_in=SOON)
-    if waiting := _still_changing(snapshot):
-        return waiting
-    left = [node for node in snapshot.nodes if is_ours(node) and not snapshot.runs(node, snapshot.to_version)]
-    held = tuple(node.name for node in left if node.is_held)
-    free = tuple(node.name for node in left if not node.is_held)
-    helps = f"take the label off, and the operator brings {snapshot.to_version} to {either(len(held), 'it', 'them')}"
-    parts = (
-        f"{names(held)} {stay(len(held))} held with the driver there is: {helps} (docs/takeover.md)." if held else "",
-        f"{names(free)} failed, and {are(len(free))} not held." if free else "",
-        f"Every node runs {snapshot.to_version}." if not left else "",
-    )
-    return _end(" ".join(("Given up.", *(part for part in parts if part))))
 
 
 def _is_left_alone(snapshot: Snapshot, node: NodeSnapshot) -> bool:

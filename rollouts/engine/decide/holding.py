@@ -3,17 +3,17 @@
 from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
-from rollouts.engine.decide.releasing import SOON, to_hold
+from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
-from wording.numbers import are, count, either, every
+from wording.numbers import are, count, every
 
 
 def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.object_trouble:
         return Decision(snapshot.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.object_trouble),))
-    if snapshot.has_new_version and snapshot.write_intended and not snapshot.writes_nothing:
+    if snapshot.has_new_version and snapshot.write_intended:
         because = f"{snapshot.to_version} is written; every node of the object was held before."
         return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))
     if not snapshot.has_old_version:
@@ -26,8 +26,6 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
     if waits := _not_yet(snapshot):
         return Decision(waits)
-    if snapshot.writes_nothing:
-        return _hold_the_rest(snapshot)
     if unheld := {node.uid: node.name for node in snapshot.nodes if not node.is_held and not node.has_begun}:
         sentence = f"Holding every node of the driver object before {snapshot.to_version} is written."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
@@ -42,20 +40,6 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         acts=(act,),
         look_again_in=SOON,
     )
-
-
-def _hold_the_rest(snapshot: Snapshot) -> Decision:
-    """Who runs the version needs no hold: nothing is written that could change it."""
-    if unheld := to_hold(snapshot):
-        sentence = f"Holding {count(len(unheld), 'node')} that {either(len(unheld), 'does', 'do')} not run it yet."
-        return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
-    if moving := [node for node in snapshot.nodes if node.hold_wanted and node.has_begun]:
-        still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
-        return Decision(f"{still}, such as {moving[0].name}.")
-    if snapshot.unsettled:
-        return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
-    because = f"{snapshot.to_version} is written already, and every node that does not run it is held."
-    return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))
 
 
 def _not_yet(snapshot: Snapshot) -> str:

@@ -81,8 +81,7 @@ def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
     """An armed fleet changes by itself wherever a driver pod is made again, held or not (hazard Z4)."""
     if snapshot.armed_since is None or now - snapshot.armed_since <= snapshot.may_be_armed_for:
         return ""
-    ends = "abort" if snapshot.writes_nothing else "roll back"
-    return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or {ends}."
+    return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
 def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:

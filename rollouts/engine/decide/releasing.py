@@ -142,9 +142,7 @@ def to_hold(snapshot: Snapshot) -> dict[str, str]:
     again = waiting_anywhere(snapshot)
     may_be = (node for node in snapshot.nodes if not node.has_begun or (node.uid in again and _has_failed(node)))
     free = (node for node in may_be if not node.is_held and not node.busy_with)
-    # Of a plan that writes nothing, who joins or runs the version already has nothing to be kept from.
-    wanted = {True} if snapshot.writes_nothing else {True, None}
-    return {node.uid: node.name for node in free if node.hold_wanted in wanted}
+    return {node.uid: node.name for node in free if node.hold_wanted is not False}
 
 
 def _has_failed(node: NodeSnapshot) -> bool:

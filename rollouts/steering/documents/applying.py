@@ -12,11 +12,9 @@ from edges.digests import digest
 from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
 from people.rights import Permission, require
-from rollouts.behind import behind
 from rollouts.components import KINDS
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Stage
-from rollouts.queries import nodes_of
 from rollouts.steering import drafting
 from rollouts.steering.documents.reading import PlanDocument, StageDocument
 from rollouts.steering.documents.writing import content_of, contents
@@ -186,10 +184,8 @@ def _check_versions(document: PlanDocument, driver_object: DriverObject, there: 
     if document.from_version and document.from_version != begins:
         says = f"{driver_object.name} asks for {begins or 'no version'}, not for {document.from_version}."
         problems.append(("from", says if there is None else f"The draft is from {begins or 'no version'}."))
-    is_there = document.to_version and document.to_version == driver_object.version
-    if is_there and not behind(driver_object, document.to_version, nodes_of(driver_object)):
-        asks = f"{driver_object.name} already asks for {document.to_version}"
-        problems.append(("to", f"{asks}, and no node of it waits for that."))
+    if document.to_version and document.to_version == driver_object.version:
+        problems.append(("to", f"{driver_object.name} already asks for {document.to_version}."))
     if problems:
         raise BadPlan(*problems)
 

@@ -227,21 +227,6 @@ def test_gates_of_a_plan_that_is_over_speak_in_the_past_without_a_clock(viewer, 
     assert "is prepared" not in html
 
 
-def test_a_plan_of_the_rest_says_that_nothing_leads_back(viewer):
-    plan = make.a_plan()
-    sealed = plan.sealed | {"rollback": "No proven way back: an abort holds what has not begun"}
-    Plan.objects.filter(pk=plan.pk).update(
-        state="promoting", from_version=plan.to_version, sealed=sealed, write_intended_at=NOON, armed_since=NOON
-    )
-
-    seen = page(viewer, f"/plans/{plan.pk}")
-
-    assert "No proven way back: an abort holds what has not begun." in seen.text
-    assert "is prepared" not in seen.text
-    assert "put the old version back by hand" not in seen.text
-    assert "the rest →" in seen.text
-
-
 def test_a_passed_stage_whose_next_one_opens_is_still_asked(viewer):
     stage = make.a_stage_to_approve()
     an_answer(stage, "driver_version", "pass", because="All 2 nodes run 580.126.20.")
