@@ -83,7 +83,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     if ask_again(plan, stages, now=now):
         stages = list(plan.stages.all())
     void_approvals(plan, stages, now=now)
-    decision = _decide(plan, live, connection, now=now)
+    decision = _decide(plan, live, connection, told=told, now=now)
     record_answers(plan, stages, decision.judgements, now=now)
     make_moves(plan, stages, decision.moves, now=now)
     give_back(plan, decision.given_back, now=now)
@@ -96,30 +96,32 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     return decision.waiting_for, decision.look_again_in
 
 
-def _decide(plan: Plan, live: Live, connection: client.Connection, *, now: datetime) -> Decision:
+def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int | None, now: datetime) -> Decision:
     """What cannot be taken back is decided twice: on rows, and then on the nodes as the API server lists them now.
 
     Rows may be older than our last act, and nodes may have left the object with our label on them.
     """
-    decision = decide(_look(plan, live, now=now), now=now)
+    decision = decide(_look(plan, live, told=told, now=now), now=now)
     if not decision.is_for_good:
         return decision
     seen = ask_nodes(connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
     record_opt_outs(plan, seen.nodes, now=now)
-    return decide(_look(plan, live, now=now, seen=seen), now=now)
+    return decide(_look(plan, live, told=told, now=now, seen=seen), now=now)
 
 
-def _look(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
+def _look(plan: Plan, live: Live, *, told: int | None, now: datetime, seen: NodesNow | None = None) -> Snapshot:
     snapshot = observe(plan, live, now=now, seen=seen)
-    _check_nobody_moved_it(plan)
+    _check_nobody_moved_it(plan, told)
     return snapshot
 
 
-def _check_nobody_moved_it(plan: Plan) -> None:
-    """The plan was read before its stages: a person's command in between makes a snapshot of two moments.
+def _check_nobody_moved_it(plan: Plan, told: int | None) -> None:
+    """Plan, targets and holds are read one after the other: a person's command in between makes a snapshot of two
+    moments. `told`: the newest one of before.
 
     :raises LostRace: when it is so
     """
-    if not Plan.objects.filter(pk=plan.pk, state=plan.state, epoch=plan.epoch).exists():
+    is_as_it_was = Plan.objects.filter(pk=plan.pk, state=plan.state, epoch=plan.epoch).exists()
+    if not is_as_it_was or plan.commands.newest() != told:
         raise LostRace("The plan was moved while it was looked at.")

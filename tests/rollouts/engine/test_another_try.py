@@ -3,6 +3,7 @@
 import pytest
 
 from fleet.models import Pod
+from rollouts.engine import observe as observing
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Target
 from rollouts.steering import commands
@@ -77,3 +78,29 @@ def test_a_rollback_brings_it_back_like_the_others(failed: Ground):
 
     assert failed.plan.state == PlanState.ROLLING_BACK
     assert {*NODES} <= failed.held()
+
+
+def test_one_that_is_asked_for_while_rows_are_read_is_no_escape(ground: Ground, monkeypatch):
+    """Targets are read before holds: what is told in between shows a node that failed, and that somebody freed."""
+    mark = {"metadata": {"labels": {"controller-revision-hash": "of-before"}}}
+    ground.store.patch(POD, ground.driver_pod(CANARY), mark, "gpu-operator", how="merge")
+    Pod.objects.filter(name=ground.driver_pod(CANARY)).update(revision_hash="of-before")
+    ground.start(gates={"driver_version": {}, "failure_budget": {"tolerate": 1}}, max_unavailable=2)
+    ground.rounds(8)
+    ground.cordon(CANARY)
+    ground.set_state(CANARY, "upgrade-failed")
+    ground.rounds(3)
+    assert (ground.plan.state, ground.target().state) == (PlanState.PROMOTING, TargetState.FAILED)
+    real = observing.from_rows
+
+    def between(*given):
+        monkeypatch.setattr(observing, "from_rows", real)
+        again(ground)
+        return real(*given)
+
+    monkeypatch.setattr(observing, "from_rows", between)
+
+    ground.rounds(3)
+
+    assert ground.plan.state == PlanState.PROMOTING
+    assert ground.target().state != TargetState.FAILED
