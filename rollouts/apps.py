@@ -5,11 +5,13 @@ class RolloutsConfig(AppConfig):
     name = "rollouts"
 
     def ready(self) -> None:
+        from fleet import housekeeping
         from fleet.clusters.acceptance import OBJECTIONS
         from fleet.history import lines, moment
         from fleet.messages import listeners
         from fleet.pools.asking import LISTENERS
         from health.judging.sources import register
+        from rollouts.approvals.shown import tidy
         from rollouts.approvals.unasked import ask_from_now_on
         from rollouts.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
         from rollouts.objections import plans_that_rest_on
@@ -22,6 +24,7 @@ class RolloutsConfig(AppConfig):
         register(OPTED_OUT)
         OBJECTIONS.append(plans_that_rest_on)
         LISTENERS.append(ask_from_now_on)
+        housekeeping.ALSO.append(tidy)
         listeners.CHANGED.append(plans_of.ask)
         lines.MORE.append(lines_of_plans)
         moment.TRUE_THEN.append(plans_then)

@@ -28,7 +28,6 @@ FOR_HOLDERS = ("capacity", "allocatable", "gpu_vendor", "physical_gpus", *USE_CO
 OF_NODE = (
     "cluster", "name", "layout", "gpu_product", "driver_version", "driver_unknown_since", "mig_strategy", "sharing",
     "sharing_replicas",
-    "physical_gpus", "capacity", "allocatable", "gpu_vendor", *USE_COLUMNS.values(),
 )  # fmt: skip
 AT_ONCE = 2000  # GPUs whose rows are read together
 

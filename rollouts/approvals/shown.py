@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from fleet.housekeeping import delete
 from rollouts.approvals.bundles import Bundle, bundle_for
 from rollouts.approvals.changes import changes
 from rollouts.approvals.decisions import why_closed
+from rollouts.lifecycle import StageState
 from rollouts.models import ShownBundle, Stage
 
 MOST_SAID = 5
@@ -29,6 +31,11 @@ def changed_since(stage: Stage, shown_hash: str, bundle: Bundle) -> list[str]:
     if shown is None:
         return [UNKNOWN]
     return changes(shown.content, bundle.content, dict(stage.plan.stages.values_list("index", "name")))
+
+
+def tidy(**_: datetime) -> int:
+    """What was shown of stages that nobody decides on any more. How many rows went."""
+    return delete(ShownBundle.objects.exclude(stage__state=StageState.OPENING))
 
 
 def in_one(sentences: Sequence[str]) -> str:

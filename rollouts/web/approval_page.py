@@ -70,10 +70,11 @@ def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
 
 def _is_decided_so(request: PersonRequest, stage: Stage) -> bool:
     """The button was pressed twice: the answer to the second is all that a browser shows."""
-    same = {"bundle_hash": request.POST.get("bundle_hash", ""), "because": _written(request).strip()}
     is_rejection = request.POST.get("decision") == "reject"
     mine = stage.approvals.standing().filter(by=request.user.get_username(), is_rejection=is_rejection)
-    return mine.filter(**same).exists()
+    if not is_rejection:  # whoever rejects, rejects what there is by now
+        mine = mine.filter(bundle_hash=request.POST.get("bundle_hash", ""))
+    return mine.filter(because=_written(request).strip()).exists()
 
 
 def _written(request: PersonRequest) -> str:
