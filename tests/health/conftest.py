@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from demo import valkey
+from health.sources import rounds
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +16,11 @@ def _redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def redis(_redis: str, settings) -> str:
-    """A real one, which a test shares with the others of its process: each has clusters of its own."""
+def redis(_redis: str, settings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A real one, which a test shares with the others of its process: each has clusters of its own.
+
+    Not what a worker remembers of a source: a row of the same key may be another test's.
+    """
     settings.REDIS_URL = _redis
+    monkeypatch.setattr(rounds, "_known", {})
     return _redis
