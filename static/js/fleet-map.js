@@ -113,6 +113,7 @@ class FleetMap {
     if (!cluster || all || layout || prev > cluster.seq || kinds.includes("bookmarks")) this.loadSoon();
     if (!cluster || all || seq < cluster.seq) return;
     performance.mark("map-batch");
+    const isCounted = !this.drawing; // else all are sorted out anew, once the screen takes a picture: a tab behind others waits
     for (const [key, , cells] of nodes) {
       const node = this.layout.indexOf.get(key);
       if (node === undefined || cells === undefined) {
@@ -120,8 +121,9 @@ class FleetMap {
         continue;
       }
       const code = this.frame.code(node);
-      sortOne(this.out, this.frame, this.layout, node, -1);
+      if (isCounted) sortOne(this.out, this.frame, this.layout, node, -1);
       if (!this.frame.apply(node, cells)) this.loadSoon();
+      if (!isCounted) continue;
       sortOne(this.out, this.frame, this.layout, node, 1);
       this.dirty.add(node);
       if (this.frame.code(node) !== code) this.reorderSoon();

@@ -13,6 +13,10 @@ COLOURS = """() => { const c = document.querySelector('.map canvas');
     const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
     const seen = new Set(); for (let i = 0; i < d.length; i += 4) if (d[i + 3]) seen.add(d[i] + ',' + d[i + 1]);
     return seen.size; }"""
+HOLD_PICTURES = """{ const held = [], real = requestAnimationFrame.bind(window);
+    let isHeld = true;
+    window.requestAnimationFrame = (draw) => (isHeld ? held.push(draw) : real(draw));
+    window.takePictures = () => { isHeld = false; held.splice(0).forEach(real); }; }"""
 FIRST = {"x": 8, "y": 22}  # the first node of the first group
 
 
@@ -154,6 +158,25 @@ def test_a_change_from_outside_is_drawn_from_its_message_and_counted(stack, wind
     drawn(page)
     assert "map_only" not in page.url
     assert asked == []
+
+
+def test_a_change_before_the_first_picture_is_in_it(stack, window):
+    """A tab behind others gets no picture drawn; its page hears of changes all the same."""
+    watched = window("viewer")
+    page = watched.page
+    name = drawn(page)[0]
+    page.add_init_script(HOLD_PICTURES)
+    with page.expect_response("**/parts/fleet/map"):
+        page.reload()
+    watched.is_live()
+
+    patch_node(stack, name, {"spec": {"unschedulable": True}})
+    page.wait_for_function("performance.getEntriesByName('map-batch').length", polling=50)
+    page.evaluate("takePictures()")
+
+    expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
+    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    expect(page.locator("[data-kind='cordoned'] b")).to_have_text("0")
 
 
 def test_a_gap_fetches_the_frame_again(window):
