@@ -103,6 +103,7 @@ class FleetMap {
     const was = this.frame;
     if (was?.layout === frame.layout && was.gpus.length === frame.gpus.length) frame.metrics = was.metrics;
     this.frame = frame;
+    performance.mark("map-frame");
     this.clusters = new Map(frame.clusters.map((cluster) => [`cluster-${cluster.id}`, cluster]));
     this.redraw();
   }
@@ -240,7 +241,7 @@ class FleetMap {
 
   // What the picture does not say by itself.
   tell() {
-    const state = !this.frame ? (this.failedAt ? "error" : "loading") : !this.frame.size ? "empty" : !this.arranged?.order.length ? "no-match" : "drawn";
+    const state = !this.frame ? (this.failedAt ? "error" : "loading") : !this.frame.size ? "empty" : !this.arranged ? "loading" : !this.arranged.order.length ? "no-match" : "drawn";
     if (this.place.dataset.state !== state) this.place.dataset.state = state;
     const words = [...this.sentences(state)].join(" ");
     if (this.note.firstChild.textContent !== words) this.note.firstChild.textContent = words;

@@ -2,14 +2,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-
-
-def patch_node(stack, name: str, patch: dict) -> None:
-    """What a person with kubectl would do, from outside."""
-    from kubernetes import client, config
-
-    api = client.CoreV1Api(config.new_client_from_config(str(stack.kubeconfig)))
-    api.patch_node(name, patch)
+from tests.browser.outside import cordoned, patch_node
 
 
 def first_node(page) -> str:
@@ -21,12 +14,10 @@ def test_a_cordon_from_outside_shows_without_a_reload(stack, window):
     watched.is_live()
     name = first_node(watched.page)
 
-    patch_node(stack, name, {"spec": {"unschedulable": True}})
-
     row = watched.page.locator("#nodes tbody tr", has_text=name)
-    expect(row).to_contain_text("cordoned")
-    expect(watched.page.locator("#announcer")).not_to_be_empty()
-    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    with cordoned(stack, name):
+        expect(row).to_contain_text("cordoned")
+        expect(watched.page.locator("#announcer")).not_to_be_empty()
     expect(row).not_to_contain_text("cordoned")
 
 
@@ -120,13 +111,11 @@ def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
 
     stack.kill("valkey")
     page.wait_for_selector("#link:is([data-state='stale'], [data-state='lost'])")
-    patch_node(stack, name, {"spec": {"unschedulable": True}})
-    stack.restart("valkey")
-    page.wait_for_selector("#link[data-state='live']")
-
     row = page.locator("#nodes tbody tr", has_text=name)
-    expect(row).to_contain_text("cordoned")
-    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    with cordoned(stack, name):
+        stack.restart("valkey")
+        page.wait_for_selector("#link[data-state='live']")
+        expect(row).to_contain_text("cordoned")
     expect(row).not_to_contain_text("cordoned")
     watched.complaints.clear()  # the browser itself logs what the server closed
 

@@ -5,8 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from demo.visitor import wait_until
 from tests.browser.conftest import PHONE
-from tests.browser.test_fleet import patch_node
+from tests.browser.outside import cordoned
+from tests.patience import PATIENCE_S
 
 SCREEN = {"width": 1600, "height": 900}
 COLOURS = """() => { const c = document.querySelector('.map canvas');
@@ -18,6 +20,16 @@ HOLD_PICTURES = """{ const held = [], real = requestAnimationFrame.bind(window);
     window.requestAnimationFrame = (draw) => (isHeld ? held.push(draw) : real(draw));
     window.takePictures = () => { isHeld = false; held.splice(0).forEach(real); }; }"""
 FIRST = {"x": 8, "y": 22}  # the first node of the first group
+
+
+def is_marked(page, name: str) -> None:
+    """Wait until the map's own script has marked that moment.
+
+    `wait_for_function` evaluates its text in the page, which the Content Security Policy forbids, where its first
+    look is in vain.
+    """
+    look = f"performance.getEntriesByName('{name}').length"
+    wait_until(lambda: page.evaluate(look), what=name, timeout_s=PATIENCE_S)
 
 
 def drawn(page) -> list[str]:
@@ -34,6 +46,11 @@ def legend(page) -> dict[str, int]:
         number, title = row.split(maxsplit=1)
         found[title] = int(number.replace(",", ""))
     return found
+
+
+def counts(page, total: int) -> None:
+    """Wait until what the legend counts is this many."""
+    wait_until(lambda: sum(legend(page).values()) == total, what=f"a legend of {total}", timeout_s=PATIENCE_S)
 
 
 def figure(page, words: str) -> int:
@@ -111,9 +128,8 @@ def test_what_the_legend_counts_is_what_the_page_counts(window):
     for colour, total in (("allocation", gpus), ("driver", nodes), ("age", nodes)):
         page.select_option("[data-map-choice='colour']", colour)
         expect(page.locator(".map-kind:visible")).not_to_have_count(0)
-        page.wait_for_function(f"location.search.includes('{colour}')")
-        page.wait_for_timeout(100)
-        assert sum(legend(page).values()) == total, colour
+        page.wait_for_url(re.compile(colour))
+        counts(page, total)
     page.select_option("[data-map-choice='colour']", "allocation")
     expect(page.locator("[data-kind='allocated']")).to_be_visible()
     assert legend(page)["allocated"] == figure(page, "allocated")
@@ -145,13 +161,12 @@ def test_a_change_from_outside_is_drawn_from_its_message_and_counted(stack, wind
     asked = []
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/layout") else None)
 
-    patch_node(stack, name, {"spec": {"unschedulable": True}})
-    expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
-    page.click("[data-kind='cordoned']")
-    expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "1")
-    expect(page.locator(".map-note")).to_contain_text("1 of 16 nodes")
-    assert "map_only=cordoned" in page.url
-    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    with cordoned(stack, name):
+        expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
+        page.click("[data-kind='cordoned']")
+        expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "1")
+        expect(page.locator(".map-note")).to_contain_text("1 of 16 nodes")
+        assert "map_only=cordoned" in page.url
     expect(page.locator("[data-map]")).to_have_attribute("data-state", "no-match")
     page.click("[data-map-clear]")
 
@@ -166,16 +181,15 @@ def test_a_change_before_the_first_picture_is_in_it(stack, window):
     page = watched.page
     name = drawn(page)[0]
     page.add_init_script(HOLD_PICTURES)
-    with page.expect_response("**/parts/fleet/map"):
-        page.reload()
+    page.reload()
     watched.is_live()
+    is_marked(page, "map-frame")
+    expect(page.locator("[data-map]")).to_have_attribute("data-state", "loading")
 
-    patch_node(stack, name, {"spec": {"unschedulable": True}})
-    page.wait_for_function("performance.getEntriesByName('map-batch').length", polling=50)
-    page.evaluate("takePictures()")
-
-    expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
-    patch_node(stack, name, {"spec": {"unschedulable": False}})
+    with cordoned(stack, name):
+        is_marked(page, "map-batch")
+        page.evaluate("takePictures()")
+        expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
     expect(page.locator("[data-kind='cordoned'] b")).to_have_text("0")
 
 
