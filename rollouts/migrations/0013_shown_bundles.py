@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("rollouts", "0013_own_order"),
+        ("rollouts", "0012_image_pulls"),
     ]
 
     operations = [
