@@ -1,23 +1,19 @@
 """A freeze as its form spells it."""
 
 from datetime import datetime
-from typing import Any
 
 from django import forms
-from django.http import QueryDict
 
 from edges.fields import DateAndTime, Reason
-from people.models import User
 from rollouts.steering import freezing
-from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadFreeze
-from rollouts.web.placing import Places, where_named
+from rollouts.web.placing import PlacedForm
 
 
-class FreezeForm(forms.Form):
+class FreezeForm(PlacedForm):
     on = forms.CharField(
         label="What",
-        required=False,
+        error_messages={"required": "Choose what to freeze."},
         widget=forms.Select,
         help_text="a pool: the nodes that are in it now, at every moment",
     )
@@ -35,23 +31,10 @@ class FreezeForm(forms.Form):
         ),
     )
 
-    def __init__(
-        self, data: QueryDict | None = None, *, user: User, places: Places, now: datetime, **given: Any
-    ) -> None:
-        super().__init__(data, auto_id="%s", **given)
-        self.user, self.places, self.now = user, places, now
-        self.fields["on"].widget.choices = places
-
     @property
     def look(self) -> str:
         """What its preview was of: another place or rule is looked at anew."""
         return f"{self['on'].value()} {bool(self['holds_rollbacks'].value())}"
-
-    def clean_on(self) -> Where:
-        where = where_named(self.user, self.cleaned_data["on"])
-        if where is None:
-            raise forms.ValidationError("Choose what to freeze.")
-        return where
 
     def clean_until(self) -> datetime | None:
         """None: when somebody lifts it."""

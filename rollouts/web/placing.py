@@ -1,5 +1,11 @@
 """Where a form freezes something or makes a window: as it names the place, and as a person reads it."""
 
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
 from edges.digits import whole
 from fleet.models import Cluster, Pool
 from people.models import User
@@ -38,3 +44,22 @@ def places_for(user: User, permission: Permission) -> Places:
             if pool.cluster_id == cluster.pk and (there.covers_cluster(cluster.pk) or pool.pk in there.pool_ids)
         ]
     return found
+
+
+class PlacedForm(forms.Form):
+    """Its field `on` names a place of those that this person may do it to."""
+
+    blank: Places = []  # what stands above them, where none of them is meant unless it is chosen
+
+    def __init__(
+        self, data: QueryDict | None = None, *, user: User, places: Places, now: datetime, **given: Any
+    ) -> None:
+        super().__init__(data, auto_id="%s", **given)
+        self.user, self.places, self.now = user, places, now
+        self.fields["on"].widget.choices = [*self.blank, *places]
+
+    def clean_on(self) -> Where:
+        where = where_named(self.user, self.cleaned_data["on"])
+        if where is None:
+            raise forms.ValidationError(self.fields["on"].error_messages["required"])
+        return where

@@ -1,22 +1,20 @@
 """A maintenance window as its form spells it."""
 
-from datetime import date, datetime, time, timedelta
-from typing import Any
+from datetime import date, time, timedelta
 
 from django import forms
-from django.http import QueryDict
 
 from edges.fields import ClockTime, Day, Reason, WholeNumber, refuse
-from people.models import User
 from rollouts.models import MaintenanceWindow
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadSchedule
-from rollouts.web.placing import Places, where_named
+from rollouts.web.placing import PlacedForm
 from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE
 
 LOOKED_AT = ("on", "rule", "opens_at", "zone", "hours", "minutes")
 FORM_NAMES = {"duration_s": "hours"}  # where people write what windows keep in other units
+NO_PLACE = "Choose a cluster or a pool."
 NO_NUMBER = {
     "invalid": "Hours and minutes are whole numbers.",
     "min_value": "Hours and minutes are whole numbers from 0 on.",
@@ -24,10 +22,12 @@ NO_NUMBER = {
 }
 
 
-class WindowForm(forms.Form):
+class WindowForm(PlacedForm):
+    blank = [("", "choose one")]
+
     on = forms.CharField(
         label="Of",
-        required=False,
+        error_messages={"required": NO_PLACE},
         widget=forms.Select,
         help_text="where cluster and pool have windows, both must be open",
     )
@@ -78,13 +78,6 @@ class WindowForm(forms.Form):
     )
     because = Reason(label="What it is for (kept for good)", required=False)
 
-    def __init__(
-        self, data: QueryDict | None = None, *, user: User, places: Places, now: datetime, **given: Any
-    ) -> None:
-        super().__init__(data, auto_id="%s", **given)
-        self.user, self.places, self.now = user, places, now
-        self.fields["on"].widget.choices = [("", "choose one"), *places]
-
     @property
     def look(self) -> str:
         """What its preview was of: once it is valid."""
@@ -96,9 +89,9 @@ class WindowForm(forms.Form):
         return self.cleaned_data["first_day"] or self.now.date() - timedelta(days=1)
 
     def clean_on(self) -> Where:
-        where = where_named(self.user, self.cleaned_data["on"])
-        if where is None or where.cluster is None:
-            raise forms.ValidationError("Choose a cluster or a pool.")
+        where = super().clean_on()
+        if where.cluster is None:
+            raise forms.ValidationError(NO_PLACE)
         return where
 
     def clean_opens_at(self) -> time:
