@@ -30,6 +30,9 @@ BAD_WHEN_TRUE: Mapping[str, str] = {
         NVSENTINEL,
     ),
 }  # fmt: skip
+# What NVSentinel says of the node, of a switch or a network card, not of a GPU.
+NOT_OF_A_GPU = frozenset({"GpuDcgmConnectivityFailure", "SysLogsSXIDError", "SysLogsNICDriverError"})
+OF_GPUS = frozenset(each for each, by in BAD_WHEN_TRUE.items() if by == NVSENTINEL) - NOT_OF_A_GPU
 # While a driver is replaced DCGM is away, and NVSentinel says this of a node that is well (Z18).
 USUAL_DURING_UPGRADE = frozenset({"GpuDcgmConnectivityFailure", "GpuDriverWatch"})
 # Of these a boot that went wrong is made: the kubelet was up before its container runtime, and started again and again.

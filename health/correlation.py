@@ -1,7 +1,9 @@
 """One cause is one finding: which rule's finding explains which other's. Pure: no Django, no I/O."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 # By the rule that is explained, the likeliest cause first: of the same GPU, on the same node, or of its cluster as a
 # whole. A cluster that is not seen explains nothing: nothing in it is judged.
@@ -56,7 +58,8 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "versions-disagree": ("upgrade-failed",),
     "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }
-ANY_GPU = "any"
+OfPlace = Mapping[tuple[str, int | None, str], "Collection[Found]"]  # by rule, node and GPU, the worst first
+OfGpus = Mapping[tuple[str, int | None], "Collection[Found]"]  # those about single GPUs
 OF_A_GPU = "GPU "  # what the subject of a finding about one GPU begins with: GPU 3 of gpu-001
 
 
@@ -69,35 +72,62 @@ class Found:
     subject: str
     node: int | None  # None: it is about the cluster
     rank: int  # of its severity: 0 is the worst
+    since: datetime
+    muted_at: datetime | None = None  # None: it is not muted
+    gpus: int = 1  # of its node that must be wrong themselves before they explain it; 0: no GPU explains it
 
     @property
     def gpu(self) -> str:
         """Blank: it is about no single GPU."""
         return self.subject if self.node is not None and self.subject.startswith(OF_A_GPU) else ""
 
+    @property
+    def board(self) -> str:
+        """The GPU that it is about, also where that is a slice of it."""
+        return self.gpu.partition(",")[0]
+
+    def explains(self, other: "Found") -> bool:
+        """Whether it may: nothing hides what is worse than itself, and what is muted nothing that began later."""
+        is_later = self.muted_at is not None and other.since > self.muted_at
+        return self.key != other.key and self.rank <= other.rank and not is_later
+
 
 def causes(found: Collection[Found], explained_by: Mapping[str, tuple[str, ...]] = EXPLAINED_BY) -> dict[int, int]:
     """By the key of each finding that another explains: the key of that one, which nothing explains.
 
-    Nothing hides what is worse than itself. One pass over the findings, and one over what is explained.
+    One pass over the findings, and one over what is explained.
     """
-    by_place: dict[tuple[str, int | None, str], Found] = {}
-    for one in sorted(found, key=lambda one: (one.rank, one.key), reverse=True):
-        by_place[one.rule, one.node, one.gpu] = by_place[one.rule, one.node, ANY_GPU] = one
+    of_place: dict[tuple[str, int | None, str], list[Found]] = defaultdict(list)
+    of_gpus: dict[tuple[str, int | None], list[Found]] = defaultdict(list)
+    for one in sorted(found, key=lambda one: (one.rank, one.key)):
+        of_place[one.rule, one.node, one.gpu].append(one)
+        if one.gpu:
+            of_gpus[one.rule, one.node].append(one)
     nearest: dict[int, Found] = {}
     for one in found:
-        for rule in explained_by.get(one.rule, ()):
-            there = by_place.get((rule, one.node, one.gpu or ANY_GPU)) or by_place.get((rule, one.node, ""))
-            cause = there or by_place.get((rule, None, ANY_GPU))
-            if cause is not None and cause.rank <= one.rank and cause.key != one.key:
-                nearest[one.key] = cause
-                break
-    return {key: _root(cause, nearest) for key, cause in nearest.items()}
+        cause = _nearest(one, explained_by.get(one.rule, ()), of_place, of_gpus)
+        if cause is not None:
+            nearest[one.key] = cause
+    roots = {one.key: _root(nearest[one.key], nearest) for one in found if one.key in nearest}
+    return {one.key: roots[one.key].key for one in found if one.key in roots and roots[one.key].explains(one)}
 
 
-def _root(cause: Found, nearest: Mapping[int, Found]) -> int:
+def _nearest(one: Found, rules: tuple[str, ...], of_place: OfPlace, of_gpus: OfGpus) -> Found | None:
+    """The likeliest cause: of its GPU, or of GPUs of its node where they are enough; of its node; of its cluster."""
+    wrong = [cause for rule in rules for cause in of_gpus.get((rule, one.node), ()) if cause.explains(one)]
+    are_enough = not one.gpu and 0 < one.gpus <= len({cause.board for cause in wrong})
+    for rule in rules:
+        there = list(of_gpus.get((rule, one.node), ())) if are_enough else []
+        for place in ((one.node, one.gpu), (one.node, ""), (None, "")):
+            there += of_place.get((rule, *place), ())
+        if cause := next((each for each in there if each.explains(one)), None):
+            return cause
+    return None
+
+
+def _root(cause: Found, nearest: Mapping[int, Found]) -> Found:
     seen: set[int] = set()
     while cause.key in nearest and cause.key not in seen:
         seen.add(cause.key)
         cause = nearest[cause.key]
-    return cause.key
+    return cause

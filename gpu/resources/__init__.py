@@ -8,7 +8,7 @@ from gpu.resources.layout import Layout, Way, amd_partition, layout_of, product_
 from gpu.resources.lines import ResourceLine, resource_lines
 from gpu.resources.names import ResourceKind, Vendor, is_gpu_resource, product_in, vendor_of
 from gpu.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of
-from gpu.resources.physical import Use, Uses, uses_in, uses_of
+from gpu.resources.physical import Use, Uses, boards_of, uses_in, uses_of
 from gpu.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from gpu.resources.remembering import expect
 from gpu.resources.sharing import Explanation, explain
@@ -30,6 +30,7 @@ __all__ = [
     "amd_partition",
     "assigned_in",
     "boards_in_labels",
+    "boards_of",
     "count",
     "count_taken",
     "expect",

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from gpu import labels as keys
@@ -64,6 +65,11 @@ def uses_of(
     if left > 0:
         found[_use_of_the_rest(amounts, layout)] += left
     return {use: number for use, number in found.items() if number > 0}
+
+
+def boards_of(amounts: Mapping[str, int], layout: Layout, *, product: str) -> int:
+    """How many GPUs these are, or are of, at least. 0: nothing says."""
+    return sum(uses_of({}, amounts, replace(layout, boards=None), product=product).values())
 
 
 def columns_of(uses: Uses) -> dict[str, int | None]:

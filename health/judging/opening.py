@@ -12,17 +12,25 @@ from functools import cached_property
 from django.db.models import F
 
 from fleet.models import Cluster, NodeEvent
+from gpu.conditions import OF_GPUS
+from gpu.resources import Layout, boards_of
 from health.correlation import Found, causes
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
 from health.models.mute import pools_of
+from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import RANKS, Severity
+from health.rules.node_conditions import NodeConditions
 
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "gpu_uuid")
-COMPARED = ("rule", "subject", "node", "severity", "parent")  # what says whether one explains another
+# What says whether one explains another.
+COMPARED = (
+    "rule", "subject", "node", "severity", "parent", "since", "state", "muted_at", "evidence", "node__layout",
+    "node__gpu_product",
+)  # fmt: skip
 UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
 
 
@@ -123,8 +131,9 @@ def is_told_again(finding: Finding, severity: str) -> bool:
 
 def correlate(cluster: Cluster) -> int:
     """List what another explains under that. How many changed; one query, and one for each cause."""
-    rows = list(Finding.objects.told().filter(cluster=cluster, state__in=TOLD).order_by("pk").only(*COMPARED))
-    found = [Found(row.pk, row.rule, row.subject, row.node_id, RANKS.get(row.severity, len(RANKS))) for row in rows]
+    told = Finding.objects.told().filter(cluster=cluster, state__in=TOLD).select_related("node")
+    rows = list(told.order_by("pk").only(*COMPARED))
+    found = [_found(row) for row in rows]
     explained = causes(found)
     moved: dict[int | None, list[int]] = defaultdict(list)
     for row in rows:
@@ -133,6 +142,29 @@ def correlate(cluster: Cluster) -> int:
     for parent, children in moved.items():
         Finding.objects.filter(pk__in=children).update(parent=parent)
     return sum(len(children) for children in moved.values())
+
+
+def _found(row: Finding) -> Found:
+    return Found(
+        row.pk,
+        row.rule,
+        row.subject,
+        row.node_id,
+        RANKS.get(row.severity, len(RANKS)),
+        row.since,
+        muted_at=row.muted_at if row.state == FindingState.MUTED else None,
+        gpus=_gpus(row),
+    )
+
+
+def _gpus(row: Finding) -> int:
+    """Of how many of its node's GPUs something must be told before that explains it; 0: no GPU does."""
+    if row.rule == NodeConditions.key:
+        return int(OF_GPUS.issuperset(row.evidence))
+    if row.rule != AllocatableBelowExpected.key or row.node is None:
+        return 1
+    gone = {name: each["expected"] - (each["allocatable"] or 0) for name, each in row.evidence.items()}
+    return max(1, boards_of(gone, Layout.read(row.node.layout), product=row.node.gpu_product))
 
 
 def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:

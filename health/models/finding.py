@@ -19,6 +19,7 @@ from health.rules.base import Severity
 OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
 STAMPS = {
     FindingState.ACKNOWLEDGED: ("acknowledged_at",),
+    FindingState.MUTED: ("muted_at",),
     FindingState.RESOLVED: ("resolved_at",),
 }  # columns that say when
 NOT_TOLD = (FindingState.CONFIRMING, FindingState.RESOLVED)
@@ -118,6 +119,7 @@ class Finding(models.Model):
     is_shadow = models.BooleanField(default=False)  # its rule is on trial
     # The finding that is its cause, under which it is listed. Null: it stands on its own.
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
+    muted_at = models.DateTimeField(null=True)  # when it was last; null: it never was
     # What people did to it; all that they ever did is in `FindingAct`.
     acknowledged_at = models.DateTimeField(null=True)  # null: nobody is at it
     acknowledged_by = models.CharField(max_length=150, blank=True, default="")

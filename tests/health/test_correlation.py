@@ -1,3 +1,6 @@
+from dataclasses import replace
+from datetime import timedelta
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -5,8 +8,10 @@ from health.correlation import EXPLAINED_BY, Found, causes
 from health.judging.sources import SOURCES
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
+from tests.make import NOON
 
 TABLE = {"exporter": ("lost", "operand"), "operand": ("operator",), "allocatable": ("operand",)}
+LATER = NOON + timedelta(minutes=5)
 FOUND = st.builds(
     Found,
     key=st.integers(1, 12),
@@ -14,11 +19,18 @@ FOUND = st.builds(
     subject=st.sampled_from(("x", "GPU 3 of gpu-001", "GPU 5 of gpu-001")),
     node=st.sampled_from((None, 1, 2)),
     rank=st.integers(0, 2),
+    since=st.sampled_from((NOON, LATER)),
+    muted_at=st.sampled_from((None, NOON, LATER)),
+    gpus=st.integers(0, 2),
 )
 
 
-def found(key, rule, node=1, rank=1):
-    return Found(key, rule, "x", node, rank)
+def found(key, rule, node=1, rank=1, **given):
+    return Found(key, rule, "x", node, rank, **{"since": NOON} | given)
+
+
+def of_gpu(key, rule, index, rank=0, **given):
+    return Found(key, rule, f"GPU {index} of gpu-001", 7, rank, **{"since": NOON} | given)
 
 
 def test_what_another_explains_is_listed_under_it():
@@ -26,11 +38,40 @@ def test_what_another_explains_is_listed_under_it():
 
 
 def test_a_gpu_explains_what_is_wrong_with_it_and_its_node_and_no_other_gpu():
-    lost = Found(1, "lost", "GPU 3 of gpu-001", 7, 0)
-    silent = [Found(key, "exporter", f"GPU {index} of gpu-001", 7, 0) for key, index in ((2, 3), (3, 5))]
-    of_node = Found(4, "exporter", "node gpu-001", 7, 1)
+    lost = of_gpu(1, "lost", 3)
+    silent = [of_gpu(2, "exporter", 3), of_gpu(3, "exporter", 5)]
+    of_node = found(4, "exporter", node=7)
 
     assert causes([lost, *silent, of_node], TABLE) == {2: 1, 4: 1}
+
+
+def test_gpus_explain_what_their_node_lacks_where_they_are_enough():
+    missing = found(1, "exporter", node=7, gpus=2)
+    lost = of_gpu(2, "lost", 3)
+
+    assert causes([missing, lost], TABLE) == {}
+    assert causes([missing, lost, replace(lost, key=3, subject=f"{lost.subject}, slice 7")], TABLE) == {}
+    assert causes([missing, lost, of_gpu(3, "operand", 5)], TABLE) == {1: 2}
+    assert causes([missing, lost, of_gpu(3, "operand", 5, rank=2)], TABLE) == {}
+    assert causes([missing, found(4, "lost", node=7)], TABLE) == {1: 4}
+
+
+def test_a_gpu_explains_nothing_that_is_about_none():
+    assert causes([found(1, "exporter", node=7, gpus=0), of_gpu(2, "lost", 3)], TABLE) == {}
+
+
+def test_what_is_muted_explains_what_had_begun_and_nothing_later():
+    muted = found(1, "lost", muted_at=LATER)
+    before, after = found(2, "exporter"), found(3, "exporter", since=LATER + timedelta(seconds=1))
+
+    assert causes([muted, before, after], TABLE) == {2: 1}
+    assert causes([muted, after, found(4, "operand", since=after.since)], TABLE) == {3: 4}
+
+
+def test_what_began_after_the_first_cause_was_muted_is_not_listed_under_it():
+    rows = [found(1, "exporter", since=LATER), found(2, "operand"), found(3, "operator", muted_at=NOON)]
+
+    assert causes(rows, TABLE) == {2: 3}
 
 
 def test_the_likeliest_cause_is_taken():
@@ -62,6 +103,7 @@ def test_every_cause_stands_on_its_own_and_is_no_milder(rows):
         assert cause not in explained
         assert by_key[cause].rank <= by_key[key].rank
         assert by_key[cause].node in (by_key[key].node, None)
+        assert by_key[cause].muted_at is None or by_key[key].since <= by_key[cause].muted_at
 
 
 def test_the_table_names_rules_that_there_are_and_runs_in_no_circle():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.resources import Use, layout_of, uses_of
+from gpu.resources import Layout, Use, boards_of, layout_of, uses_of
 from gpu.resources.physical import COLUMNS, TITLES, columns_of, uses_in
 from gpu.resources.slicing import slices_of_a_board
 from tests.fleet.documents import mig_mixed, time_sliced
@@ -40,6 +40,22 @@ def uses(labels, amounts, *, product=A100, registered=0):
 )
 def test_each_gpu_is_counted_once_and_by_what_is_made_of_it(labels, amounts, expected):
     assert uses(labels, amounts) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "amounts", "gone", "boards"),
+    [
+        ({}, {GPU: 8}, {GPU: 3}, 3),
+        (time_sliced(4), {GPU: 32}, {GPU: 4}, 1),
+        (time_sliced(4), {GPU: 32}, {GPU: 5}, 2),
+        (mig_mixed({"1g.10gb": 28}), {GPU: 4, "nvidia.com/mig-1g.10gb": 28}, {"nvidia.com/mig-1g.10gb": 7}, 1),
+        ({}, {"nvidia.com/NVIDIA_A10-12Q": 4}, {"nvidia.com/NVIDIA_A10-12Q": 1}, 0),
+    ],
+)
+def test_what_is_gone_is_of_as_many_gpus(labels, amounts, gone, boards):
+    layout = Layout.read(str(layout_of(labels, amounts)))
+
+    assert boards_of(gone, layout, product=A100) == boards
 
 
 def test_shares_whose_number_of_users_is_not_told_are_of_the_boards_that_are_registered():

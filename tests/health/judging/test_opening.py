@@ -45,7 +45,7 @@ def s(seconds: float) -> timedelta:
 def an_open_one(cluster) -> Finding:
     look(cluster, s(0))
     look(cluster, s(70))
-    return Finding.objects.get(state=FindingState.OPEN)
+    return Finding.objects.get(rule=RULE, state=FindingState.OPEN)
 
 
 def test_what_comes_back_soon_is_the_same_finding_opened_again(cluster, node):
@@ -188,6 +188,57 @@ def test_what_is_explained_is_listed_under_its_cause_and_comes_up_when_that_is_o
     assert Finding.objects.get(pk=cause.pk).state == FindingState.RESOLVED
     assert (finding.parent, finding.state) == (None, FindingState.OPEN)
     assert Node.objects.get().unresolved == 1
+
+
+def test_one_gpu_of_a_node_does_not_explain_that_all_are_missing(cluster, node):
+    cause = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical")
+    missing = an_open_one(cluster)
+    assert missing.parent == cause
+
+    allocatable(0)
+    look(cluster, s(80))
+
+    missing.refresh_from_db()
+    assert (missing.parent, missing.severity) == (None, "critical")
+    assert Node.objects.get().unresolved == 2
+
+
+def test_what_a_node_lacks_is_counted_in_gpus_and_not_in_their_shares(cluster, node):
+    counts = {"allocatable": {GPU: 28}, "capacity": {GPU: 32}, "expected": {GPU: 32}}
+    Node.objects.update(layout="gpu=whole/time-slicing*4", **counts)
+    cause = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical")
+
+    assert an_open_one(cluster).parent == cause
+
+
+def test_a_muted_gpu_hides_nothing_that_began_later(cluster, node):
+    muted = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical", since=NOON)
+    muting.mute(
+        muting.scoped(muted, "finding"), actor="ada", because="RMA", until=NOON + timedelta(days=14), now=NOON + s(60)
+    )
+    before = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-row-remap", since=NOON)
+    after = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-ecc-uncorrected", since=NOON + s(61))
+
+    opening.correlate(cluster)
+    looking.count_on_nodes(cluster)
+
+    assert list(Finding.objects.open().on_their_own()) == [after]
+    assert Finding.objects.get(pk=before.pk).parent == muted
+    assert Node.objects.get().unresolved == 1
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_explained"),
+    [(["GpuMemWatch"], True), (["MemoryPressure"], False), (["GpuMemWatch", "DiskPressure"], False)],
+)
+def test_a_gpu_explains_the_conditions_that_are_about_gpus(cluster, node, conditions, is_explained):
+    cause = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical")
+    bad = a_finding(cluster, node=node, rule="node-conditions", evidence=dict.fromkeys(conditions, "It is so."))
+
+    opening.correlate(cluster)
+
+    bad.refresh_from_db()
+    assert bad.parent == (cause if is_explained else None)
 
 
 def test_two_findings_of_one_cause_are_one_on_their_node(cluster, node):
