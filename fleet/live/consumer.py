@@ -92,7 +92,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         if not any(key in opened.keys for opened in self.opened):
             return
         told = {**message, "topic": key, "prev": message["seq"] - 1}
-        if not self._sees_nodes(message["cluster"]):
+        if not self._sees_nodes(message["cluster"], key):
             told |= {"nodes": [], "all": True}
         self._post(key, told)
 
@@ -155,9 +155,10 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             return []
         return [*dict.fromkeys(group for opened in self.opened for group in opened.groups), heart.heart().group]
 
-    def _sees_nodes(self, cluster_id: int) -> bool:
+    def _sees_nodes(self, cluster_id: int, key: str) -> bool:
         """Whether they may see every node of a cluster: of a pool's own nodes, the page fetches what changed."""
-        return any(opened.nodes_of is None or cluster_id in opened.nodes_of for opened in self.opened)
+        there = (opened.nodes_of for opened in self.opened if key in opened.keys)
+        return any(nodes_of is None or cluster_id in nodes_of for nodes_of in there)
 
     def _mine(self, pulse: dict[str, Any]) -> dict[str, Any]:
         """Of a pulse, what this socket may know."""

@@ -20,7 +20,7 @@ class OpenedTopic:
 
     groups: tuple[str, ...]
     keys: frozenset[str]  # the sequences it counts by: cluster-1, plan-7
-    nodes_of: frozenset[int] | None = None  # clusters of which they may see every node; None: all of them
+    nodes_of: frozenset[int] | None = frozenset()  # clusters of which they may see every node; None: all of them
 
 
 class Topic(Protocol):

@@ -135,18 +135,31 @@ async def test_the_fleet_of_one_cluster_does_not_tell_of_another():
     assert silent
 
 
-async def test_who_sees_one_pool_is_told_that_something_changed_and_not_which_nodes():
+@pytest.mark.parametrize("topics", ["fleet", "fleet,plans", "cluster-{},plans"])
+async def test_who_sees_one_pool_is_told_that_something_changed_and_not_which_nodes(topics):
     cluster = await make_row(a_cluster_at)(1)
     pool = await make_row(make.a_pool)(cluster)
     viewer = await make_row(make.a_user)(role="viewer", on=pool)
 
-    async with Browser(viewer, "fleet") as browser:
+    async with Browser(viewer, topics.format(cluster.pk)) as browser:
         await browser.hears()
         await tell(cluster, 2, [7, 2])
         told = await browser.hears()
 
     assert told["nodes"] == []
     assert told["all"] is True
+
+
+async def test_who_sees_the_fleet_is_told_which_nodes_whatever_else_is_opened():
+    cluster = await make_row(a_cluster_at)(1)
+    viewer = await make_row(make.a_user)(role="viewer")
+
+    async with Browser(viewer, "plans,fleet") as browser:
+        await browser.hears()
+        await tell(cluster, 2, [7, 2])
+        told = await browser.hears()
+
+    assert told["nodes"] == [[7, 2]]
 
 
 async def test_the_heartbeat_carries_the_newest_numbers(monkeypatch):
