@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from people.standing import Claim
 FRAMES_EVERY_S = 0.1
 ENCODER = msgspec.json.Encoder()
 SEND_S = 20.0  # a browser that takes nothing for so long is gone
+CLOSE_S = 2.0  # a server says the end only once the browser takes what was sent before it
 MOST_TOPICS = 20
 SIGNED_OUT, NOT_YOURS, TRY_AGAIN = 4401, 4404, 1012
 
@@ -70,16 +72,27 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         """From `guard`: nothing more is sent, and the page says why."""
         if self.sender is not None:
             self.sender.cancel()
-        await self.close(SIGNED_OUT, reason=because)
+        await self._end(SIGNED_OUT, because)
 
     async def disconnect(self, code: int) -> None:
-        guard.guard().leave(self)
         if self.sender is not None:
             self.sender.cancel()
+        await self._leave()
+
+    async def _end(self, code: int, because: str | None = None) -> None:
+        """It is over for us first: a browser that takes nothing is told nothing, and holds nothing up."""
+        await self._leave()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self.close(code, reason=because)
+
+    async def _leave(self) -> None:
+        guard.guard().leave(self)
         if self.is_listening:
             self.is_listening = False
             heart.heart().leave()
-        for group in self._groups():
+        groups, self.opened = self._groups(), []
+        for group in groups:
             try:
                 await asyncio.wait_for(self.channel_layer.group_discard(group, self.channel_name), heart.SEND_S)
             except Exception as error:  # noqa: BLE001 - the layer is away, and what it held of us with it
@@ -123,7 +136,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
                     for message in self.outbox.take():
                         await self.send_json(message)
             except TimeoutError:
-                await self.close(TRY_AGAIN)
+                await self._end(TRY_AGAIN)
                 return
             await asyncio.sleep(FRAMES_EVERY_S)
 

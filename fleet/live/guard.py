@@ -30,6 +30,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._sockets: set[Socket] = set()
+        self._leaving: set[asyncio.Task] = set()
         self._task: asyncio.Task | None = None
 
     def admit(self, socket: Socket) -> None:
@@ -44,7 +45,7 @@ class Guard:
             self._task = None
 
     async def _watch(self) -> None:
-        while True:
+        while self._sockets:
             await asyncio.sleep(EVERY_S)
             try:
                 await self._look()
@@ -54,9 +55,19 @@ class Guard:
     async def _look(self) -> None:
         claims = {socket.claim for socket in self._sockets if socket.claim is not None}
         gone = await database_sync_to_async(lapsed)(claims, now=timezone.now())
-        leaving = [(socket, gone[socket.claim]) for socket in self._sockets if socket.claim in gone]
-        # Together: one browser that takes nothing must not keep the others listening.
-        await asyncio.gather(*(socket.turn_out(why) for socket, why in leaving), return_exceptions=True)
+        for socket in [socket for socket in self._sockets if socket.claim in gone]:
+            self._sockets.discard(socket)
+            # Nobody waits for it: one browser that takes nothing must not keep the others listening.
+            task = asyncio.get_running_loop().create_task(_turn_out(socket, gone[socket.claim]))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+
+async def _turn_out(socket: Socket, because: str) -> None:
+    try:
+        await socket.turn_out(because)
+    except Exception as error:  # noqa: BLE001 - it was gone before us
+        log.info("a socket could not be told why it ends", because=f"{type(error).__name__}: {error}")
 
 
 _guards: WeakKeyDictionary[asyncio.AbstractEventLoop, Guard] = WeakKeyDictionary()

@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from asgiref.sync import sync_to_async
 from channels.auth import AuthMiddlewareStack
+from channels.layers import get_channel_layer
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
@@ -17,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from config.routing import sockets
-from fleet.live import consumer, guard
+from fleet.live import consumer, guard, heart
 from people.models import User
 from people.standing import ROLE_TAKEN, SIGNED_OUT, Claim, lapsed
 from tests import make
@@ -158,6 +159,55 @@ async def test_a_database_that_is_away_ends_nothing_and_is_asked_again(monkeypat
 
     assert (await end_of(socket))[0] == consumer.SIGNED_OUT
     assert len(asked) > 1
+    await socket.disconnect()
+
+
+class Deaf:
+    """What a socket is whose browser takes nothing, as far as the guard knows."""
+
+    def __init__(self, claim: Claim, *, for_s: float) -> None:
+        self.claim, self.for_s, self.is_out = claim, for_s, asyncio.Event()
+
+    async def turn_out(self, because: str) -> None:
+        await asyncio.sleep(self.for_s)
+        self.is_out.set()
+
+
+async def test_who_takes_nothing_keeps_nobody_else_listening(monkeypatch):
+    first, second = (Deaf(Claim(pk, frozenset()), for_s=for_s) for pk, for_s in ((1, 3600), (2, 0)))
+    gone, looked, loop = {first.claim: "taken"}, asyncio.Event(), asyncio.get_running_loop()
+
+    def look(claims, *, now):
+        loop.call_soon_threadsafe(looked.set)
+        return {claim: gone[claim] for claim in claims if claim in gone}
+
+    monkeypatch.setattr(guard, "lapsed", look)
+    watching = guard.Guard()
+    watching.admit(first)
+    watching.admit(second)
+    await looked.wait()
+    gone[second.claim] = "taken"
+
+    await asyncio.wait_for(second.is_out.wait(), 5)
+
+
+async def test_a_socket_whose_browser_takes_nothing_is_left_all_the_same(monkeypatch):
+    user, session = await sync_to_async(somebody)()
+    socket = await a_socket(session)
+    monkeypatch.setattr(consumer, "CLOSE_S", 0.1)
+    monkeypatch.setattr(consumer.LiveConsumer, "close", lambda *_, **__: asyncio.sleep(3600))
+    turned_out, truly = asyncio.Event(), consumer.LiveConsumer.turn_out
+
+    async def turn_out(self, because):
+        await truly(self, because)
+        turned_out.set()
+
+    monkeypatch.setattr(consumer.LiveConsumer, "turn_out", turn_out)
+    await sync_to_async(sign_out)(user)
+    await asyncio.wait_for(turned_out.wait(), 5)
+
+    assert not any(get_channel_layer().groups.values())
+    assert heart.heart()._listeners == 0
     await socket.disconnect()
 
 
