@@ -21,9 +21,9 @@ from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.pools.making import PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
+from health.inbox.listening import BadSource
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.sources.asking import SourceOff
-from health.sources.making import BadSource
 from kube.selectors import BadSelector
 from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.groups import AlreadyIn

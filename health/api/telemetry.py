@@ -14,12 +14,12 @@ from fleet.api.nodes import OfAGpu, OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from health import wake
+from health.inbox.listening import put_source, remove_source
 from health.inbox.plotting import WINDOW, plots_of_gpu
 from health.models import SourceState, TelemetrySource
 from health.models.finding import SEVERITIES
 from health.sources.asking import ask_now
 from health.sources.history import WINDOWS, history_of
-from health.sources.making import put_source, remove_source
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS

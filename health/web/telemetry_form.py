@@ -12,9 +12,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from edges.requests import PersonRequest
 from fleet.models import Cluster
 from health import wake
+from health.inbox.listening import GIVEN, BadSource, put_source, remove_source
 from health.models import TelemetrySource
 from health.sources.asking import SourceOff, ask_now
-from health.sources.making import GIVEN, BadSource, put_source, remove_source
 from people.rights import Permission, why_not
 
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 from fleet.models import Cluster
 from fleet.pools.making import CONSOLE
 from health import wake
-from health.sources.making import BadSource, Trial, put_source, try_source
+from health.inbox.listening import BadSource, Trial, put_source, try_source
 
 
 class Command(BaseCommand):

@@ -5,8 +5,8 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from fleet.pools.making import CONSOLE
+from health.inbox.listening import remove_source
 from health.models import TelemetrySource
-from health.sources.making import remove_source
 
 
 class Command(BaseCommand):

@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
+from health.inbox.listening import BadSource, put_source, remove_source, try_source
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, rounds
-from health.sources.making import BadSource, put_source, remove_source, try_source
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
