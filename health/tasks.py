@@ -5,6 +5,7 @@ from fleet.models import Cluster
 from fleet.observe.lease import shutdown
 from health import wake
 from health.exporters import rounds
+from health.inbox import unheard
 from health.judging import sweeping
 from health.judging.looking import look
 from health.logs import crashes
@@ -24,6 +25,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
     if cluster is not None:
         now = timezone.now()
         look(cluster, now=now)
+        unheard.resolve_late(cluster, looked_at=now)
         sweeping.judged(cluster_id, now=now)
 
 

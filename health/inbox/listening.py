@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from fleet.models import Cluster
+from health.inbox.unheard import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, rounds
 from health.sources.secrets import NoSecret, check_place
@@ -54,7 +55,7 @@ class Trial:
 
 
 def put_source(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> TelemetrySource:
-    """Add it, or change the one there is. It is asked at once.
+    """Add it, or change the one there is. It is asked at once; what it said ends where it is switched off.
 
     :raises BadSource: naming the field
     """
@@ -73,17 +74,24 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> 
         source.save()
         evidence = {"before": before, "after": {name: getattr(source, name) for name in GIVEN}}
         _record(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
+        if before and before["is_on"] and not is_heard(cluster, now=now):
+            resolve_unheard(cluster, now=now)
+            transaction.on_commit(lambda: _forget(cluster.pk), robust=True)
     return source
 
 
 def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:
+    """What it said is forgotten, and what it told ends with it, unless the exporters are asked instead."""
     with transaction.atomic():
+        cluster = Cluster.objects.select_for_update(no_key=True).get(pk=source.cluster_id)
         gone, _ = TelemetrySource.objects.filter(pk=source.pk).delete()
         if not gone:
             return
         was = {name: getattr(source, name) for name in GIVEN}
         _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
-    transaction.on_commit(lambda: _forget(source.cluster_id), robust=True)
+        if not is_heard(cluster, now=now):
+            resolve_unheard(cluster, now=now)
+        transaction.on_commit(lambda: _forget(source.cluster_id), robust=True)
 
 
 def _forget(cluster_id: int) -> None:
