@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from people.models import ApiToken, RoleBinding, User
-from people.places import Place, every_place
+from people.places import Place
+from people.rights import Permission, known_to, places_known_to, scope_of
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,31 @@ def everybody() -> QuerySet[User]:
     )
 
 
-def see_people(people: Iterable[User]) -> list[PersonRow]:
-    """Two queries for people with their bindings: what roles are given on."""
-    there = {(place.scope, place.key): place for place in every_place()}
-    return [
-        PersonRow(each, [GivenRole(b, there.get((b.scope, b.scope_id))) for b in each.bindings.all()])
-        for each in people
-    ]
+class RolesKnownTo:
+    """Those that somebody may know of: on what they know is there. Whoever knows the fleet knows also what is gone."""
+
+    def __init__(self, by: User) -> None:
+        """Four queries, of somebody without their bindings."""
+        self.places = {(place.scope, place.key): place for place in places_known_to(by)}
+        self.are_all = known_to(by).everywhere
+
+    def of(self, binding: RoleBinding) -> GivenRole | None:
+        """None: they know of no such role."""
+        return next(iter(self.among([binding])), None)
+
+    def among(self, bindings: Iterable[RoleBinding]) -> list[GivenRole]:
+        found = [GivenRole(each, self.places.get((each.scope, each.scope_id))) for each in bindings]
+        return [each for each in found if each.place is not None or self.are_all]
+
+
+def see_people(people: Iterable[User], roles: RolesKnownTo) -> list[PersonRow]:
+    """Of people with their bindings. Asks no database."""
+    return [PersonRow(each, roles.among(each.bindings.all())) for each in people]
+
+
+def may_see_tokens(person: User, by: User) -> bool:
+    """Their own, and whoever may revoke them."""
+    return person.pk == by.pk or scope_of(by, Permission.ADMINISTER).everywhere
 
 
 def tokens_of(person: User) -> QuerySet[ApiToken]:

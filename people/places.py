@@ -32,10 +32,5 @@ def every_place() -> list[Place]:
     return [FLEET, *(place for source in _sources for place in source())]
 
 
-def place_at(scope: str, key: int) -> Place | None:
-    """None: what there was is gone."""
-    return next((place for place in every_place() if (place.scope, place.key) == (scope, key)), None)
-
-
 def named(name: str) -> Place | None:
     return next((place for place in every_place() if place.name == name), None)

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from people.models import Role, User
 from people.models.role_binding import ScopeKind
-from people.places import Place
+from people.places import Place, every_place
 
 
 class Permission(StrEnum):
@@ -110,6 +110,28 @@ def why_not(
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
         return f"This token may not {what or OF[permission]}: it was issued without “{permission}”."
     return f"To {what or OF[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
+
+
+def known_to(user: User | AnonymousUser) -> Scope:
+    """Where somebody may know what there is: where they see or, by a token that only administers, administer."""
+    sees, administers = scope_of(user, Permission.SEE), scope_of(user, Permission.ADMINISTER)
+    return Scope(
+        everywhere=sees.everywhere or administers.everywhere,
+        cluster_ids=sees.cluster_ids | administers.cluster_ids,
+        pool_ids=sees.pool_ids | administers.pool_ids,
+    )
+
+
+def places_known_to(user: User | AnonymousUser) -> list[Place]:
+    """Where roles can be given, as far as somebody knows of it: with the cluster of each pool, and always the fleet."""
+    there, places = known_to(user), every_place()
+    pools = {
+        each.key: each.cluster_id
+        for each in places
+        if each.scope == ScopeKind.POOL and (each.key in there.pool_ids or each.cluster_id in there.cluster_ids)
+    }
+    known = {ScopeKind.FLEET: {0}, ScopeKind.CLUSTER: there.cluster_ids | set(pools.values()), ScopeKind.POOL: pools}
+    return [each for each in places if there.everywhere or each.key in known[ScopeKind(each.scope)]]
 
 
 def may_administer(user: User | AnonymousUser, place: Place) -> bool:

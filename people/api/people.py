@@ -14,11 +14,11 @@ from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from people import accounts
 from people.accounts import HasItAlready
 from people.api.tokens import TokenSerializer, by_hand
-from people.everybody import GivenRole, PersonRow, everybody, see_people, tokens_of
+from people.everybody import GivenRole, PersonRow, RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.models.role_binding import ScopeKind
 from people.password_links import path_for
-from people.places import FLEET, place_at
+from people.places import FLEET
 from people.rights import Permission, require, require_admin_of, require_somewhere, scope_of
 from people.tokens import revoke
 
@@ -92,12 +92,15 @@ class PeopleEdge(Edge):
         return {"actor": self.user.username, "now": timezone.now()}
 
     def shown(self, person_id: int) -> dict[str, Any]:
-        (seen,) = see_people([self.person(person_id)])
+        (seen,) = see_people([self.person(person_id)], RolesKnownTo(self.user))
         return PersonSerializer(seen).data
 
 
 class PersonList(PeopleEdge, Listing):
-    """Everybody there is, those who are switched off last. For whoever is admin of the fleet, a cluster or a pool."""
+    """Everybody there is, those who are switched off last. For whoever is admin of the fleet, a cluster or a pool.
+
+    Of their roles those on what the caller sees.
+    """
 
     serializer_class = PersonSerializer
     queryset = User.objects.none()
@@ -106,7 +109,7 @@ class PersonList(PeopleEdge, Listing):
         return everybody()
 
     def see(self, rows) -> list[PersonRow]:
-        return see_people(rows)
+        return see_people(rows, RolesKnownTo(self.user))
 
     @extend_schema(request=NewPerson, responses={201: PersonSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
@@ -144,7 +147,7 @@ class PersonRoles(PeopleEdge):
         """Give a role, where the caller is admin."""
         person = self.person(person_id)
         asked = self.read(RoleRequest)
-        place = place_at(asked["scope"], asked["scope_id"])
+        place = RolesKnownTo(self.user).places.get((asked["scope"], asked["scope_id"]))
         if place is None:
             raise serializers.ValidationError({"scope_id": f"There is no {asked['scope']} with this id."})
         require_admin_of(self.user, place)
@@ -163,9 +166,11 @@ class PersonRole(PeopleEdge):
     def delete(self, request, person_id: int, binding_id: int) -> Response:
         """Take a role, where the caller is admin. Open pages end within five seconds."""
         binding = self.load(RoleBinding.objects.select_related("user").filter(user__pk=person_id), binding_id)
-        place = place_at(binding.scope, binding.scope_id)
-        require_admin_of(self.user, place or FLEET)
-        accounts.take(binding, place, **self.acting())
+        given = RolesKnownTo(self.user).of(binding)
+        if given is None:
+            raise NotFound
+        require_admin_of(self.user, given.place or FLEET)
+        accounts.take(binding, given.place, **self.acting())
         return Response(status=204)
 
 
@@ -183,13 +188,16 @@ class PersonPasswordLinks(PeopleEdge):
 
 
 class PersonTokenList(PeopleEdge, Listing):
-    """Somebody's tokens that are not revoked, the newest first."""
+    """Somebody's tokens that are not revoked, the newest first. For themselves and admins of the fleet."""
 
     serializer_class = PersonTokenSerializer
     queryset = ApiToken.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiToken]:
-        return tokens_of(self.person(self.kwargs["person_id"]))
+        person = self.person(self.kwargs["person_id"])
+        if not may_see_tokens(person, self.user):
+            require(self.user, Permission.ADMINISTER)
+        return tokens_of(person)
 
 
 class PersonToken(PeopleEdge):

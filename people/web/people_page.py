@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -14,10 +14,10 @@ from django.views.decorators.http import require_GET, require_POST
 from edges.requests import PersonRequest, answered
 from people import accounts
 from people.accounts import HasItAlready, LastAdmin, NameTaken
-from people.everybody import everybody, see_people, tokens_of
+from people.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.password_links import path_for
-from people.places import FLEET, Place, every_place, place_at
+from people.places import FLEET, Place
 from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.tokens import revoke
 
@@ -80,7 +80,8 @@ def switch(request: PersonRequest, person_id: int, to: str) -> HttpResponse:
 def grant(request: PersonRequest, person_id: int) -> HttpResponse:
     _only_admins(request)
     found, role = get_object_or_404(User, pk=person_id), request.POST.get("role", "")
-    place = next((each for each in every_place() if each.name == request.POST.get("place", "")), None)
+    known = RolesKnownTo(request.user).places.values()
+    place = next((each for each in known if each.name == request.POST.get("place", "")), None)
     if place is None or role not in Role:
         messages.error(request, "Choose a role, and the place that it is for.")
         return redirect("person", person_id=person_id)
@@ -92,7 +93,10 @@ def grant(request: PersonRequest, person_id: int) -> HttpResponse:
 def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpResponse:
     _only_admins(request)
     binding = get_object_or_404(RoleBinding.objects.select_related("user"), pk=binding_id, user__pk=person_id)
-    place = place_at(binding.scope, binding.scope_id)
+    given = RolesKnownTo(request.user).of(binding)
+    if given is None:
+        raise Http404
+    place = given.place
     words = place.words if place else f"a {binding.scope} that is gone"
     said = f"{binding.user.username} is no {binding.role} of {words} any more."
     on = place or FLEET
@@ -134,9 +138,11 @@ def _only_admins(request: PersonRequest) -> None:
 
 def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: int = 200) -> HttpResponse:
     _only_admins(request)
+    roles = RolesKnownTo(request.user)
     context = {
         "place": "people",
-        "rows": see_people(everybody()),
+        "rows": see_people(everybody(), roles),
+        "knows_all": roles.are_all,
         "name": name,
         "wrong": wrong,
         "why_not": why_not(request.user, Permission.ADMINISTER),
@@ -145,15 +151,18 @@ def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: in
 
 
 def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpResponse:
-    (seen,) = see_people([found])
-    mine = [place for place in every_place() if may_administer(request.user, place)]
+    roles = RolesKnownTo(request.user)
+    (seen,) = see_people([found], roles)
+    mine = [place for place in roles.places.values() if may_administer(request.user, place)]
     context = {
         "place": "people",
         "person": found,
         "link": link,
         "bindings": [(each.binding, each.place, each.place in mine) for each in seen.roles],
+        "knows_all": roles.are_all,
         "places": mine,
         "roles": Role.values,
+        "may_see_tokens": may_see_tokens(found, request.user),
         "tokens": tokens_of(found),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }

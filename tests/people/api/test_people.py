@@ -214,13 +214,47 @@ def test_an_admin_of_a_cluster_gives_roles_there_and_does_nothing_else(pat):
     for verb, path, body in acts_on(pat):
         assert getattr(caller, verb)(path, body, format="json").status_code == 403, path
     refused = post(caller, f"{PEOPLE}/{pat.pk}/roles", {"role": "viewer", "scope": "cluster", "scope_id": other.pk})
-    assert refused.status_code == 403
-    assert "you need the role admin on cluster other" in refused.json()["detail"]
+    assert refused.status_code == 400
     assert standing() == before
 
     for scope, key in (("cluster", mine.pk), ("pool", pool.pk)):
         given = post(caller, f"{PEOPLE}/{pat.pk}/roles", {"role": "viewer", "scope": scope, "scope_id": key})
         assert given.status_code == 201
+
+
+def test_an_admin_of_a_pool_is_told_of_no_other_place(pat):
+    mine, secret = a_cluster("mine"), a_cluster("secret")
+    pool, hidden = a_pool(mine, "a"), a_pool(secret, "hush")
+    for place in (mine, pool, secret, hidden):
+        give(pat, "viewer", on=place)
+    RoleBinding.objects.create(user=pat, role="viewer", scope="cluster", scope_id=987654)
+    caller = calling(a_user("eve", role="admin", on=pool))
+    roles = f"{PEOPLE}/{pat.pk}/roles"
+
+    (seen,) = (row for row in caller.get(PEOPLE).json()["results"] if row["username"] == "pat")
+    asked = [
+        post(caller, roles, {"role": "viewer", "scope": scope, "scope_id": key})
+        for scope, key in (("cluster", secret.pk), ("cluster", 987654), ("pool", hidden.pk), ("pool", 987654))
+    ]
+    taken = [
+        caller.delete(f"{roles}/{pk}").status_code
+        for pk in pat.bindings.filter(scope_id__in=(secret.pk, 987654)).values_list("pk", flat=True)
+    ]
+
+    assert [role["on"] for role in seen["roles"]] == ["fleet", "mine", "mine/a"]
+    assert caller.get(f"{PEOPLE}/{pat.pk}").json() == seen
+    assert [reply.status_code for reply in asked] == [400] * 4
+    assert asked[0].json()["errors"] == asked[1].json()["errors"]
+    assert set(taken) == {404}
+
+
+def test_tokens_of_others_are_for_admins_of_the_fleet(pat):
+    rita = a_user("rita", role="admin", on=a_cluster())
+    a_token(pat)
+    a_token(rita)
+
+    assert calling(rita).get(f"{PEOPLE}/{pat.pk}/tokens").status_code == 403
+    assert calling(rita).get(f"{PEOPLE}/{rita.pk}/tokens").json()["count"] == 1
 
 
 def test_a_token_without_the_permission_does_nothing_of_it(root, pat):  # noqa: F811
