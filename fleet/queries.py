@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.allocation.holders import held_on
@@ -170,9 +170,20 @@ def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:
     return [NodeRow(node, kinds[NODES], kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
 
 
-def for_rows(nodes: QuerySet[Node]) -> QuerySet[Node]:
+def pools_for(user) -> Prefetch:
+    """Of each node the pools that the user sees: one that they do not see may share it with theirs."""
+    return Prefetch("pools", Pool.objects.visible_to(user))
+
+
+def nodes_for(user) -> QuerySet[Node]:
+    """Those that the user sees, each with its cluster and pools. Asks once for their roles."""
+    prefetch_related_objects([user], "bindings")
+    return Node.objects.visible_to(user).select_related("cluster").prefetch_related(pools_for(user))
+
+
+def for_rows(nodes: QuerySet[Node], *, user) -> QuerySet[Node]:
     """With what a row of a list shows, and without what only the page of one node does. As the index has them."""
-    nodes = nodes.select_related("cluster").prefetch_related("pools")
+    nodes = nodes.select_related("cluster").prefetch_related(pools_for(user))
     return nodes.defer("labels", "annotations", "taints", "driver_daemon_set").order_by("cluster_id", "name")
 
 

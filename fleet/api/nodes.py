@@ -1,3 +1,4 @@
+from django.db.models import prefetch_related_objects
 from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -12,7 +13,7 @@ from fleet.api.pods import PodSerializer
 from fleet.api.resources import AmountsField, ExporterSerializer, ResourceSerializer, UnplacedSerializer
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerializer
 from fleet.models import Gpu, Node, NodeEvent
-from fleet.queries import NodeLeft, NodeRow, for_rows, node_gone, see_node, see_nodes, timeline
+from fleet.queries import NodeLeft, NodeRow, for_rows, node_gone, nodes_for, see_node, see_nodes, timeline
 from fleet.states.node import NodeState
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
@@ -129,7 +130,8 @@ class NodeList(Listing):
     queryset = Node.objects.none()
 
     def get_queryset(self):
-        return for_rows(Node.objects.visible_to(self.user))
+        prefetch_related_objects([self.user], "bindings")  # asked of nodes and of their pools
+        return for_rows(Node.objects.visible_to(self.user), user=self.user)
 
     def see(self, rows) -> list[NodeRow]:
         return see_nodes(rows, now=timezone.now())
@@ -142,9 +144,8 @@ class OfANode(Edge):
 
     def node(self, node_id: int) -> Node:
         """:raises NodeLeft: it was here"""
-        visible = Node.objects.visible_to(self.user).select_related("cluster").prefetch_related("pools")
         try:
-            return self.load(visible, node_id)
+            return self.load(nodes_for(self.user), node_id)
         except Http404:
             if gone := node_gone(node_id, user=self.user):
                 raise NodeLeft(gone) from None

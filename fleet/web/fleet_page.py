@@ -126,7 +126,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     pages = Counted(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
     page = pages.get_page(request.GET.get("page"))
     keys = list(page.object_list)
-    rows = for_rows(Node.objects.filter(pk__in=keys)).in_bulk()
+    rows = for_rows(Node.objects.filter(pk__in=keys), user=request.user).in_bulk()
     freshness = {line.cluster.pk: line.freshness for line in clusters}
     return {
         "wanted": wanted,

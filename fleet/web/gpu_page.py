@@ -19,12 +19,13 @@ from fleet.freshness.cluster import cluster_freshness
 from fleet.freshness.kinds import PODS, by_kind
 from fleet.history.lines import Span
 from fleet.history.placements import GpuPlacement, on_gpu
-from fleet.models import Bookmark, Gpu, Observer
+from fleet.models import Bookmark, Gpu, Observer, Pool
 from fleet.queries import gpu_at, lines_of
 from fleet.web import states
 from fleet.web.node_gone import gone
 from fleet.web.node_history import timeline_of
 from gpu.resources import explain
+from people.models import User
 
 SPAN = timedelta(hours=72)
 MOST = 200  # placements
@@ -60,7 +61,7 @@ def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     seen = {"place": "gpus", "seq": json.dumps({f"cluster-{cluster}": Observer.batch_of(cluster)})}
     if not row.is_listed:
         return render(request, "fleet/gpu_unlisted.html", {**seen, **_unlisted(row)})
-    return render(request, "fleet/gpu.html", {**seen, **_gpu(row, now=timezone.now())})
+    return render(request, "fleet/gpu.html", {**seen, **_gpu(row, user=request.user, now=timezone.now())})
 
 
 @part
@@ -70,7 +71,7 @@ def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
         return gone(request, node_id, template="fleet/_gpu_gone.html")
     if not row.is_listed:
         return render(request, "fleet/_gpu_unlisted.html", _unlisted(row))
-    return render(request, "fleet/_gpu.html", _gpu(row, now=timezone.now()))
+    return render(request, "fleet/_gpu.html", _gpu(row, user=request.user, now=timezone.now()))
 
 
 @part
@@ -130,7 +131,7 @@ def _unlisted(row: Gpu) -> dict[str, Any]:
     return {"gpu": row, "node": row.node, "number": Gpu.objects.filter(node=row.node).count()}
 
 
-def _gpu(row: Gpu, *, now: datetime) -> dict[str, Any]:
+def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
     node = row.node
     bookmarks = list(Bookmark.objects.filter(cluster=node.cluster_id))
     heard = cluster_freshness(bookmarks, now=now, observer=getattr(node.cluster, "observer", None))
@@ -141,6 +142,7 @@ def _gpu(row: Gpu, *, now: datetime) -> dict[str, Any]:
     return {
         "gpu": row,
         "node": node,
+        "pools": Pool.objects.visible_to(user).filter(nodes=node),
         "held": held,
         "uuid": uuid,
         "address": next((each.address for each in devices if uuid and each.board == uuid and each.address), ""),

@@ -14,6 +14,7 @@ from fleet.allocation.cpu_memory import CpuMemory
 from fleet.freshness.cluster import cluster_freshness
 from fleet.freshness.kinds import PODS, by_kind
 from fleet.models import Bookmark, GoneNode, Node, Observer, Pod
+from fleet.queries import nodes_for
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
 from people.models import User
@@ -39,8 +40,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def _visible(request: PersonRequest, node_id: int) -> Node:
-    nodes = Node.objects.visible_to(request.user).select_related("cluster__observer").prefetch_related("pools")
-    return get_object_or_404(nodes, pk=node_id)
+    return get_object_or_404(nodes_for(request.user).select_related("cluster__observer"), pk=node_id)
 
 
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:

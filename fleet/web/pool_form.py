@@ -92,19 +92,20 @@ def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
 def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
     """What goes with it, and then it goes."""
     pool = _pool(request, pool_id)
-    shown = preview(pool.cluster, None, pool=pool)
+    shown, refusal = preview(pool.cluster, None, pool=pool), _refusal(request, pool)
+    roles = RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user")
     context = {
         "pool": pool,
         "preview": shown,
-        "roles": RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"),
-        "why_not": _refusal(request, pool) or in_use(pool),
+        "may_see_roles": not refusal,
+        "roles": roles if not refusal else (),
+        "why_not": refusal or in_use(pool),
         "place": "pools",
     }
     if request.method != "POST":
         return render(request, "fleet/pool_delete.html", context)
     if context["why_not"]:
-        status = 403 if _refusal(request, pool) else 409
-        return render(request, "fleet/pool_delete.html", context, status=status)
+        return render(request, "fleet/pool_delete.html", context, status=403 if refusal else 409)
     if request.POST.get("seen") != shown.fingerprint:
         messages.error(request, "Other nodes would leave than those you were shown. Nothing is deleted; look again.")
         return render(request, "fleet/pool_delete.html", context, status=409)

@@ -110,6 +110,18 @@ def test_a_node_in_two_pools_is_one_row(now, db):
     assert names(reply) == [node.name]
 
 
+def test_a_pool_that_is_not_seen_is_not_named_by_a_node_it_shares(now, db):
+    cluster = a_cluster()
+    mine = a_pool(cluster, "mine")
+    node = a_node(cluster, pool=mine)
+    node.pools.add(a_pool(cluster, "secret"))
+    seer = calling(a_user(role="viewer", on=mine))
+
+    (row,) = seer.get("/api/v1/nodes").json()["results"]
+
+    assert row["pools"] == seer.get(f"/api/v1/nodes/{node.pk}").json()["pools"] == [{"id": mine.pk, "name": "mine"}]
+
+
 def test_a_filter_by_a_pool_that_is_not_seen_finds_nothing(now, db):
     cluster = a_cluster()
     mine = a_pool(cluster, "mine")

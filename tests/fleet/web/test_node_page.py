@@ -118,6 +118,19 @@ def test_a_stranger_gets_404():
         assert client.get(path).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/", "/nodes/{0}", "/nodes/{0}/gpus/0"])
+def test_a_pool_that_is_not_seen_is_not_named_by_a_node_it_shares(path):
+    cluster = make.a_cluster()
+    mine = make.a_pool(cluster, "mine")
+    node = make.a_node(cluster, pool=mine)
+    node.pools.add(make.a_pool(cluster, "secret"))
+
+    seen = page(visiting(make.a_user(role="viewer", on=mine)), path.format(node.pk)).text
+
+    assert "mine" in seen
+    assert "secret" not in seen
+
+
 def test_hostile_words_are_shown_and_not_run(viewer):
     node = make.a_node(
         make.a_cluster(), HOSTILE, uid="hostile", labels={HOSTILE: HOSTILE},

@@ -161,6 +161,15 @@ def test_a_viewer_sees_and_changes_nothing(viewer):
     assert "you need the role admin" in viewer.get(f"/pools/{pool.pk}").content.decode()
 
 
+def test_who_may_not_delete_a_pool_is_not_shown_who_has_which_role_on_it(admin):
+    pool = make.a_pool(make.a_cluster(), "h200")
+    make.a_user("zelda", role="operator", on=pool)
+    path = f"/pools/{pool.pk}/delete"
+
+    assert "zelda (operator)" in page(admin, path).text
+    assert "zelda" not in page(visiting(make.a_user("vic", role="viewer", on=pool)), path).text
+
+
 def test_a_stranger_finds_nothing():
     pool = make.a_pool(make.a_cluster(), "secret")
     stranger = visiting(make.a_user("eve"))
