@@ -16,7 +16,7 @@ class HeldBy:
     name: str
     owner: str = ""  # what controls it: Job/train; blank: nothing does
     gpus: int = 0  # whole ones; 0: slices, shares or a claim
-    boards: frozenset[int] = frozenset()  # indices of the GPUs that something says it holds; none: nothing says
+    boards: frozenset[int | str] = frozenset()  # GPUs that something says it holds: numbers, else UUIDs
 
     @property
     def job(self) -> tuple[str, str]:
@@ -61,8 +61,11 @@ class Impact:
         return f"{who} {either(self.pods, 'holds', 'hold')} {what}{'' if self.is_gpu else ' there'}."
 
 
-def impact_of(pods: Collection[HeldBy], *, gpu: int | None = None, is_known: bool = True) -> Impact:
-    """Of a finding about a node, or with the index `gpu` about one of its GPUs. `pods`: those of the node."""
+def impact_of(pods: Collection[HeldBy], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:
+    """Of a finding about a node, or about one of its GPUs: its number, or the UUID of one whose number nothing tells.
+
+    `pods`: those of the node.
+    """
     is_gpu = gpu is not None
     if not is_known:
         return Impact(is_known=False, is_gpu=is_gpu)

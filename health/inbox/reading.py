@@ -27,7 +27,6 @@ AROUND = timedelta(minutes=30)
 POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "gpus", "node")
 MOST_AROUND = 40
 MOST_ALIKE = 8
-NOBODYS = -1  # the number of a GPU of which nothing tells that it is any of its node's
 OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject names it
 
 
@@ -102,7 +101,7 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     what `held_on` costs.
     """
     nodes = {finding.node_id for finding in findings if finding.node_id}
-    of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.gpu is not None}
+    of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.is_of_gpu}
     held = held_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
     boards = _boards(held)
     known = set(
@@ -115,7 +114,7 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
         pods[pod.node_id or 0].append(_held_by(pod, boards.get(pod.pk, frozenset())))
     return {
         finding.pk: impact_of(
-            pods.get(finding.node_id, ()), gpu=_number_of(finding, held), is_known=finding.cluster_id in known
+            pods.get(finding.node_id, ()), gpu=_gpu_of(finding, held), is_known=finding.cluster_id in known
         )
         for finding in findings
         if finding.node_id
@@ -188,27 +187,27 @@ def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
     return [mute for mute in found if mute.covers(finding, name, pools.get(finding.node_id or 0, ()))]
 
 
-def _number_of(finding: Finding, held: Mapping[int, Held]) -> int | None:
-    """Of its GPU, as Kubernetes counts them. None: it is about none."""
+def _gpu_of(finding: Finding, held: Mapping[int, Held]) -> int | str | None:
+    """Its GPU as `_boards` has it; its UUID, also a blank one, where none of those is it. None: it is about none."""
     there = held.get(finding.node_id or 0)
-    if finding.gpu is None or there is None:
-        return finding.gpu
+    if there is None or not finding.is_of_gpu:
+        return None
     index = finding.gpu_among({board.index: board.uuid for board in there.boards if board.index is not None})
-    return NOBODYS if index is None else index
+    return finding.gpu_uuid if index is None else index
 
 
-def _boards(found: Mapping[int, Held]) -> dict[int, frozenset[int]]:
-    """By the pod's key the indices of the GPUs that something says it holds."""
-    boards: dict[int, frozenset[int]] = {}
+def _boards(found: Mapping[int, Held]) -> dict[int, frozenset[int | str]]:
+    """By the pod's key the GPUs that something says it holds: by their numbers, else by their UUIDs."""
+    boards: dict[int, frozenset[int | str]] = {}
     for held in found.values():
         for board in held.boards:
+            key = board.uuid if board.index is None else board.index
             for holder in board.holders:
-                if board.index is not None:
-                    boards[holder.pod.pk] = boards.get(holder.pod.pk, frozenset()) | {board.index}
+                boards[holder.pod.pk] = boards.get(holder.pod.pk, frozenset()) | {key}
     return boards
 
 
-def _held_by(pod: Pod, boards: frozenset[int]) -> HeldBy:
+def _held_by(pod: Pod, boards: frozenset[int | str]) -> HeldBy:
     return HeldBy(
         namespace=pod.namespace,
         name=pod.name,

@@ -191,6 +191,11 @@ class Finding(models.Model):
         return f"opened {self.times} times since {first:%Y-%m-%d %H:%M} UTC" if self.times > 1 and first else ""
 
     @property
+    def is_of_gpu(self) -> bool:
+        """About a single one of a node that is there."""
+        return self.node_id is not None and self.subject.startswith(correlation.OF_A_GPU)
+
+    @property
     def gpu(self) -> int | None:
         """The number that its exporter has for the GPU that it is about. None: it is about no single one, or about one
         without a number. Whether it is Kubernetes' number, `gpu_among` says.

@@ -1,0 +1,52 @@
+"""Whom a finding hits, by the rows of its node."""
+
+import pytest
+
+from fleet.models import Bookmark, Gpu
+from health.inbox.reading import impacts_of
+from tests.make import NOON, a_cluster, a_device_told, a_finding, a_node, a_pod, a_reading
+
+pytestmark = pytest.mark.django_db
+SERIAL = "SER3"
+
+
+@pytest.fixture
+def node():
+    cluster = a_cluster()
+    Bookmark.objects.filter(cluster=cluster).update(listed_at=NOON)
+    return a_node(cluster, "gpu-001", gpus=2)
+
+
+def impact_of(node, subject: str, **given):
+    finding = a_finding(node.cluster, f"{subject} of gpu-001", node=node, **given)
+    return impacts_of([finding], now=NOON)[finding.pk]
+
+
+def test_a_gpu_without_a_number_is_known_by_its_uuid(node):
+    Gpu.objects.filter(node=node, index=1).update(uuid=SERIAL)
+    mine, other = a_pod(node, "mine"), a_pod(node, "other")
+    a_reading(node, a_device_told(0, other), a_device_told(1, mine, uuid=SERIAL))
+
+    impact = impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL)
+
+    assert (impact.is_gpu, impact.names) == (True, ("team-a/mine",))
+
+
+def test_nothing_is_said_of_a_whole_node_where_nothing_tells_which_gpu_it_is(node):
+    a_pod(node, "one")
+
+    for impact in (impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL), impact_of(node, "GPU x", rule="other")):
+        assert impact.sentence == "1 pod in 1 namespace holds GPUs of its node; nothing says which."
+
+
+def test_a_gpu_that_only_who_holds_it_names_is_known_by_that(node):
+    a_pod(node, "mine", devices={"nvidia.com/gpu": [SERIAL]})
+    a_pod(node, "other", devices={"nvidia.com/gpu": ["SER4"]})
+
+    assert impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL).names == ("team-a/mine",)
+
+
+def test_the_node_itself_is_all_of_its_gpus(node):
+    a_pod(node, "one", gpus=2)
+
+    assert impact_of(node, "node").sentence == "1 pod in 1 namespace holds 2 GPUs there."
