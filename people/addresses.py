@@ -4,6 +4,7 @@
 networks of those proxies, or how many of them there are in front, whatever their addresses.
 """
 
+import re
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -12,6 +13,7 @@ from django.http import HttpRequest
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 MOST_HOPS = 20
+WITH_PORT = re.compile(r"\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}")  # [2001:db8::1]:443, 192.0.2.1:443
 OF_ONE_SITE = 64  # bits: whoever has one address of IPv6 has as many as they like
 
 
@@ -29,20 +31,29 @@ def proxies(written: str) -> int | Networks:
 
 
 def _named(peer: str, hops: list[str], ours: int | Networks) -> str:
-    """The last address that something of ours has seen with its own eyes."""
+    """The last address that something of ours has seen with its own eyes. The peer, where that is none."""
     if isinstance(ours, int):
-        return hops[-min(ours, len(hops))] if ours and hops else peer
+        return (hops[-min(ours, len(hops))] if ours and hops else "") or peer
     seen = peer
     for hop in reversed(hops):
         if not _is_of(seen, ours):
             break
         seen = hop
-    return seen
+    return seen or peer
 
 
 def _hops(request: HttpRequest) -> list[str]:
     said = request.META.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", MOST_HOPS)[-MOST_HOPS:]
-    return [hop.strip()[:64] for hop in said if hop.strip()]
+    return [_without_port(hop.strip()[:64]) for hop in said if hop.strip()]
+
+
+def _without_port(hop: str) -> str:
+    """Blank: it is no address, and whoever wrote it could write another each time."""
+    found = WITH_PORT.fullmatch(hop)
+    try:
+        return str(ip_address((found[1] or found[2]) if found else hop))
+    except ValueError:
+        return ""
 
 
 def _is_of(address: str, networks: Networks) -> bool:
