@@ -86,7 +86,9 @@ def _standing_of_exporters(asked: ExporterRound | None, *, now: datetime) -> Sta
 
 
 def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
-    """Three queries, and where there is a source two questions to Redis."""
+    """Three queries, and where there is a source two questions to Redis; where exporters are asked one by one and that
+    of the node was not heard, two more.
+    """
     source = TelemetrySource.objects.filter(cluster=node.cluster_id).first()
     asked = ExporterRound.objects.filter(cluster=node.cluster_id).first()
     boards = list(Gpu.objects.filter(node=node).order_by("index"))
@@ -94,14 +96,22 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
     if standing.has_source:
         try:
             kept = frames.of_node(node.cluster_id, node.name)
+            standing = standing if standing.exported else _with_exported(standing, kept, node.cluster_id)
         except FramesAway as error:
             trouble = REDIS_AWAY.format(error)
             standing = replace(standing, is_silent=True, silent_since=None)
-    if kept is not None and not standing.exported:
-        standing = replace(standing, exported=kept.exported)
     devices = _devices(kept, boards, standing, now=now.timestamp())
     placed = [replace(device, listed=_listed(device, boards)) for device in devices]
     return NodeTelemetry(source, standing, trouble, placed)
+
+
+def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) -> Standing:
+    """What any exporter of the cluster has: one that is dead takes nothing off that.
+
+    :raises FramesAway
+    """
+    told = kept or frames.newest(cluster_id, ())
+    return replace(standing, exported=told.exported) if told else standing
 
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:

@@ -7,6 +7,7 @@ import pytest
 from health.models import TelemetrySource
 from health.sources import frames
 from health.sources.asking import SourceOff, ask_now
+from health.sources.of_clusters import telemetry_of_clusters
 from health.sources.of_node import standing_of, telemetry_of
 from health.sources.reading import ReadingState
 from health.telemetry.base import TelemetryReading, XidTold
@@ -118,3 +119,15 @@ def test_one_that_was_switched_off_meanwhile_is_not_asked():
 
     with pytest.raises(SourceOff):
         ask_now(source, now=NOON)
+
+
+def test_a_node_that_no_frame_has_is_of_a_cluster_whose_exporters_have_the_metric(node):
+    make.an_exporter_round(node.cluster)
+    other = make.a_node(node.cluster, "gpu-2")
+    keep(node.cluster, GpuDevice("gpu-1", 0, "GPU-a"), temperature_celsius=[61.0])
+
+    first = telemetry_of(other, now=NOON).devices[0]
+
+    of_cluster = telemetry_of_clusters([node.cluster_id], ["temperature_celsius", "xid"], now=NOON)[node.cluster_id]
+    for key, state in (("temperature_celsius", ReadingState.NEVER), ("xid", ReadingState.NOT_EXPORTED)):
+        assert first.metrics[key].state is of_cluster.read(key, None, now=NOON.timestamp()).state is state
