@@ -10,13 +10,14 @@ from typing import Any
 
 from fleet.models import Cluster
 from health.backtest.holders import Holders, holders
-from health.backtest.replay import Replay
+from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import NodePast, pasts
 from health.judging.gpus import DAY, Judging, classes_of
 from health.judging.limits import LimitsInForce
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule
 from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
+from health.rules.gpus.xid import LastXid
 from health.sources.frames import KeptFrame
 from health.sources.rounds import round_of
 from health.telemetry.base import STALE_AFTER_S, TelemetryReading
@@ -29,7 +30,7 @@ from wording.lists import names
 
 PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
 READS_HOLDERS = frozenset({NvlinkQuiet.key})
-READS_BESIDE = {NvlinkQuiet.key: BUSY}  # what it judges by and is no metric of its own
+READS_BESIDE = {NvlinkQuiet.key: BUSY, LastXid.key: ("energy_joules",)}  # what it judges by and is no metric of its own
 WARM_UP = timedelta(hours=1)  # what counters grew is told of up to an hour: heard before the first look is judged
 
 
@@ -82,7 +83,8 @@ class _Then(Mapping[str, Mapping[str, Any]]):
         if node is None:
             raise KeyError(name)
         states = {column: node.was(column, self.at) for column in ("upgrade_state", "mig_config_state")}
-        return {"id": node.node_id, "uid": node.uid, "name": name, **states}
+        # How many GPUs it had then is not kept: none is taken for replaced.
+        return {"id": node.node_id, "uid": node.uid, "name": name, "gpu_expected": None, **states}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.pasts)
@@ -189,8 +191,12 @@ class GpuReplay:
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
         )
         places = self.limits.suspects(self.rule, told.frame)
-        signals = [signal for place in sorted(places) for signal in judging.signals(place, [self.rule])]
-        self.replay.look(at, signals, lambda subject: judging.can_tell(self.rule.key, subject, around.nodes))
+        signals = judging.signals({place: [self.rule] for place in sorted(places)})
+
+        def can_tell(found: WouldBe) -> bool:
+            return judging.can_tell(self.rule.key, found.subject, found.gpu_uuid, found.evidence, around.nodes)
+
+        self.replay.look(at, signals, can_tell)
         return at
 
     def _pasts(self, begin: datetime) -> Mapping[str, Sequence[NodePast]]:

@@ -3,13 +3,15 @@
 A test has both look at the same and compares.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from health.judging.opening import SAME_WITHIN
 from health.judging.signals import Signal
 from health.rules.base import Severity, Wrong
+from health.subjects import identity_of
 
 LATELY = SAME_WITHIN + timedelta(hours=1)
 
@@ -19,6 +21,7 @@ class WouldBe:
     """A finding that the rule would have made."""
 
     subject: str
+    gpu_uuid: str
     severity: Severity
     cause: str
     sentence: str
@@ -29,7 +32,12 @@ class WouldBe:
     opened_at: datetime | None = None  # the first time; None: being confirmed
     resolved_at: datetime | None = None
     times: int = 1
+    evidence: Mapping[str, Any] = field(default_factory=dict)
     worst: Severity | None = None  # that people would have been told of
+
+    @property
+    def identity(self) -> str:
+        return identity_of(self.subject, self.gpu_uuid)
 
     def tell(self) -> None:
         """People hear how bad it is now."""
@@ -46,26 +54,29 @@ class Replay:
     """Of one rule. `is_exact`: what is wrong at a look is wrong until the next, as where every change is told."""
 
     is_exact: bool = False
-    now: dict[str, WouldBe] = field(default_factory=dict)  # wrong now, by subject
-    lately: dict[str, WouldBe] = field(default_factory=dict)  # the last that opened and is over, by subject
+    now: dict[str, WouldBe] = field(default_factory=dict)  # wrong now, by what it is about
+    lately: dict[str, WouldBe] = field(default_factory=dict)  # the last that opened and is over, by what it is about
     opened: list[WouldBe] = field(default_factory=list)  # the oldest first
 
-    def look(self, at: datetime, signals: Iterable[Signal], can_tell: Callable[[str], bool] = lambda _: True) -> None:
+    def look(
+        self, at: datetime, signals: Iterable[Signal], can_tell: Callable[[WouldBe], bool] = lambda _: True
+    ) -> None:
         waiting = dict(self.now)
         for signal in signals:
-            subject = signal.subject.name
-            waiting.pop(subject, None)
-            self._update(subject, signal, at)
-        for subject, found in waiting.items():
-            if can_tell(subject):
+            waiting.pop(signal.subject.identity, None)
+            self._update(signal, at)
+        for found in waiting.values():
+            if can_tell(found):
                 self._end(found, at)
 
-    def _update(self, subject: str, signal: Signal, at: datetime) -> None:
-        wrong, found = signal.wrong, self.now.get(subject)
+    def _update(self, signal: Signal, at: datetime) -> None:
+        about, wrong = signal.subject, signal.wrong
+        found = self.now.get(about.identity)
         if found is None:
             confirmed_at = at + min(signal.rule.after, signal.after)
-            found = WouldBe(subject, wrong.severity, wrong.cause, wrong.sentence, at, confirmed_at)
-            self.now[subject] = found
+            found = WouldBe(about.name, about.gpu_uuid, wrong.severity, wrong.cause, wrong.sentence, at, confirmed_at)
+            found.evidence = wrong.evidence
+            self.now[about.identity] = found
         is_held_back = _is_worse_too_soon(found, wrong, at)
         if not is_held_back:
             _take(found, wrong, at)
@@ -81,12 +92,13 @@ class Replay:
 
     def _open(self, found: WouldBe, at: datetime) -> WouldBe:
         """The one that is so now: one that was over a moment ago goes on."""
-        before = self.lately.pop(found.subject, None)
+        before = self.lately.pop(found.identity, None)
         ended = before.resolved_at if before else None
         if before and ended and found.since - ended <= SAME_WITHIN and at - ended <= LATELY:
             before.times, before.resolved_at = before.times + 1, None
             before.severity, before.cause, before.sentence = found.severity, found.cause, found.sentence
-            self.now[found.subject] = before
+            before.subject, before.evidence = found.subject, found.evidence
+            self.now[found.identity] = before
             return before
         found.opened_at = at
         self.opened.append(found)
@@ -96,10 +108,10 @@ class Replay:
         if found.opened_at is None and self.is_exact and found.confirmed_at < at:
             found = self._open(found, found.confirmed_at)
             found.tell()
-        del self.now[found.subject]
+        del self.now[found.identity]
         if found.opened_at is not None:
             found.resolved_at = at
-            self.lately[found.subject] = found
+            self.lately[found.identity] = found
 
 
 def _take(found: WouldBe, wrong: Wrong, at: datetime) -> None:
@@ -111,6 +123,7 @@ def _take(found: WouldBe, wrong: Wrong, at: datetime) -> None:
         found.as_bad_since = None
     found.worse_since = None
     found.severity, found.cause, found.sentence = wrong.severity, wrong.cause, wrong.sentence
+    found.evidence = wrong.evidence
 
 
 def _is_worse_too_soon(found: WouldBe, wrong: Wrong, at: datetime) -> bool:

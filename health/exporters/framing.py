@@ -14,7 +14,7 @@ from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
-from health.telemetry.remembering import begun_anew, remember
+from health.telemetry.remembering import put_in_words, remember
 
 Key = tuple[str, str]
 
@@ -58,10 +58,11 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
             for metric, value in values.items():
                 column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
                 column.values[places[key]], column.times[places[key]] = value, now
-    remember(carried, frame)
+    anew = tuple(frame.devices[place] for place in remember(carried, frame))
+    xids = _xids(said, contested)
+    put_in_words(frame, xids)
     exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
-    anew = tuple(frame.devices[place] for place in begun_anew(carried, frame))
-    return TelemetryReading(frame, exported, _xids(said, contested), parts=_parts(said, contested), anew=anew)
+    return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew)
 
 
 def _kept(

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from fleet.models import Gpu, Node
 from health.inbox.reading import AROUND
-from health.judging.gpus import name_of
 from health.judging.limits import LimitsInForce
 from health.models import Finding
 from health.rules.base import Severity
@@ -17,6 +16,7 @@ from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import Comparing, GpuRule
 from health.sources.history import PlotLimit, PlotMark, TelemetryHistory, drawn_of, history_of
 from health.sources.of_node import DeviceTelemetry
+from health.subjects import SLICE, name_of
 from health.telemetry.frame import GpuDevice
 from health.telemetry.metrics import METRICS, MetricKind
 from health.telemetry.prometheus.ranges import steps_between
@@ -51,7 +51,9 @@ def plots_of(finding: Finding, node: Node, *, now: datetime) -> TelemetryHistory
 
     def is_subject(device: DeviceTelemetry) -> bool:
         known = GpuDevice(node.name, device.index, device.uuid, device.gi_id, device.profile)
-        return name_of(known) == finding.subject
+        if SLICE in finding.subject or not finding.gpu_uuid:
+            return name_of(known) == finding.subject
+        return device.uuid == finding.gpu_uuid
 
     drawn = drawn_of(
         node, WINDOW, steps_between(first.timestamp(), last.timestamp()), metrics=metrics_of(finding.rule),

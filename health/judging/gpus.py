@@ -5,9 +5,9 @@ no frame is new, findings stay as they are.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Protocol
@@ -20,10 +20,14 @@ from fleet.states.node import AT_REST, RECONFIGURING
 from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
+from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen
+from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
 from health.sources.frames import KeptFrame
+from health.sources.reading import BY_SLICE
+from health.subjects import SLICE, identity_of, name_of
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.hours import utilisation
@@ -34,6 +38,8 @@ AT_ONCE = 500  # names in one query
 MONTH = timedelta(days=30)
 DAY = timedelta(days=1)
 FALLEN_OFF = 79
+OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected")
+METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
 
@@ -48,9 +54,11 @@ class Hearing:
 
     @cached_property
     def uuids(self) -> Mapping[tuple[str, int | None], str]:
-        """Of boards, by their node's name and their index."""
-        devices = self.frame.devices if self.frame is not None else ()
-        return {(device.node_name, device.index): device.uuid for device in devices}
+        """Of boards, by their node's name and their index: where two have one, of the one that spoke last."""
+        if self.frame is None:
+            return {}
+        spoke = sorted(zip(self.frame.newest_by_device(), self.frame.devices, strict=True))
+        return {(device.node_name, device.index): device.uuid for _, device in spoke}
 
     def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
         """Those of these boards that are so busy now, or of which nothing says it."""
@@ -74,7 +82,7 @@ class GpuJudgement:
 
     signals: tuple[Signal, ...] = ()
     judged: frozenset[str] = frozenset()
-    can_tell: Callable[[str, str], bool] = lambda _rule, _subject: True
+    can_tell: Callable[[Finding], bool] = lambda _: True
     hearing: Hearing | None = None  # None: nobody listens now
 
 
@@ -91,20 +99,23 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
             suspects.setdefault(place, []).append(rule)
     rows = _Rows(cluster, kept.frame.devices, frozenset(suspects), now)
     judging = Judging(kept, limits, rows, now)
-    signals = tuple(signal for place, asked in suspects.items() for signal in judging.signals(place, asked))
+    signals = judging.signals(suspects)
 
-    def can_tell(rule: str, subject: str) -> bool:
-        return judging.can_tell(rule, subject, rows.nodes_of_findings)
+    def can_tell(finding: Finding) -> bool:
+        return judging.can_tell(finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings)
 
-    return GpuJudgement(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(kept.frame))
+    return GpuJudgement(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(cluster, judging))
 
 
-def _hearing(frame: Frame) -> Hearing:
-    oldest, newest = frame.taken_at - STALE_AFTER_S, frame.newest_by_device()
-    pairs = list(zip(frame.devices, newest, strict=True))
+def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
+    """A node of which nothing is heard any more was heard for as long as that is said of it. One query."""
+    frame = judging.kept.frame
+    pairs = list(zip(frame.devices, judging.newest, strict=True))
+    silent = Finding.objects.unresolved().filter(cluster=cluster, rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
     return Hearing(
-        frozenset(device.node_name for device, at in pairs if at >= oldest),
-        frozenset(device.node_name for device, at in pairs if math.isfinite(at)),
+        frozenset(device.node_name for device, at in pairs if at >= judging.oldest),
+        frozenset(device.node_name for device, at in pairs if math.isfinite(at))
+        | frozenset(silent.filter(node__isnull=False).order_by().values_list("node__name", flat=True)),
         frame,
     )
 
@@ -152,36 +163,144 @@ class Judging:
     around: Around
     now: datetime
 
-    def signals(self, place: int, rules: Collection[GpuRule]) -> list[Signal]:
-        node = self.around.nodes.get(self._device(place).node_name)
-        if node is None or is_changing(node):
-            return []
-        facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
-        subject = Subject(facts.name, node["id"], node["uid"], node["name"], self._device(place).uuid)
-        asked = [self.limits.rule_for(rule, facts.node_name) for rule in rules]
-        return [Signal(subject, rule, wrong) for rule in asked if (wrong := rule.judge(facts))]
+    def signals(self, suspects: Mapping[int, Collection[GpuRule]]) -> tuple[Signal, ...]:
+        """By the place of each device the rules that suspect it. One of a subject and rule: the worst.
 
-    def can_tell(self, rule: str, subject: str, nodes: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Not of a GPU that says nothing now, but that it is silent; nor while its node is being changed."""
-        place = self._places.get(subject)
-        if place is None:
-            return True  # its node is gone, or it was cut anew
-        node = nodes.get(self._device(place).node_name)
-        if node is not None and is_changing(node):
+        What exporters say of a board with each of its slices is said of the board.
+        """
+        worst: dict[tuple[str, str], Signal] = {}
+        for place, rules in suspects.items():
+            for signal in self._signals(place, rules):
+                known = worst.get(signal.key)
+                if known is None or known.wrong.severity.is_less_than(signal.wrong.severity):
+                    worst[signal.key] = signal
+        return tuple(worst.values())
+
+    def _signals(self, place: int, rules: Collection[GpuRule]) -> Iterator[Signal]:
+        device = self._device(place)
+        node = self.around.nodes.get(device.node_name)
+        if node is None or is_changing(node) or self._is_replaced(device, node):
+            return
+        facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
+        of_board = replace(facts, name=self._name(replace(device, gi_id="", profile="")))
+        for rule in rules:
+            its = facts if is_judged_by_slice(rule) else of_board
+            if rule.key == GpuSilent.key and self._is_heard(device):
+                continue  # another part of it is
+            with_limits = self.limits.rule_for(rule, its.node_name)
+            if wrong := with_limits.judge(its):
+                yield Signal(Subject(its.name, node["id"], node["uid"], node["name"], device.uuid), with_limits, wrong)
+
+    def can_tell(
+        self,
+        rule: str,
+        subject: str,
+        gpu_uuid: str,
+        evidence: Mapping[str, Any],
+        nodes: Mapping[str, Mapping[str, Any]],
+    ) -> bool:
+        """Whether what it rests on is heard now; not while its node is being changed. What is in no answer any more,
+        nobody knows: but that its node is gone, that another board has its place, or that it was cut anew.
+
+        `nodes`: by name, of all findings that may be resolved.
+        """
+        node = nodes.get(subject.partition(SLICE)[0].rpartition(" of ")[2])
+        if node is None:
+            return True
+        if is_changing(node):
             return False
-        return rule == "gpu-silent" or bool(self._fresh(place))
+        its = self._places_of(subject, gpu_uuid)
+        if not its:
+            return not gpu_uuid or gpu_uuid in self._by_board or self._has_all(node)
+        if all(self._is_replaced(self._device(place), node) for place in its):
+            return True
+        return any(self._hears(rule, evidence, place) for place in its)
+
+    def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
+        """Of the slice that it is about, or of all of its board."""
+        if not gpu_uuid:
+            return [place for place, device in enumerate(self.kept.frame.devices) if name_of(device) == subject]
+        places = self._by_board.get(gpu_uuid, ())
+        if SLICE not in subject:
+            return places
+        identity = identity_of(subject, gpu_uuid)
+        return [one for one in places if identity_of(name_of(self._device(one)), gpu_uuid) == identity]
+
+    def _hears(self, rule: str, evidence: Mapping[str, Any], place: int) -> bool:
+        fresh, metrics = self._fresh(place), METRICS_OF.get(rule, ())
+        named = {key.partition(":")[0] for key in evidence}
+        said = {key for key in metrics if self._was_said(key, place)}
+        rests_on = said.intersection(named) or said
+        return any(key in fresh for key in rests_on) if metrics else bool(fresh)
+
+    def _was_said(self, metric: str, place: int) -> bool:
+        column = self.kept.frame.columns.get(metric)
+        return column is not None and math.isfinite(column.times[place])
+
+    def _is_replaced(self, device: GpuDevice, node: Mapping[str, Any]) -> bool:
+        """It is silent, and its node has as many others as it ever had."""
+        return not self._is_heard(device) and self._has_all(node)
+
+    def _has_all(self, node: Mapping[str, Any]) -> bool:
+        """Whether all boards that it ever had are heard. Of a node that is cut the rows do not say how many it had."""
+        expected = node["gpu_expected"]
+        return bool(expected) and node["name"] not in self._cut and len(self._heard[node["name"]]) >= expected
+
+    def _is_heard(self, device: GpuDevice) -> bool:
+        return device.uuid in self._heard[device.node_name]
 
     def _device(self, place: int) -> GpuDevice:
         return self.kept.frame.devices[place]
 
     @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return {name_of(device): place for place, device in enumerate(self.kept.frame.devices)}
+    def oldest(self) -> float:
+        """What is fresh is no older."""
+        return self.kept.frame.taken_at - STALE_AFTER_S
+
+    @cached_property
+    def newest(self) -> Sequence[float]:
+        return self.kept.frame.newest_by_device()
+
+    @cached_property
+    def _by_board(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for place, device in enumerate(self.kept.frame.devices):
+            found[device.uuid].append(place)
+        return found
+
+    @cached_property
+    def _heard(self) -> Mapping[str, set[str]]:
+        """By node the UUIDs of boards that are heard now."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
+            if at >= self.oldest:
+                found[device.node_name].add(device.uuid)
+        return found
+
+    @cached_property
+    def _cut(self) -> Collection[str]:
+        return {device.node_name for device in self.kept.frame.devices if device.gi_id}
+
+    @cached_property
+    def _renumbered(self) -> Collection[str]:
+        """UUIDs of silent boards whose number another one of their node has."""
+        numbered: dict[tuple[str, int | None], dict[str, float]] = defaultdict(dict)
+        for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
+            numbered[device.node_name, device.index][device.uuid] = at
+        return {
+            uuid
+            for times in numbered.values()
+            if len(times) > 1
+            for uuid, at in times.items()
+            if at < max(times.values())
+        }
 
     def _fresh(self, place: int) -> dict[str, float]:
-        oldest = self.kept.frame.taken_at - STALE_AFTER_S
         columns = self.kept.frame.columns.items()
-        return {key: column.values[place] for key, column in columns if column.times[place] >= oldest}
+        return {key: column.values[place] for key, column in columns if column.times[place] >= self.oldest}
+
+    def _name(self, device: GpuDevice) -> str:
+        return name_of(device, by_uuid=device.uuid in self._renumbered)
 
     def _facts(self, place: int, node: Mapping[str, Any], read: Collection[str]) -> GpuFacts:
         """`read`: the metrics that its rules read. Many a GPU is suspect of a full memory alone: no counter is read."""
@@ -191,12 +310,13 @@ class Judging:
         peers = {key: self._peers[key][device.node_name] for key in COMPARED if device.node_name in self._peers[key]}
         return GpuFacts(
             node_name=device.node_name,
-            name=name_of(device),
+            name=self._name(device),
             product=device.product,
             now=fresh,
             grown=grown,
             parts={key: parts for key, parts in self.kept.parts.get(device.key, {}).items() if key in fresh},
             xid=self._xid(place),
+            past_xids=self._past_xids(device),
             repeats=self.around.repeats.get(node["id"], 0),
             driver_changed_at=self.around.driver_changed.get(node["uid"]),
             workload_classes=self.around.classes.get(node["id"], frozenset()),
@@ -214,6 +334,13 @@ class Judging:
         at = latched[place] if latched is not None else float("nan")
         since = datetime.fromtimestamp(at, UTC) if at == at else None
         return XidSeen(number, since, told.words if told and told.xid == number else "")
+
+    def _past_xids(self, device: GpuDevice) -> tuple[XidSeen, ...]:
+        past = self.kept.frame.past_xids.get(device.key, {})
+        return tuple(
+            XidSeen(number, datetime.fromtimestamp(each.since, UTC) if each.since == each.since else None, each.words)
+            for number, each in sorted(past.items())
+        )
 
     @cached_property
     def _peers(self) -> Mapping[str, Mapping[str, float]]:
@@ -234,7 +361,7 @@ class _Rows:
         return _rows(self.cluster, {self.devices[place].node_name for place in self.suspects})
 
     @cached_property
-    def nodes_of_findings(self) -> Mapping[str, dict[str, Any]]:
+    def of_findings(self) -> Mapping[str, dict[str, Any]]:
         keys = [rule.key for rule in GPU_RULES]
         waiting = Finding.objects.filter(cluster=self.cluster, rule__in=keys, resolved_at=None, node__isnull=False)
         return _rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
@@ -277,11 +404,9 @@ def classes_of(cluster: Cluster, nodes: Collection[int]) -> dict[int, frozenset[
     return found
 
 
-def name_of(device: GpuDevice) -> str:
-    """What a person calls it, and what its findings are known by."""
-    board = f"GPU {device.index}" if device.index is not None else f"GPU {device.uuid}"
-    part = f", slice {device.gi_id}{f' ({device.profile})' if device.profile else ''}" if device.gi_id else ""
-    return f"{board} of {device.node_name}{part}"
+def is_judged_by_slice(rule: GpuRule) -> bool:
+    """Of what each slice has its own of (`BY_SLICE`); all else is its board's."""
+    return bool(rule.metrics) and BY_SLICE.issuperset(rule.metrics)
 
 
 def is_changing(node: Mapping[str, Any]) -> bool:
@@ -292,8 +417,6 @@ def _rows(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, Any]]
     found: dict[str, dict[str, Any]] = {}
     wanted = sorted(names)
     for start in range(0, len(wanted), AT_ONCE):
-        rows = Node.objects.filter(cluster=cluster, name__in=wanted[start : start + AT_ONCE])
-        found |= {
-            row["name"]: dict(row) for row in rows.values("id", "uid", "name", "upgrade_state", "mig_config_state")
-        }
+        rows = Node.objects.filter(cluster=cluster, name__in=wanted[start : start + AT_ONCE]).order_by()
+        found |= {row["name"]: dict(row) for row in rows.values(*OF_NODE)}
     return found

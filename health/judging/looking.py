@@ -37,14 +37,14 @@ GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
-    "worse_since", "as_bad_since", "gpu_uuid",
+    "worse_since", "as_bad_since", "gpu_uuid", "subject",
 )  # fmt: skip
 
 RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 34 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 35 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -120,14 +120,14 @@ def _write(
     cluster: Cluster,
     signals: Iterable[Signal],
     judged: set[str],
-    can_tell: Callable[[str, str], bool],
+    can_tell: Callable[[Finding], bool],
     openings: Openings,
     *,
     now: datetime,
 ) -> int:
     shadows = RuleShadow.objects.rules()
     waiting = {
-        (finding.rule, finding.subject): finding
+        (finding.rule, finding.identity): finding
         for finding in Finding.objects.filter(
             cluster=cluster, resolved_at__isnull=True, rule__in=judged
         ).select_related("node")
@@ -137,10 +137,11 @@ def _write(
     waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
     told = len(out)
     for signal in signals:
-        finding = waiting.pop(signal.key, None) or _new(cluster, signal, shadows, now=now)
+        known = waiting.pop(signal.key, None) or waiting.pop((signal.rule.key, signal.subject.name), None)
+        finding = known or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
     for finding in waiting.values():
-        if finding.rule not in GPU_KEYS or can_tell(finding.rule, finding.subject):
+        if finding.rule not in GPU_KEYS or can_tell(finding):
             told += _resolve(finding, now=now)
     return told
 
@@ -161,9 +162,9 @@ def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: date
 def _update(finding: Finding, signal: Signal, openings: Openings, *, now: datetime) -> int:
     """1: it opened now. What only counts on is not written."""
     wrong = signal.wrong
-    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid
+    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid, signal.subject.name
     is_held_back = _is_worse_too_soon(finding, wrong, now=now)
-    if not is_held_back and (finding.pk is None or known != (finding.severity, finding.cause, finding.gpu_uuid)):
+    if not is_held_back and (finding.pk is None or known != _known(finding)):
         is_new = finding.pk is None
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
@@ -171,7 +172,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         if not is_new:
             _remember_since_when(finding, wrong.severity, now=now)
         finding.worse_since = None
-        finding.severity, finding.cause, finding.gpu_uuid = known
+        finding.severity, finding.cause, finding.gpu_uuid, finding.subject = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
         finding.evidence = dict(wrong.evidence)
         finding.updated_at = now
@@ -188,6 +189,11 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     title = f"{signal.rule.title}: {finding.sentence}"
     note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
     return 1
+
+
+def _known(finding: Finding) -> tuple[str, str, str, str]:
+    """What it is written again for when it changes."""
+    return finding.severity, finding.cause, finding.gpu_uuid, finding.subject
 
 
 def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime) -> None:

@@ -25,7 +25,9 @@ from health.rules.node_conditions import NodeConditions
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
-AGAIN = ("severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "gpu_uuid")
+AGAIN = (
+    "subject", "severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "gpu_uuid",
+)  # fmt: skip
 # What says whether one explains another.
 COMPARED = (
     "rule", "subject", "node", "severity", "parent", "since", "state", "muted_at", "evidence", "node__layout",
@@ -93,7 +95,7 @@ class Openings:
 
     def _same_before(self, finding: Finding) -> Finding | None:
         """What was resolved a moment ago, and is the same trouble. None: nothing was."""
-        before = self._lately.get((finding.rule, finding.subject, finding.is_shadow))
+        before = self._lately.get((finding.rule, finding.identity, finding.is_shadow))
         if before is None or before.resolved_at is None or finding.since - before.resolved_at > SAME_WITHIN:
             return None
         return before
@@ -121,7 +123,7 @@ class Openings:
         """
         since = self.now - SAME_WITHIN - timedelta(hours=1)
         rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=since, resolved_because="")
-        return {(row.rule, row.subject, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
+        return {(row.rule, row.identity, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
 
 
 def is_told_again(finding: Finding, severity: str) -> bool:

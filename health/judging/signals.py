@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from health.rules.base import Wrong
+from health.subjects import identity_of
 
 
 class Judged(Protocol):
@@ -30,6 +31,10 @@ class Subject:
     node_name: str = ""
     gpu_uuid: str = ""  # of the board that it is; blank: it is none
 
+    @property
+    def identity(self) -> str:
+        return identity_of(self.name, self.gpu_uuid)
+
 
 @dataclass(frozen=True)
 class Signal:
@@ -44,4 +49,4 @@ class Signal:
 
     @property
     def key(self) -> tuple[str, str]:
-        return self.rule.key, self.subject.name
+        return self.rule.key, self.subject.identity

@@ -15,6 +15,7 @@ from fleet.models.visible import Visible
 from health import correlation
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import Severity
+from health.subjects import identity_of
 
 OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
 STAMPS = {
@@ -133,7 +134,7 @@ class Finding(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["cluster", "rule", "subject"],
+                fields=["cluster", "rule", "subject", "gpu_uuid"],
                 condition=Q(resolved_at__isnull=True),
                 name="one_finding_at_a_time_per_subject",
             )
@@ -194,6 +195,11 @@ class Finding(models.Model):
     def is_of_gpu(self) -> bool:
         """About a single one of a node that is there."""
         return self.node_id is not None and self.subject.startswith(correlation.OF_A_GPU)
+
+    @property
+    def identity(self) -> str:
+        """What it is about, whatever that is called by now."""
+        return identity_of(self.subject, self.gpu_uuid)
 
     @property
     def gpu(self) -> int | None:

@@ -20,6 +20,7 @@ class ExporterSilent:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=2)
+    SILENT: ClassVar[str] = "silent"
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing or node.is_heard or not node.capacity:
@@ -35,5 +36,5 @@ class ExporterSilent:
             Severity.WARNING,
             f"Nothing is heard of the GPUs of {node.name} any more: whether they are well nobody knows.",
             PLAYBOOK,
-            why="silent",
+            why=self.SILENT,
         )

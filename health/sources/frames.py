@@ -5,6 +5,7 @@ that a column is never read with another order than it was written in.
 """
 
 import json
+import math
 from array import array
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from health.telemetry.base import Parts, TelemetryReading, XidTold
-from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
+from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import CHECKPOINTS, COUNTERS, LATCHED
 
@@ -96,6 +97,11 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
             for part, value in parts.items()
         ],
         "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
+        "past_xids": [
+            [*key, xid, told.since if math.isfinite(told.since) else None, told.words]
+            for key, by_number in frame.past_xids.items()
+            for xid, told in by_number.items()
+        ],
     }
     try:
         before = _head_of(cluster_id)
@@ -152,6 +158,7 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
             frame.columns[key] = MetricColumn(unpacked(packed[:half]), unpacked(packed[half:]))
     if metrics is None:
         kept = dict(zip(places.remembered, found[len(wanted) :], strict=True))
+        frame.past_xids = _past_xids(head)
         _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, places)
     return _kept(head, frame)
 
@@ -248,6 +255,13 @@ def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
     for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none
         parts.setdefault((uuid, gi_id), {}).setdefault(metric, {})[part] = value
     return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts)
+
+
+def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
+    found: dict[tuple[str, str], dict[int, PastXid]] = {}
+    for uuid, gi_id, xid, since, words in head.get("past_xids", ()):  # a frame of before has none
+        found.setdefault((uuid, gi_id), {})[xid] = PastXid(math.nan if since is None else since, words)
+    return found
 
 
 def written(device: GpuDevice) -> list[Any]:

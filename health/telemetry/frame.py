@@ -62,6 +62,14 @@ class Checkpoint:
     values: "Mapping[str, array[float]]"
 
 
+@dataclass(frozen=True)
+class PastXid:
+    """One that a GPU has had, whether or not its gauge still shows it."""
+
+    since: float  # seconds since the epoch, our clock; NaN: it was there when Quarterdeck first looked
+    words: str = ""  # the exporter's own
+
+
 @dataclass
 class Frame:
     taken_at: float  # seconds since the epoch, our clock
@@ -70,6 +78,8 @@ class Frame:
     checkpoints: tuple[Checkpoint, ...] = ()  # the oldest first
     # By the key of a latched metric: since when each device has its value. NaN: since before anybody looked.
     latched: "dict[str, array[float]]" = field(default_factory=dict)
+    # By the key of a device every Xid, by its number, since it last began anew. The gauge shows the last one alone.
+    past_xids: Mapping[tuple[str, str], Mapping[int, PastXid]] = field(default_factory=dict)
 
     def index(self) -> Mapping[tuple[str, str], int]:
         return {device.key: place for place, device in enumerate(self.devices)}
@@ -98,6 +108,8 @@ class Frame:
             for each in self.checkpoints
         )
         grown.latched = {key: _moved(since, kept) for key, since in self.latched.items()}
+        there = {device.key for device in devices} if self.past_xids else set()
+        grown.past_xids = {key: told for key, told in self.past_xids.items() if key in there}
         return grown
 
     def _carried_on(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
@@ -112,7 +124,7 @@ class Frame:
     def copied(self) -> "Frame":
         """With columns of its own."""
         columns = {key: column.copied() for key, column in self.columns.items()}
-        return Frame(self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched))
+        return Frame(self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched), self.past_xids)
 
 
 def unsaid(length: int) -> "array[float]":

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from health.telemetry.frame import Frame, GpuDevice, in_order
-from wording.numbers import count
+from wording.numbers import are, count
 
 # Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
 WRITTEN = ("node", "kubernetes_node", "kubernetes_node_name", "k8s_node_name", "nodename")
@@ -93,15 +93,15 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
 
 
 def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *, since: float) -> list[GpuDevice]:
-    """Boards of which no series is left: a GPU that fell off its bus is in no answer any more, and is not forgotten.
+    """Those of which no series is left: a GPU that fell off its bus is in no answer any more, and is not forgotten.
 
-    Not those of a node that is gone, and no slice: those go when a board is cut anew.
+    Not those of a node that is gone, nor of a board that is there in another shape: it was cut anew.
     """
     there = {device.uuid for device in devices}
     return [
         device
         for device, at in zip(before.devices, before.newest_by_device(), strict=True)
-        if at >= since and not device.gi_id and device.uuid not in there and device.node_name in where.nodes
+        if at >= since and device.uuid not in there and device.node_name in where.nodes
     ]
 
 
@@ -164,9 +164,9 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
     if odd.untrue:
         notes.append(f"Where it runs is believed, not what it says: {_some(list(odd.untrue))}.")
     if contested:
-        first = next(iter(contested))
+        first, number = next(iter(contested)), len(contested)
         notes.append(
-            f"{len(contested)} devices are claimed by several nodes and taken for none's, {first[0]} by "
+            f"{count(number, 'device')} {are(number)} claimed by several nodes and taken for none's: {first[0]} by "
             f"{' and '.join(sorted(contested[first])[:NAMED_AT_MOST])}."
         )
     return tuple(notes)

@@ -1,36 +1,60 @@
-"""What a frame remembers beside the newest: what counters had come to, and since when a latched value is so. Pure.
+"""What a frame remembers beside the newest. Pure.
 
-Both are kept by who takes frames, so that any source has them: an exporter that is asked directly has no history.
+What counters had come to, since when a latched value is so and a counter has not moved, and which Xids there were. All
+are kept by who takes frames, so that any source has them: an exporter that is asked directly has no history.
 """
 
 from array import array
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from operator import gt, le
 
-from health.telemetry.frame import Checkpoint, Frame, MetricColumn, unsaid
+from health.telemetry.base import STALE_AFTER_S, XidTold
+from health.telemetry.frame import Checkpoint, Frame, MetricColumn, PastXid, unsaid
 from health.telemetry.metrics import METRICS, MetricKind
 
 CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
 CHECKPOINTS = 2  # that are kept
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
 VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # those are the board's, for good
-LATCHED = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.LATCHED)
+XID = "xid"
+SLOWED_FOR = ("throttled_thermal", "throttled_board", "throttled_reliability")  # how long, in whatever unit
+# Of which is kept since when each device has its value.
+LATCHED = (*(key for key, metric in METRICS.items() if metric.kind == MetricKind.LATCHED), *SLOWED_FOR)
+PAST_XIDS_AT_MOST = 16  # of one device: as many numbers as one trouble has, and no more
 
 
 @dataclass(frozen=True)
 class Growth:
     amount: float
     since: float  # seconds since the epoch
+    goes_on: bool = True  # False: it did grow, and does not now
 
 
-def remember(before: Frame, frame: Frame) -> None:
-    """Write into `frame` what it keeps of `before`, which has the same devices and was carried to them."""
+def remember(before: Frame, frame: Frame) -> list[int]:
+    """Write into `frame` what it keeps of `before`, which has the same devices and was carried to them.
+
+    The places of devices that count from nothing again: they were reset, or their driver was loaded anew.
+    """
+    anew = begun_anew(before, frame)
     frame.latched = {key: _since(before, frame, key) for key in LATCHED if key in frame.columns}
+    frame.past_xids = _past_xids(before, frame, anew)
     now = frame.taken_at
-    held = [_held(each, frame) for each in before.checkpoints]
+    held = [_held(each, before, frame, frozenset(anew)) for each in before.checkpoints]
     if not held or now - held[-1].taken_at >= CHECKPOINT_S or held[-1].taken_at > now:
         held.append(_checkpoint(frame))
     frame.checkpoints = tuple(held[-CHECKPOINTS:])
+    return anew
+
+
+def put_in_words(frame: Frame, told: Mapping[tuple[str, str], XidTold]) -> None:
+    """Keep the exporter's words for an Xid with it, for when the gauge shows another one."""
+    past = dict(frame.past_xids)
+    for key, each in told.items():
+        known = past.get(key, {}).get(each.xid)
+        if known is not None and known.words != each.words:
+            past[key] = {**past[key], each.xid: PastXid(known.since, each.words)}
+    frame.past_xids = past
 
 
 def growth(frame: Frame, key: str, place: int) -> Growth | None:
@@ -43,14 +67,19 @@ def growth(frame: Frame, key: str, place: int) -> Growth | None:
     if values is None:
         return None
     amount = column.values[place] - values[place]
-    return Growth(amount, oldest.taken_at) if amount == amount else None  # NaN: it has no value, or had none
+    if not amount >= 0:  # NaN: it has no value, or had none
+        return None
+    return Growth(amount, oldest.taken_at, key not in SLOWED_FOR or still_grows(frame, key, place))
+
+
+def still_grows(frame: Frame, key: str, place: int) -> bool:
+    """Whether a counter of how long moved with one of its last samples. That it once did is told for an hour."""
+    since = frame.latched.get(key)
+    return since is not None and since[place] >= frame.taken_at - STALE_AFTER_S
 
 
 def begun_anew(before: Frame, frame: Frame) -> list[int]:
-    """The places of devices that count from nothing again: they were reset, or their driver was loaded anew.
-
-    `before` has the same devices. One counter that fell while another went on is an exporter's error.
-    """
+    """The places of devices that do. One counter that fell while another went on is an exporter's error."""
     pairs = [
         (before.columns[key], frame.columns[key]) for key in VOLATILE if key in before.columns and key in frame.columns
     ]
@@ -90,8 +119,32 @@ def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
     return kept
 
 
-def _held(checkpoint: Checkpoint, frame: Frame) -> Checkpoint:
-    """A counter that is less than it was began anew: it grew from nothing. One that is new begins as it is."""
+def _past_xids(before: Frame, frame: Frame, anew: Collection[int]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
+    """Until it begins anew. Of a device that counts nothing nobody would know when: until its gauge shows none."""
+    column, was = frame.columns.get(XID), before.columns.get(XID)
+    kept = dict(before.past_xids)
+    for place in anew:
+        kept.pop(frame.devices[place].key, None)
+    if column is None or (not anew and was is not None and column.values.tobytes() == was.values.tobytes()):
+        return kept
+    since = frame.latched[XID]
+    for place, value in enumerate(column.values):
+        if value >= 1:
+            key, number = frame.devices[place].key, int(value)
+            known = kept.get(key, {})
+            if number not in known and len(known) < PAST_XIDS_AT_MOST:
+                kept[key] = {**known, number: PastXid(since[place])}
+        elif value == 0 and kept and not _counts(frame, place):
+            kept.pop(frame.devices[place].key, None)
+    return kept
+
+
+def _counts(frame: Frame, place: int) -> bool:
+    return any(frame.columns[key].values[place] > 0 for key in VOLATILE if key in frame.columns)
+
+
+def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[int]) -> Checkpoint:
+    """A counter that began anew grew from nothing. One that is new begins as it is."""
     values = {}
     for key in COUNTERS:
         column = frame.columns.get(key)
@@ -101,11 +154,18 @@ def _held(checkpoint: Checkpoint, frame: Frame) -> Checkpoint:
         if then is not None and all(map(le, then, column.values)):  # none began anew, and none is new: nearly always
             values[key] = then
             continue
-        pairs = zip(column.values, then if then is not None else unsaid(len(frame.devices)), strict=True)
-        values[key] = array(
-            "d", (was if was <= now or now != now else 0.0 if was == was else now for now, was in pairs)
-        )
+        values[key] = array("d", then if then is not None else unsaid(len(frame.devices)))
+        for place, (now, was) in enumerate(zip(column.values, values[key], strict=True)):
+            if was != was:
+                values[key][place] = now
+            elif now < was and (place in anew or _stays_less(before.columns.get(key), column, place, was)):
+                values[key][place] = 0.0
     return Checkpoint(checkpoint.taken_at, values)
+
+
+def _stays_less(before: MetricColumn | None, now: MetricColumn, place: int, was: float) -> bool:
+    """In two samples: one alone that is less, while the device counts on, is an exporter's error."""
+    return before is not None and before.values[place] < was and now.times[place] > before.times[place]
 
 
 def _checkpoint(frame: Frame) -> Checkpoint:

@@ -37,6 +37,7 @@ class GpuFacts:
     # Of a metric that is fresh and whose series are told apart by a label: by the label's value, where it is not 0.
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     xid: XidSeen | None = None
+    past_xids: tuple[XidSeen, ...] = ()  # since it began anew, which its gauge does not show any more
     repeats: int = 0  # findings of this Xid on this node in the last 30 days, this one counted
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
     driver_changed_at: datetime | None = None  # the last time, within a day

@@ -12,7 +12,7 @@ from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.telemetry.frame import Frame
 from health.telemetry.metrics import SLOWED_BY
-from health.telemetry.remembering import grown_by
+from health.telemetry.remembering import grown_by, still_grows
 
 # Being at the limit of its power is how a training GPU should be (Z28): `throttled_power` is no reason here.
 REASONS = {
@@ -41,13 +41,14 @@ class Throttled:
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {
-            *(place for reason in REASONS for place in grown_by(frame, reason, 1)),
+            *(place for reason in REASONS for place in grown_by(frame, reason, 1) if still_grows(frame, reason, place)),
             *at_least(frame, CLOCK_EVENTS, 1),
             *_slowed_now(frame),
         }
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        amounts = {key: grown.amount for key in REASONS if (grown := gpu.grown.get(key)) is not None and grown.amount}
+        grown = {key: gpu.grown[key] for key in REASONS if key in gpu.grown}
+        amounts = {key: each.amount for key, each in grown.items() if each.amount and each.goes_on}
         events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in CLOCKS}
         bits = _bits(gpu.now.get(CLOCK_REASONS, 0.0))
         now = [key for key, bit in SLOWED_BY.items() if bits & bit]

@@ -1,4 +1,4 @@
-"""The last Xid of a GPU, by NVIDIA's catalogue (mission H3): an application's error is not the hardware's."""
+"""The worst Xid of a GPU since it began anew, by NVIDIA's catalogue (mission H3). An application's is no hardware's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -51,10 +51,16 @@ class LastXid:
     metrics: ClassVar[tuple[str, ...]] = (METRIC, COUNTED)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1)}
+        places = frame.index() if frame.past_xids else {}
+        past = (places[key] for key in frame.past_xids if key in places)
+        return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1), *past}
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        """The worst of the last one and of those that its exporter counted: the last hides the others (Z22)."""
+        """The worst of the last one, of those that its exporter counted, and of those since it began anew.
+
+        The gauge hides all but the last (Z22), and an exporter that starts anew the last as well: what the hardware had
+        is over with a reset, not with that.
+        """
         counted = _counted(gpu)
         told = [seen for seen in _seen(gpu, counted) if _is_told(gpu, seen)]
         if not told:
@@ -73,6 +79,7 @@ class LastXid:
                 "words": seen.words,
                 "action": action.value if action else None,
                 "at_least": times,
+                **({"others": others} if (others := sorted({one.number for one in told} - {seen.number})) else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
             },
             why=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip(),
@@ -93,7 +100,15 @@ def _seen(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
     last = [gpu.xid] if gpu.xid is not None and gpu.xid.number >= 1 else []
     came_again = [replace(seen, is_counted=seen.number in counted) for seen in last]
     others = sorted(set(counted) - {seen.number for seen in last})
-    return came_again + [XidSeen(number, None, is_counted=True) for number in others]
+    there = {seen.number for seen in last} | set(counted)
+    past = [seen for seen in gpu.past_xids if seen.number not in there and not _is_of_old_driver(gpu, seen)]
+    return came_again + [XidSeen(number, None, is_counted=True) for number in others] + past
+
+
+def _is_of_old_driver(gpu: GpuFacts, seen: XidSeen) -> bool:
+    """From before its driver was changed: where nothing that it counts has told so."""
+    changed = gpu.driver_changed_at
+    return changed is not None and seen.since is not None and seen.since < changed
 
 
 def _is_told(gpu: GpuFacts, seen: XidSeen) -> bool:

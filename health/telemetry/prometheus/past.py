@@ -18,7 +18,7 @@ from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels
 from health.telemetry.prometheus.client import Client
 from health.telemetry.prometheus.ranges import Steps, series_in
 from health.telemetry.prometheus.source import LOOK_EVERY_S, TELLING, XID
-from health.telemetry.remembering import remember
+from health.telemetry.remembering import put_in_words, remember
 
 STEPS_AT_ONCE = 60  # of which the devices are looked up together
 POINTS_AT_ONCE = 400_000  # of one answer: some 12 MB
@@ -161,9 +161,11 @@ class Past:
                 if least <= value <= most and sampled == sampled and not sampled <= column.times[place]:
                     column.values[place], column.times[place] = value * row.factor, sampled
         remember(before, frame)
+        xids = _xids(piece, number)
+        put_in_words(frame, xids)
         self.before = frame
         exported = frozenset(SERIES[name].metric for name in piece.values)
-        return TelemetryReading(frame, exported, _xids(piece, number), parts=_parts(piece, number))
+        return TelemetryReading(frame, exported, xids, parts=_parts(piece, number))
 
     def _piece(self, series: Sequence[MetricSeries], telling: Sequence[str], steps: Steps) -> _Piece:
         present = _by_device(self._range(promql.present(telling, self.matchers), steps))

@@ -21,7 +21,7 @@ from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, dev
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels
 from health.telemetry.prometheus.client import Client
-from health.telemetry.remembering import begun_anew, remember
+from health.telemetry.remembering import put_in_words, remember
 from wording.numbers import count
 
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
@@ -85,11 +85,11 @@ class Prometheus:
         if placing.unknown > known.left_out:
             # New devices came: the next round looks who they are.
             self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown)
-        remember(carried, frame)
+        anew = tuple(frame.devices[place] for place in remember(carried, frame))
         xids = self._xids() if XID in known.names else {}
+        put_in_words(frame, xids)
         parts = self._parts([row for row in series if row.label])
         exported = frozenset(row.metric for row in series)
-        anew = tuple(frame.devices[place] for place in begun_anew(carried, frame))
         notes = (*notes, *known.notes, *_told(odd))
         return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew)
 

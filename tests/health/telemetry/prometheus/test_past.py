@@ -87,7 +87,7 @@ def test_a_slice_that_was_cut_away_goes_as_the_others_come():
     assert minutes["GPU-0", "9"] == [*range(23, 61)]
 
 
-def test_a_slice_that_is_unsaid_goes_within_five_minutes_and_a_board_does_not():
+def test_what_is_unsaid_stays_a_slice_as_a_board():
     remembering = Remembering(NOW)
     for uuid, slice_ in (("GPU-0", "7"), ("GPU-1", "")):
         more = {"GPU_I_ID": slice_} if slice_ else {}
@@ -96,8 +96,7 @@ def test_a_slice_that_is_unsaid_goes_within_five_minutes_and_a_board_does_not():
 
     minutes = known(read(remembering))
 
-    assert 20 <= minutes["GPU-0", "7"][-1] <= 25
-    assert minutes["GPU-1", ""][-1] == minutes["GPU-2", ""][-1] == 60
+    assert minutes["GPU-0", "7"][-1] == minutes["GPU-1", ""][-1] == minutes["GPU-2", ""][-1] == 60
 
 
 def test_devices_of_a_node_are_known_while_it_is_there():

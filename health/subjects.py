@@ -1,0 +1,17 @@
+"""What a finding about a GPU calls it, and what it is the same by. Pure."""
+
+from health.telemetry.frame import GpuDevice
+
+SLICE = ", slice "  # what the name of a part of a board has between the board's and its own
+
+
+def name_of(device: GpuDevice, *, by_uuid: bool = False) -> str:
+    """What a person calls it. `by_uuid`: another board of its node has its number by now."""
+    board = f"GPU {device.uuid}" if device.index is None or by_uuid else f"GPU {device.index}"
+    part = f"{SLICE}{device.gi_id}{f' ({device.profile})' if device.profile else ''}" if device.gi_id else ""
+    return f"{board} of {device.node_name}{part}"
+
+
+def identity_of(subject: str, gpu_uuid: str) -> str:
+    """A board by its UUID, which it keeps where another gets its number. `gpu_uuid` blank: it is none."""
+    return f"{gpu_uuid}{SLICE}{subject.partition(SLICE)[2]}" if gpu_uuid else subject
