@@ -45,6 +45,8 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
         return before
     try:
         with transaction.atomic():
+            # Two writers of one chain, one after the other.
+            list(type(node).objects.select_for_update(no_key=True).filter(pk=node.pk).values_list("pk"))
             note = NodeNote.objects.create(
                 cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, at=now, by=by, text=text, key=key
             )

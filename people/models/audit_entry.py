@@ -16,7 +16,7 @@ NOTHING = "0" * 64
 class AuditEntry(models.Model):
     """One decision: who, what, why, and on which evidence. Chained by hash with the one before; never edited or pruned.
 
-    Write it in the transaction of the decision, after the guarded update of the subject: that update is what
+    Write it in the transaction of the decision, after the guarded update of the subject or under its lock: that is what
     keeps two writers of one chain apart, and the unique pair below is the fuse.
     """
 

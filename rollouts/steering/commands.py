@@ -167,6 +167,7 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
     if target.state in let_go and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
         raise Refusal(f"{target.node_name} is {target.state}: it can be taken out once it is gone, or has failed.")
     with transaction.atomic():
+        Plan.objects.select_for_update().get(pk=plan.pk)
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
         if was_held:  # one that was let go and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)

@@ -10,9 +10,9 @@ from fleet.models import DisruptionBudget, Node, Pod, Workload
 from rollouts.ledger.places import NoPlace, read_budgets, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, DomainBudget, Plan
+from tests.locks import one_waits
 from tests.make import NOON, a_fleet, a_node, a_plan, a_pod, a_pool
 from tests.patience import PATIENCE_S
-from tests.rollouts.steering.test_deadlocks import one_waits
 
 
 @pytest.fixture

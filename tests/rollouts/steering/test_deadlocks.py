@@ -6,17 +6,12 @@ import pytest
 from django.db import connection, transaction
 
 from demo.visitor import wait_until
-from rollouts.models import Plan, Stage
+from rollouts.models import Plan, Stage, Target
 from rollouts.steering import commands
+from tests.locks import one_waits, while_it_is_written
 from tests.make import NOON, a_plan, a_user
 from tests.patience import PATIENCE_S
 from tests.rollouts.rows import in_state
-
-
-def one_waits() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return cursor.fetchone()[0] > 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -46,3 +41,15 @@ def test_a_round_that_has_the_plan_and_wants_its_stages_next(verb):
     other.join()
 
     assert refusals == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_nodes_are_taken_out_of_one_plan_at_the_same_moment():
+    plan, ada = a_plan(), a_user("ada", role="operator")
+    first, second = Target.objects.filter(stage__plan=plan).order_by("pk")[:2]
+
+    def take_out(target: Target) -> None:
+        commands.exclude(Target.objects.get(pk=target.pk), actor=ada, because="Its fan.", now=NOON)
+
+    assert while_it_is_written(lambda: take_out(first), lambda: take_out(second)) == []
+    assert plan.commands.filter(verb="exclude").count() == 2
