@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import Q, Value
+from django.db.models import Case, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from edges.moving import write_move, write_moves
@@ -14,7 +14,7 @@ from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health import correlation
 from health.lifecycle import FINDING_MOVES, FindingState
-from health.rules.base import Severity
+from health.rules.base import RANKS, Severity
 from health.subjects import identity_of
 
 OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
@@ -26,6 +26,11 @@ STAMPS = {
 NOT_TOLD = (FindingState.CONFIRMING, FindingState.RESOLVED)
 # Of what is open, or muted: nobody is at it, and it is not over.
 UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_because": ""}
+WORST_FIRST = Case(
+    *(When(severity=severity, then=Value(rank)) for severity, rank in RANKS.items()),
+    output_field=IntegerField(),
+)
+CAUSES_FIRST = Case(When(parent=None, then=Value(0)), default=Value(1))
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 STATES = [(state.value, state.value) for state in FindingState]
 
@@ -56,6 +61,12 @@ class FindingQuerySet(Visible["Finding"]):
         """Without those that are listed under their cause: nobody is told of those, and nobody counts them."""
         return self.filter(parent__isnull=True)
 
+    def worst_first(self) -> "FindingQuerySet":
+        """Of one severity the newest first, and what is listed under its cause after those that stand on their own: no
+        cause is milder, and so none comes after what it explains.
+        """
+        return self.order_by(WORST_FIRST, CAUSES_FIRST, "-opened_at", "-pk")
+
     def of_nodes_own(self) -> "FindingQuerySet":
         """Those of nodes, without what is listed under another of a node: it is the same trouble. What is listed under
         one of the cluster is still its node's.
@@ -76,8 +87,8 @@ class FindingQuerySet(Visible["Finding"]):
         return self.filter(about, node=gpu.node)
 
     def around(self, gpu: Gpu) -> "FindingsOfGpu":
-        """As its page and REST say them. Load it with its node."""
-        every = self.filter(node=gpu.node)
+        """As its page and REST say them, the worst first. Load it with its node."""
+        every = self.filter(node=gpu.node).worst_first()
         own = every.of_gpu(gpu)
         return FindingsOfGpu(own.open(), own.confirming(), every.of_no_gpu().open())
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Exists, IntegerField, OuterRef, QuerySet, Value, When
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -15,15 +15,11 @@ from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import gpu_at
 from health.models import Finding
-from health.rules.base import RANKS
+from health.models.finding import WORST_FIRST
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet, or of a pool
-WORST_FIRST = Case(
-    *(When(severity=severity, then=Value(rank)) for severity, rank in RANKS.items()),
-    output_field=IntegerField(),
-)
 
 
 @part
@@ -56,7 +52,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 @part
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
-    every = Finding.objects.filter(node=row).select_related("cluster")
+    every = Finding.objects.filter(node=row).select_related("cluster").worst_first()
     return render(request, "health/_findings_of_one.html", {"findings": every.open(), "confirming": every.confirming()})
 
 
@@ -86,7 +82,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     found = (
         Finding.objects.visible_to(request.user).open().on_their_own().filter(is_of_a_member, cluster=row.cluster_id)
     )
-    first = found.select_related("node").order_by("-opened_at", "-pk")[:SHOWN]
+    first = found.select_related("node").worst_first()[:SHOWN]
     return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
 
 
@@ -108,7 +104,7 @@ def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
 
 def open_findings(request: PersonRequest) -> QuerySet[Finding]:
     visible = Finding.objects.visible_to(request.user)
-    return visible.open().on_their_own().select_related("cluster").order_by(WORST_FIRST, "-opened_at", "-pk")
+    return visible.open().on_their_own().select_related("cluster").worst_first()
 
 
 def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) -> list[Finding]:

@@ -26,9 +26,10 @@ from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow
+from health.models.finding import WORST_FIRST
 from health.rules.base import Severity
 from health.web.ages import ages_of
-from health.web.findings_page import WORST_FIRST, dated
+from health.web.findings_page import dated
 from health.web.trouble import trouble_of
 from people.models import User
 from people.rights import Permission, who_may

@@ -15,8 +15,8 @@ from health.inbox.hours import HOUR, device_of, hours_of
 from health.judging.looking import RESOLVED
 from health.judging.turning import NO_LONGER_TOLD
 from health.models import Finding, FindingAct, GpuHour
+from health.models.finding import WORST_FIRST
 from health.rules.base import Severity
-from health.web.findings_page import WORST_FIRST
 from people.models import User
 from wording.numbers import count
 

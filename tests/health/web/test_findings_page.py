@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.models import Finding
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -82,3 +83,32 @@ def test_somebody_of_a_pool_sees_the_findings_of_its_nodes_only(now):
 @pytest.fixture
 def viewer():
     return visiting(make.a_user(role="viewer"))
+
+
+def test_a_node_and_its_gpu_have_the_worst_first_and_none_before_its_cause(viewer):
+    node = make.a_node(make.a_cluster(), gpus=1)
+    cause = a_finding(node.cluster, node, sentence="The cause.", severity="critical")
+    given = {"opened_at": NOON, "node": node}
+    a_finding(node.cluster, sentence="Listed under it.", severity="critical", parent=cause, rule="a", **given)
+    a_finding(node.cluster, sentence="A newer warning.", rule="b", **given)
+    a_finding(node.cluster, sentence="A small thing.", severity="note", rule="c", **given)
+    in_order = ["The cause.", "Listed under it.", "A newer warning.", "A small thing."]
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+    of_node = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()["findings_of_node"]
+    Finding.objects.update(subject=f"GPU 0 of {node.name}")
+    of_gpu = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()["findings"]
+
+    assert sorted(in_order, key=text.index) == in_order
+    assert [one["sentence"] for one in of_node] == [one["sentence"] for one in of_gpu] == in_order
+
+
+def test_a_pool_has_the_worst_of_its_findings_first(viewer):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster)
+    node = make.a_node(cluster, pool=pool)
+    a_finding(cluster, node, sentence="The big thing.", severity="critical")
+    for number in range(5):
+        a_finding(cluster, node, sentence="A small thing.", severity="note", rule=f"x{number}", opened_at=NOON)
+
+    assert "The big thing." in page(viewer, f"/pools/{pool.pk}").text
