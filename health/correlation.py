@@ -69,17 +69,12 @@ class Found:
 
     key: int
     rule: str
-    subject: str
+    gpu: str  # what it is known by, whatever it is called (`Finding.identity`); blank: it is about no single one
     node: int | None  # None: it is about the cluster
     rank: int  # of its severity: 0 is the worst
     since: datetime
     muted_at: datetime | None = None  # None: it is not muted
     gpus: int = 1  # of its node that must be wrong themselves before they explain it; 0: no GPU explains it
-
-    @property
-    def gpu(self) -> str:
-        """Blank: it is about no single GPU."""
-        return self.subject if self.node is not None and self.subject.startswith(OF_A_GPU) else ""
 
     @property
     def board(self) -> str:

@@ -30,8 +30,8 @@ AGAIN = (
 )  # fmt: skip
 # What says whether one explains another.
 COMPARED = (
-    "rule", "subject", "node", "severity", "parent", "since", "state", "muted_at", "evidence", "node__layout",
-    "node__gpu_product",
+    "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "evidence",
+    "node__layout", "node__gpu_product",
 )  # fmt: skip
 UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
 
@@ -150,7 +150,7 @@ def _found(row: Finding) -> Found:
     return Found(
         row.pk,
         row.rule,
-        row.subject,
+        row.identity if row.is_of_gpu else "",
         row.node_id,
         RANKS.get(row.severity, len(RANKS)),
         row.since,

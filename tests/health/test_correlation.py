@@ -16,7 +16,7 @@ FOUND = st.builds(
     Found,
     key=st.integers(1, 12),
     rule=st.sampled_from(("exporter", "lost", "operand", "operator", "allocatable", "other")),
-    subject=st.sampled_from(("x", "GPU 3 of gpu-001", "GPU 5 of gpu-001")),
+    gpu=st.sampled_from(("", "GPU-3", "GPU-5")),
     node=st.sampled_from((None, 1, 2)),
     rank=st.integers(0, 2),
     since=st.sampled_from((NOON, LATER)),
@@ -26,11 +26,11 @@ FOUND = st.builds(
 
 
 def found(key, rule, node=1, rank=1, **given):
-    return Found(key, rule, "x", node, rank, **{"since": NOON} | given)
+    return Found(key, rule, "", node, rank, **{"since": NOON} | given)
 
 
 def of_gpu(key, rule, index, rank=0, **given):
-    return Found(key, rule, f"GPU {index} of gpu-001", 7, rank, **{"since": NOON} | given)
+    return Found(key, rule, f"GPU-{index}", 7, rank, **{"since": NOON} | given)
 
 
 def test_what_another_explains_is_listed_under_it():
@@ -50,7 +50,7 @@ def test_gpus_explain_what_their_node_lacks_where_they_are_enough():
     lost = of_gpu(2, "lost", 3)
 
     assert causes([missing, lost], TABLE) == {}
-    assert causes([missing, lost, replace(lost, key=3, subject=f"{lost.subject}, slice 7")], TABLE) == {}
+    assert causes([missing, lost, replace(lost, key=3, gpu=f"{lost.gpu}, slice 7")], TABLE) == {}
     assert causes([missing, lost, of_gpu(3, "operand", 5)], TABLE) == {1: 2}
     assert causes([missing, lost, of_gpu(3, "operand", 5, rank=2)], TABLE) == {}
     assert causes([missing, found(4, "lost", node=7)], TABLE) == {1: 4}

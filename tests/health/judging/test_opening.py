@@ -203,6 +203,18 @@ def test_one_gpu_of_a_node_does_not_explain_that_all_are_missing(cluster, node):
     assert Node.objects.get().unresolved == 2
 
 
+def test_a_board_explains_nothing_of_the_one_that_has_its_number_now(cluster, node):
+    given = {"node": node, "severity": "critical"}
+    fallen = a_finding(cluster, "GPU 3 of gpu-001", rule="gpu-xid", gpu_uuid="GPU-a", **given)
+    its = a_finding(cluster, "GPU GPU-a of gpu-001", rule="gpu-silent", gpu_uuid="GPU-a", **given)
+    other = a_finding(cluster, "GPU 3 of gpu-001", rule="gpu-row-remap", gpu_uuid="GPU-b", **given)
+
+    opening.correlate(cluster)
+
+    parents = dict(Finding.objects.values_list("pk", "parent"))
+    assert parents == {fallen.pk: None, its.pk: fallen.pk, other.pk: None}
+
+
 def test_what_a_node_lacks_is_counted_in_gpus_and_not_in_their_shares(cluster, node):
     counts = {"allocatable": {GPU: 28}, "capacity": {GPU: 32}, "expected": {GPU: 32}}
     Node.objects.update(layout="gpu=whole/time-slicing*4", **counts)
