@@ -158,16 +158,12 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
     :raises Refusal: when it was let go and is still there, or the plan is over
     """
     plan = target.stage.plan
-    if plan.is_final:
-        raise Refusal(f"The plan is {plan.state}: there is nothing to take a node out of.")
-    was_held = target.state == TargetState.HELD
-    let_go = {*IN_FLIGHT, TargetState.CHANGED}
-    if target.state == TargetState.EXCLUDED:
-        raise Refusal(f"{target.node_name} is taken out already.")
-    if target.state in let_go and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
-        raise Refusal(f"{target.node_name} is {target.state}: it can be taken out once it is gone, or has failed.")
     with transaction.atomic():
-        Plan.objects.select_for_update().get(pk=plan.pk)
+        target.stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
+        target.refresh_from_db(fields=["state"])
+        if refusal := _why_not_taken_out(target):
+            raise Refusal(refusal)
+        was_held = target.state == TargetState.HELD
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
         if was_held:  # one that was let go and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
@@ -181,6 +177,18 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
             now=now,
         )
     plan.wake(now=now)
+
+
+def _why_not_taken_out(target: Target) -> str:
+    plan, name = target.stage.plan, target.node_name
+    if plan.is_final:
+        return f"The plan is {plan.state}: there is nothing to take a node out of."
+    if target.state == TargetState.EXCLUDED:
+        return f"{name} is taken out already."
+    let_go = {*IN_FLIGHT, TargetState.CHANGED}
+    if target.state in let_go and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
+        return f"{name} is {target.state}: it can be taken out once it is gone, or has failed."
+    return ""
 
 
 def _command(
@@ -200,20 +208,15 @@ def _command(
     is no reason to refuse a person, so we read again and try again.
     """
     for attempt in range(TRIES):
-        plan.refresh_from_db()
-        given = _given(plan, key)
-        if given == verb:
-            return
-        if given:
-            raise Refusal("This Idempotency-Key named another command of this plan. Choose a new one.")
-        if expected_state and plan.state != expected_state:
-            raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
         try:
             with transaction.atomic():
                 # A round has the plan's row before it moves stages: who took them the other way round would wait for
-                # it while it waits for him.
-                Plan.objects.select_for_update().get(pk=plan.pk)
-                _refuse_what_has_no_sense(plan, verb)  # before it is written: a pause that stands is another's
+                # it while it waits for him. What is read before the lock may have ended since.
+                plan.refresh_from_db(from_queryset=Plan.objects.select_for_update())
+                given = _given(plan, key)
+                if given == verb:
+                    return
+                _refuse_what_has_no_sense(plan, verb, given=given, expected_state=expected_state)
                 found = act(plan) or {}
                 _write_down(plan, verb, found, actor=actor, because=because, key=key, now=now)
             break
@@ -228,7 +231,12 @@ def _command(
     plan.wake(now=now)
 
 
-def _refuse_what_has_no_sense(plan: Plan, verb: Verb) -> None:
+def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, given: str | None, expected_state: str) -> None:
+    """Before it is written: a pause that stands is another's."""
+    if given:
+        raise Refusal("This Idempotency-Key named another command of this plan. Choose a new one.")
+    if expected_state and plan.state != expected_state:
+        raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None
     if sentence := why_not_now(verb, PlanState(plan.state), is_written=is_written, is_paused=is_paused):
         raise Refusal(sentence)

@@ -1,4 +1,5 @@
 import pytest
+from django.db.models import QuerySet
 
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Node
@@ -258,6 +259,38 @@ def test_nothing_is_taken_out_of_a_plan_that_is_over(plan: Plan, owner):
         commands.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="No.", now=NOON)
 
     assert Stage.objects.filter(plan=plan).exists()
+
+
+@pytest.fixture
+def ends_first(plan: Plan, monkeypatch) -> Plan:
+    """A round ends the plan after a person has read it, and before they have its lock."""
+    in_state(plan, S.PROMOTING)
+    lock = QuerySet.select_for_update
+
+    def as_it_ends(rows: QuerySet, **given) -> QuerySet:
+        Plan.objects.filter(pk=plan.pk).update(state=S.PROMOTED)
+        return lock(rows, **given)
+
+    monkeypatch.setattr(QuerySet, "select_for_update", as_it_ends)
+    return plan
+
+
+@pytest.mark.parametrize("verb", [*LEGAL, "complete"])
+def test_a_command_that_comes_as_the_plan_ends_is_refused(ends_first: Plan, owner, verb: str):
+    with pytest.raises(Refusal, match="promoted"):
+        told(ends_first, verb, owner, expected_state="promoting")
+
+    assert not ends_first.commands.exclude(verb=Verb.START).exists()
+
+
+def test_no_node_is_taken_out_of_a_plan_as_it_ends(ends_first: Plan, owner):
+    target = Target.objects.get(node_name="node-0")
+
+    with pytest.raises(Refusal, match="promoted"):
+        commands.exclude(target, actor=owner, because="No.", now=NOON)
+
+    assert Target.objects.get(node_name="node-0").state == TargetState.HELD
+    assert not ends_first.commands.exclude(verb=Verb.START).exists()
 
 
 @pytest.mark.parametrize(("verb", "says"), [("halt", "Halting"), ("abort", "Giving it up")])
