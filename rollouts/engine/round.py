@@ -1,6 +1,7 @@
 """One round of one plan: look, decide once, act, end. Safe to run twice; safe to stop anywhere."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import structlog
@@ -26,6 +27,7 @@ from rollouts.engine.record import (
 )
 from rollouts.engine.snapshot import Snapshot
 from rollouts.engine.writer_lease import Forfeit
+from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.models.plan import queue_round
 
@@ -65,11 +67,20 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
         wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
         return f"{plan.cluster.name}: {error}", wait
     except Forfeit as forfeit:
-        for other in Plan.objects.under_way().filter(cluster=plan.cluster_id):
-            pause(other, str(forfeit), told=other.commands.newest(), now=clock())
+        _pause_all(plan.cluster_id, str(forfeit), clock=clock)
         return str(forfeit), NOT_SOON
     except LostRace as lost:
         return str(lost), timedelta(seconds=1)  # A person or another worker was faster; look again at what is so now.
+
+
+def _pause_all(cluster_id: int, because: str, *, clock: Callable[[], datetime]) -> None:
+    """Of a cluster in which we may not write. One that was told something in this moment is asked of in its own round.
+
+    A plan that is given up reads no pause: it goes on once we may write again.
+    """
+    for plan in Plan.objects.under_way().filter(cluster=cluster_id).exclude(state=PlanState.ABORTING):
+        with suppress(LostRace):
+            pause(plan, because, told=plan.commands.newest(), now=clock())
 
 
 def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:

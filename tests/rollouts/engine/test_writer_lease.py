@@ -3,11 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import QuerySet
 
 from kube import client
 from rollouts.engine import writer_lease
 from rollouts.engine.writer_lease import LEASE_FOR, LEASE_NAME, Forfeit, take_writer_lease
-from rollouts.models import WriterLease
+from rollouts.models import Plan, WriterLease
 from simulator.kinds import LEASE, NAMESPACE
 from tests.rollouts.engine.ground import CANARY, Ground
 
@@ -124,6 +125,38 @@ def test_a_restored_database_pauses_every_plan_of_the_cluster(ground: Ground):
 
     ground.round()
     assert ground.plan.commands.filter(verb="pause").count() == 1
+
+
+def another(plan: Plan, object_uid: str, *, state: str) -> Plan:
+    """A row of the same cluster, that the engine comes to after this plan's."""
+    row = Plan.objects.get(pk=plan.pk)
+    row.pk, row.object_uid, row.state, row.created_at = None, object_uid, state, plan.created_at - timedelta(hours=1)
+    row.save(force_insert=True)
+    return row
+
+
+def test_a_plan_that_is_told_something_as_the_lease_is_lost_keeps_no_other_from_its_pause(ground: Ground, monkeypatch):
+    """Z10, Z32: what a person says is no failure of ours. A plan that is given up reads no pause, and gets none."""
+    ground.armed()
+    other, given_up = (another(ground.plan, state, state=state) for state in ("promoting", "aborting"))
+    rewrite(ground, leaseTransitions=10_000)
+    lock = QuerySet.select_for_update
+
+    def as_somebody_resumes(rows: QuerySet, **given) -> QuerySet:
+        if not ground.plan.commands.filter(verb="resume").exists():
+            ground.plan.commands.create(verb="resume", actor="bea", at=ground.clock(), because="I saw it.")
+        return lock(rows, **given)
+
+    monkeypatch.setattr(QuerySet, "select_for_update", as_somebody_resumes)
+
+    ground.round()
+
+    assert "old copy" in ground.plan.waiting_for
+    assert [each.commands.in_force().exists() for each in (ground.plan, other, given_up)] == [False, True, False]
+
+    ground.round()
+
+    assert ground.plan.commands.in_force().exists()
 
 
 def test_a_claim_is_renewed_before_it_runs_out(ground: Ground):
