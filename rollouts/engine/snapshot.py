@@ -37,6 +37,11 @@ class NodeSnapshot:
         return self.has_label and (self.label_is_ours or self.hold_is_foreign)
 
     @property
+    def is_unwritten(self) -> bool:
+        """It carries our label, and we have written down nothing of it: made again under its name, with all it had."""
+        return self.has_label and self.label_is_ours and self.hold_wanted is None and not self.busy_with
+
+    @property
     def is_unavailable(self) -> bool:
         return self.is_unschedulable or self.is_ready is not True
 

@@ -3,6 +3,7 @@
 And who gives the place back that it has in the ledger.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +15,9 @@ from rollouts.gates.base import TargetEvidence
 from rollouts.gates.operands_ready import lacking
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.numbers import are, count
+
+# Of the way forward: what was let go and not called back yet, or called back in the moment in which it began.
+MAY_BEGIN = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.HELD})
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,18 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     if snapshot.stale_because:
         return frozenset()
     goes_back = snapshot.state in (PlanState.ROLLING_BACK, PlanState.ABORTING)
-    stages = (snapshot.rollback_stage,) if goes_back else snapshot.forward
-    targets = {stage.node_uids[target.name]: target for stage in stages for target in stage.targets}
+    targets = _targets((snapshot.rollback_stage,) if goes_back else snapshot.forward)
+    if goes_back:
+        targets = {uid: one for uid, one in _targets(snapshot.forward).items() if one.state in MAY_BEGIN} | targets
     nodes = {node.uid: node for node in snapshot.nodes}
     there = {uid: nodes[uid] for uid in snapshot.places if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
-    return frozenset(back) | (snapshot.places & frozenset(snapshot.gone))
+    # Without a DaemonSet the object selects no node for a moment, and those that were let go go on afterwards.
+    return frozenset(back) | (snapshot.places & frozenset(snapshot.gone) if snapshot.has_daemonsets else frozenset())
+
+
+def _targets(stages: Iterable[StageSnapshot]) -> dict[str, TargetEvidence]:
+    return {stage.node_uids[target.name]: target for stage in stages for target in stage.targets}
 
 
 def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: datetime) -> bool:
@@ -75,7 +85,8 @@ def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: date
         return True
     if target.state is TargetState.HELD:
         # Held again, the operator may have begun in that moment: told by what was seen since, and by nothing older.
-        return node.has_label and not node.is_unavailable and seen_at > target.state_since
+        is_over = node.has_label or node.hold_wanted is False  # let go again for good, as it never changed
+        return is_over and not node.is_unavailable and seen_at > target.state_since
     return target.state is TargetState.CHANGED and is_back(target)
 
 

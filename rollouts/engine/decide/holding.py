@@ -26,7 +26,8 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
     if waits := _not_yet(snapshot):
         return Decision(waits)
-    if unheld := {node.uid: node.name for node in snapshot.nodes if not node.is_held and not node.has_begun}:
+    free = (node for node in snapshot.nodes if (not node.is_held and not node.has_begun) or node.is_unwritten)
+    if unheld := {node.uid: node.name for node in free}:
         sentence = f"Holding every node of the driver object before {snapshot.to_version} is written."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
     if moving := [node for node in snapshot.nodes if node.has_begun]:

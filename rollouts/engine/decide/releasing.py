@@ -141,8 +141,9 @@ def to_hold(snapshot: Snapshot) -> dict[str, str]:
     """
     again = waiting_anywhere(snapshot)
     may_be = (node for node in snapshot.nodes if not node.has_begun or (node.uid in again and _has_failed(node)))
-    free = (node for node in may_be if not node.is_held and not node.busy_with)
-    return {node.uid: node.name for node in free if node.hold_wanted is not False}
+    free = (node for node in may_be if not node.is_held and not node.busy_with and node.hold_wanted is not False)
+    unwritten = (node for node in snapshot.nodes if node.is_unwritten)
+    return {node.uid: node.name for node in (*free, *unwritten)}
 
 
 def _has_failed(node: NodeSnapshot) -> bool:

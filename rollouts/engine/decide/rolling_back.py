@@ -94,9 +94,10 @@ def restore(snapshot: Snapshot) -> Decision | None:
 def _not_held(snapshot: Snapshot) -> dict[str, str]:
     """Until the version is back every node is held. After that only those that wait for their wave."""
     if not (snapshot.has_old_version and _template_is_back(snapshot)):
-        return {node.uid: node.name for node in snapshot.nodes if not node.is_held}
+        return {node.uid: node.name for node in snapshot.nodes if not node.is_held or node.is_unwritten}
     waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _let_go(snapshot))
-    return {node.uid: node.name for node in waiting if _has_to_wait(snapshot, node)}
+    unwritten = (node for node in snapshot.nodes if node.is_unwritten and not snapshot.is_as_before(node))
+    return {node.uid: node.name for node in (*unwritten, *waiting) if node.is_unwritten or _has_to_wait(snapshot, node)}
 
 
 def _has_to_wait(snapshot: Snapshot, node: NodeSnapshot) -> bool:
@@ -166,7 +167,9 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
         if not stage.targets:
             if waiting := in_the_operators_hands(snapshot):
                 return waiting
-            because = f"{nobody_changed(snapshot)}: the old version is back and every hold is gone."
+            theirs = _says_who_holds(held_by_others(snapshot), snapshot.from_version)
+            whose = f"every hold of this plan is gone. {theirs}" if theirs else "every hold is gone."
+            because = f"{nobody_changed(snapshot)}: the old version is back and {whose}"
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
         return Decision("The rollback stage opens.", moves=moves, look_again_in=timedelta(0))
@@ -194,6 +197,15 @@ def nobody_changed(snapshot: Snapshot) -> str:
         if (uid := stage.node_uids[target.name]) in snapshot.gone and (target.baseline or target.is_lost)
     ]
     return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
+
+
+def held_by_others(snapshot: Snapshot) -> tuple[str, ...]:
+    """Who is not ours to let go, and does not run the old driver: one made anew while armed took the new one."""
+    return tuple(node.name for node in snapshot.nodes if node.hold_is_foreign and not snapshot.is_as_before(node))
+
+
+def _says_who_holds(theirs: tuple[str, ...], version: str) -> str:
+    return f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}." if theirs else ""
 
 
 def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
@@ -300,7 +312,8 @@ def _how_it_ended(snapshot: Snapshot) -> str:
         f"{names(free)} {was(len(free))} taken out of the rollback, and {are(len(free))} not held" if free else "",
         names(gone),
     )
-    but = "; ".join(part for part in parts if part)
+    theirs = _says_who_holds(held_by_others(snapshot), snapshot.from_version)
+    but = "; ".join(part for part in (*parts, theirs.removesuffix(".")) if part)
     if not but:
         return f"Every node runs {snapshot.from_version} again."
     return f"{snapshot.from_version} is back on every other node: {but}."

@@ -658,3 +658,11 @@ def test_an_escape_halts_a_plan_that_was_completed_without_its_last_stage():
 
     assert plan_moves(decision) == [PlanState.HALTED]
     assert stage_moves(decision) == []
+
+
+def test_a_node_made_anew_with_our_label_is_written_down():
+    anew = a_node_snapshot("b", uid="uid-anew-of-b", hold_wanted=None, is_late_node=True)
+
+    decision = decide(a_snapshot(a_stage(a_held_target("a")), nodes=(a_node_snapshot("a"), anew)), now=NOON)
+
+    assert decision.acts == (PlaceHolds({"uid-anew-of-b": "b"}),)

@@ -482,3 +482,76 @@ def test_a_plan_given_up_tells_the_nodes_that_stay_held_from_those_that_nobody_h
 
     assert "b changed or failed, and stays held." in decision.waiting_for
     assert "c is not as before and not held: the operator goes on there." in decision.waiting_for
+
+
+def made_anew(name: str = "b", **given: Any) -> NodeSnapshot:
+    """Replaced under its name while armed, with our label on it: it took the new driver, and no row knows it."""
+    return moved(name, **{"uid": f"uid-anew-of-{name}", "hold_wanted": None, "is_late_node": True} | given)
+
+
+@BOTH
+def test_a_node_made_anew_with_our_label_is_written_down_before_anything_ends(state: PlanState):
+    decision = decide(put_back(a_snapshot(nodes=(made_anew(),)), state=state, is_live=True), now=NOON)
+
+    assert decision.acts == (PlaceHolds({"uid-anew-of-b": "b"}),)
+    assert decision.moves == ()
+
+
+def test_a_node_made_anew_with_our_label_and_written_down_goes_back_in_a_wave():
+    decision = decide(put_back(a_snapshot(nodes=(made_anew(hold_wanted=True),)), is_live=True), now=NOON)
+
+    assert decision.acts == (OpenRollbackStage({"uid-anew-of-b": "b"}),)
+
+
+def test_a_node_made_anew_that_another_plan_changes_is_left_to_it():
+    theirs = made_anew(busy_with="plan-9")
+
+    assert not theirs.is_unwritten
+
+
+@BOTH
+def test_an_end_names_who_is_held_by_somebody_else_with_the_new_driver(state: PlanState):
+    theirs = moved(label_is_ours=False, hold_is_foreign=True)
+
+    decision = decide(put_back(a_snapshot(nodes=(theirs,)), state=state, is_live=True), now=NOON)
+
+    (end,) = decision.moves
+    assert "b" in end.because
+    assert "every hold is gone" not in end.because
+
+
+def test_the_end_after_waves_names_who_is_held_by_somebody_else_with_the_new_driver():
+    back = a_target("a", driver_version=OLD)
+    free = a_node_snapshot("a", has_label=False, label_is_ours=False, hold_wanted=False, upgrade_state="upgrade-done")
+    theirs = moved(label_is_ours=False, hold_is_foreign=True)
+    stage = a_rollback_stage(back, state=StageState.SOAKING)
+
+    decision = decide(put_back(a_snapshot(stage, nodes=(free, theirs)), is_live=True), now=NOON)
+
+    assert decision.waiting_for == f"{OLD} is back on every other node: b is held by somebody else, and not on {OLD}."
+
+
+@BOTH
+def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
+    let_go = a_held_target("a", state=TargetState.RELEASED)
+    node = a_node_snapshot("a", has_label=False, label_is_ours=False, hold_wanted=False)
+    snapshot = put_back(a_snapshot(a_stage(let_go), nodes=(node,), places=frozenset({node.uid})), state=state)
+
+    decision = decide(snapshot, now=NOON)
+
+    assert decision.acts == (Recall(0, ("a",)),)
+    assert decision.given_back == frozenset()
+    held = replace(let_go, state=TargetState.HELD, state_since=NOON - timedelta(minutes=1))
+    called_back = put_back(
+        a_snapshot(a_stage(held), nodes=(untouched("a"),), places=frozenset({node.uid})), state=state
+    )
+    assert decide(called_back, now=NOON).given_back == {node.uid}
+
+
+def test_a_place_is_kept_while_the_daemonsets_are_made_anew():
+    let_go = a_held_target("a", state=TargetState.RELEASED)
+    gone = {"uid-of-a": "is no longer selected by NVIDIADriver default"}
+    snapshot = a_snapshot(a_stage(let_go), newest_hashes={}, gone=gone, places=frozenset(gone))
+
+    assert decide(snapshot, now=NOON).given_back == frozenset()
+    assert decide(replace(snapshot, newest_hashes={DAEMONSET: NEW_HASH}), now=NOON).given_back == {"uid-of-a"}
