@@ -19,7 +19,7 @@ from fleet.history.moment import NoSuchMoment
 from fleet.history.notes import BadNote
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep
-from fleet.pools.making import PoolInUse, PoolTaken
+from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
 from health.inbox.listening import BadSource
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -73,6 +73,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     AlreadyIn: Meaning(409, "in-group-already", "They are in the group"),
     LastAdmin: Meaning(409, "last-admin", "Nobody would be left who can give roles"),
     OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
+    PoolGone: Meaning(409, "pool-gone", "The pool is gone"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
     FindingRefusal: Meaning(409, "refused", "Not now, or not like this"),
     BadAct: Meaning(400, "bad-act", "This makes no act on a finding"),

@@ -23,6 +23,10 @@ class PoolTaken(Exception):
     """The cluster has a pool of that name."""
 
 
+class PoolGone(Exception):
+    """Somebody was faster, and deleted it."""
+
+
 class PoolInUse(Exception):
     """A plan or a freeze names the pool, and must stay readable."""
 
@@ -37,9 +41,9 @@ def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -
 
 
 def change_pool(pool: Pool, *, actor: str, now: datetime, **fields: Any) -> Pool:
-    """:raises PoolTaken: when its new name is another pool's; asking.ProductionAsks"""
+    """:raises PoolTaken: when its new name is another pool's; PoolGone; asking.ProductionAsks"""
     with transaction.atomic():
-        pool = Pool.objects.select_for_update().get(pk=pool.pk)
+        pool = _locked(pool)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
         _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
@@ -50,10 +54,10 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, **fields: Any) -> Pool
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
     """Also ends the roles that were given on it.
 
-    :raises PoolInUse: when a plan names it
+    :raises PoolInUse: when a plan names it; PoolGone
     """
     with transaction.atomic():
-        pool = Pool.objects.select_for_update().get(pk=pool.pk)
+        pool = _locked(pool)
         _record(pool, "pool.delete", actor=actor, now=now, evidence={"name": pool.name, "selector": pool.selector})
         RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).delete()
         try:
@@ -70,6 +74,13 @@ def in_use(pool: Pool) -> str:
     except ProtectedError as error:
         return _used(pool, error)
     return ""
+
+
+def _locked(pool: Pool) -> Pool:
+    found = Pool.objects.select_for_update().filter(pk=pool.pk).first()
+    if found is None:
+        raise PoolGone(f"Somebody deleted pool {pool.name} since.")
+    return found
 
 
 def _used(pool: Pool, error: ProtectedError) -> str:

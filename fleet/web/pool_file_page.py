@@ -11,7 +11,7 @@ from edges.documents import LARGEST_BYTES, BadDocument, text_of
 from edges.requests import PersonRequest
 from fleet.models import Cluster
 from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, compare, read, take_over, write
-from fleet.pools.making import PoolInUse, PoolTaken
+from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Permission, why_not
 
@@ -49,7 +49,7 @@ def _compared(request: PersonRequest, context: dict[str, Any], cluster: Cluster,
         return _page(request, context, 200)
     try:
         take_over(comparison, actor=request.user.username, now=timezone.now(), expected=seen)
-    except (OutOfStep, PoolInUse, PoolTaken) as refusal:
+    except (OutOfStep, PoolGone, PoolInUse, PoolTaken) as refusal:
         return _page(request, {**context, "refusal": str(refusal)}, 409)
     said = ", ".join(f"{number} {what}" for what, number in comparison.numbers.items() if number)
     messages.success(request, f"Pools of {cluster.name}: {said}.")

@@ -14,7 +14,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
-from fleet.pools.making import PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
+from fleet.pools.making import PoolGone, PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
 from fleet.pools.membership import MembershipPreview, preview
 from fleet.segments.spelling import PoolOffer, offer
 from fleet.web.filters import read_choice
@@ -111,7 +111,7 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
         return render(request, "fleet/pool_delete.html", context, status=409)
     try:
         delete_pool(pool, actor=request.user.username, now=timezone.now())
-    except PoolInUse as refusal:
+    except (PoolGone, PoolInUse) as refusal:
         return render(request, "fleet/pool_delete.html", {**context, "why_not": str(refusal)}, status=409)
     messages.success(request, f"Pool {pool.name} of {pool.cluster.name} is deleted.")
     return redirect("pools")
@@ -139,6 +139,9 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     except ProductionAsks as refusal:
         form.add_error("approval", str(refusal))
         return _form(request, form, preview=shown, status=409, **context)
+    except PoolGone as refusal:
+        form.add_error(None, str(refusal))
+        return _form(request, form, status=409, **context)
     except NotAllowed as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=403, **context)

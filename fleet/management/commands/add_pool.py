@@ -9,7 +9,7 @@ from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Cluster, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
-from fleet.pools.making import CONSOLE, change_pool, create_pool
+from fleet.pools.making import CONSOLE, PoolGone, PoolTaken, change_pool, create_pool
 
 COLUMNS = ("selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour")
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
                 pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), name=given["name"], **fields)
             else:
                 pool = change_pool(known, actor=CONSOLE, now=timezone.now(), **fields)
-        except ProductionAsks as refusal:
+        except (PoolGone, PoolTaken, ProductionAsks) as refusal:
             raise CommandError(str(refusal)) from refusal
         done = "is up to date" if known else "is added"
         self.stdout.write(

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
-from fleet.pools.making import CONSOLE, PoolInUse, PoolTaken
+from fleet.pools.making import CONSOLE, PoolGone, PoolInUse, PoolTaken
 
 
 class Command(BaseCommand):
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             return
         try:
             take_over(comparison, actor=CONSOLE, now=timezone.now())
-        except (PoolInUse, PoolTaken) as refusal:
+        except (PoolGone, PoolInUse, PoolTaken) as refusal:
             raise CommandError(f"Nothing was changed. {refusal}") from refusal
 
     def _text(self, name: str) -> str:

@@ -1,5 +1,6 @@
 import pytest
 
+from fleet.api import pools
 from fleet.models import Pool
 from people.models import AuditEntry, RoleBinding
 from tests.callers import calling
@@ -126,6 +127,22 @@ def test_a_pool_with_a_history_stays(root):
     assert reply.status_code == 409
     assert RoleBinding.objects.filter(scope="pool").exists()
     assert not AuditEntry.objects.filter(verb="pool.delete").exists()
+
+
+@pytest.mark.parametrize("act", ["change_pool", "delete_pool"])
+def test_a_pool_that_goes_meanwhile_is_a_conflict(root, monkeypatch, act):
+    pool, truly = a_pool(a_cluster(), "h200"), getattr(pools, act)
+
+    def late(found, **given):
+        Pool.objects.filter(pk=pool.pk).delete()
+        return truly(found, **given)
+
+    monkeypatch.setattr(pools, act, late)
+    path = f"/api/v1/pools/{pool.pk}"
+    reply = root.delete(path) if act == "delete_pool" else root.patch(path, {"max_unavailable": 2}, format="json")
+
+    assert (reply.status_code, reply.json()["type"]) == (409, "urn:quarterdeck:problem:pool-gone")
+    assert reply.json()["detail"] == "Somebody deleted pool h200 since."
 
 
 @pytest.mark.parametrize("number", [1, 5])

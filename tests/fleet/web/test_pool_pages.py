@@ -1,6 +1,7 @@
 import pytest
 
 from fleet.models import Pool
+from fleet.web import pool_form
 from people.models import AuditEntry
 from tests import make
 from tests.pages import HOSTILE, page, visiting
@@ -138,6 +139,25 @@ def test_a_pool_is_deleted_after_a_look(admin):
     assert unseen.status_code == 409
     assert deleted["Location"] == "/pools"
     assert not Pool.objects.exists()
+
+
+@pytest.mark.parametrize(("act", "page_of"), [("change_pool", "edit"), ("delete_pool", "delete")])
+def test_a_pool_that_goes_meanwhile_is_said(admin, monkeypatch, act, page_of):
+    cluster = make.a_cluster()
+    pool, truly = make.a_pool(cluster, "h200"), getattr(pool_form, act)
+    path = f"/pools/{pool.pk}/{page_of}"
+    asked = filled(cluster) if page_of == "edit" else {}
+    seen = seen_in(admin.post(path, asked) if page_of == "edit" else admin.get(path))
+
+    def late(found, **given):
+        Pool.objects.filter(pk=pool.pk).delete()
+        return truly(found, **given)
+
+    monkeypatch.setattr(pool_form, act, late)
+    reply = admin.post(path, {**asked, "seen": seen})
+
+    assert reply.status_code == 409
+    assert b"Somebody deleted pool h200 since." in reply.content
 
 
 def test_a_pool_with_a_history_cannot_be_deleted(admin):
