@@ -58,6 +58,13 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         if not self.opened:
             await self.close(NOT_YOURS)
             return
+        try:
+            await self._begin()
+        except BaseException:  # then `disconnect` never comes
+            await self.disconnect(TRY_AGAIN)
+            raise
+
+    async def _begin(self) -> None:
         if not await self._join():
             await self.close(TRY_AGAIN)
             return

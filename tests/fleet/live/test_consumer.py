@@ -191,6 +191,23 @@ async def test_closes_when_no_heartbeat_comes_through_the_layer(monkeypatch):
     assert said["code"] == consumer.TRY_AGAIN
 
 
+async def test_a_socket_that_fails_half_way_leaves_what_it_joined(monkeypatch):
+    viewer = await make_row(make.a_user)(role="viewer")
+    await make_row(a_cluster_at)(1)
+
+    def away(*_):
+        raise ConnectionError("no database")
+
+    monkeypatch.setattr(consumer, "pulse_of", away)
+
+    with pytest.raises(ConnectionError):
+        async with Browser(viewer, "fleet") as browser:
+            await browser.hears()
+
+    assert not any(get_channel_layer().groups.values())
+    assert heart.heart()._listeners == 0
+
+
 async def test_a_layer_that_is_away_turns_browsers_away_to_try_again(monkeypatch):
     viewer = await make_row(make.a_user)(role="viewer")
     await make_row(a_cluster_at)(1)
