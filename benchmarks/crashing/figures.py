@@ -12,7 +12,7 @@ FIGURES = {
     "leaked_leases": "leases",  # turns, nodes and places that a plan has not given back at its end
     "leaked_jobs": "jobs",  # of a pull: left when it is over, made twice or despite a word, or not ours and deleted
     "over_budget": "releases",  # past the stage's budget or the operator's slots
-    "stuck_plans": "plans",  # without an end, or without a sentence
+    "stuck_plans": "plans",  # without an end but that somebody gives it up, or without a sentence
     "unapproved_releases": "releases",
     "unheld_writes": "writes",  # of the new version, while a node could have taken it unbidden
     "foreign_labels_touched": "nodes",  # somebody else's hold taken off

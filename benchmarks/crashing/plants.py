@@ -159,6 +159,14 @@ PLANTS = {
             _instead(waves, "_intend", _intend_any_number),
         ),
     ),
+    "room": Plant(
+        "the room in the decision to let nodes go: all that are held are wanted at once, and the intent refuses them",
+        (_instead(releasing, "room", ROOM),),
+    ),
+    "room-back": Plant(
+        "the same, in the decision to let nodes go back",
+        (_instead(rolling_back, "room", ROOM),),
+    ),
     "slots": Plant(
         "the operator's slots: only a stage's own budget says how many go",
         (_instead(budget, "operator_room", ROOM),),

@@ -251,7 +251,10 @@ class Schedule:
     # Calm
 
     def calm_down(self, ending: str) -> None:
-        """Nothing unforeseen happens any more, and people look after the plan, until it is over."""
+        """Nothing unforeseen happens any more, and people look after the plan, until it is over.
+
+        One that ends only because they are tired of it stands still: they give it up, whatever they had wanted.
+        """
         world = self.world
         world.clock.move(PLAN_LEASE_S)
         for number in range(MOST_CALM):
@@ -262,6 +265,8 @@ class Schedule:
             for _ in range(STEPS_A_ROUND):
                 self._step()
             world.rows.look(now=world.clock())
+            if number == TIRED_AFTER and ending != "abort":
+                self.is_stuck = self._standing()
             people.on_call(world, ending, tired=number >= TIRED_AFTER)
             here = (world.shape, what_follows(world.plan_state, ending), signature(world))
             if number < TIRED_AFTER and here in self.ended and not world.bugs:
@@ -270,13 +275,16 @@ class Schedule:
             self._round()
             world.clock.move(2)
         if not self._is_over():
-            plan = self._plan()
-            self.is_stuck = f"{plan.state}: {plan.waiting_for}"
+            self.is_stuck = self._standing()
         elif number < TIRED_AFTER:
             self.ended.update(self._passed)
 
     def _is_over(self) -> bool:
         return self.world.plan_state in PLAN_FINAL
+
+    def _standing(self) -> str:
+        plan = self._plan()
+        return f"{plan.state}: {plan.waiting_for}"
 
     def _plan(self) -> Plan:
         return Plan.objects.get(pk=self.world.plan.pk)
