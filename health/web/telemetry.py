@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, ExporterRound, Node
+from fleet.models import Cluster, ExporterRound, Gpu, Node
 from fleet.queries import gpu_at
 from health.models import SourceState, TelemetrySource
 from health.sources import frames
@@ -146,12 +146,24 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
     known = telemetry_of(gpu.node, now=timezone.now())
     devices = of_gpu(known.devices, gpu)
     shown = _shown(gpu.node, known, devices, request)
-    serial = next((device.serial for device in devices if device.serial), "")
-    return render(
-        request,
-        "health/_node_telemetry.html",
-        {"gpu": gpu, "why_none": known.why_none_of(gpu), "serial": serial, **shown},
-    )
+    its = {
+        "gpu": gpu,
+        "why_none": known.why_none_of(gpu),
+        "serial": next((device.serial for device in devices if device.serial), ""),
+        "uuid": _uuid_told(gpu, devices),
+        "is_heard": any(reading.is_fresh for device in devices for reading in device.metrics.values()),
+    }
+    return render(request, "health/_node_telemetry.html", {**its, **shown})
+
+
+def _uuid_told(gpu: Gpu, devices: Sequence[DeviceTelemetry]) -> str:
+    """Of the one board that has its number, where nothing but telemetry names it. Blank: several have, or it is
+    another's.
+    """
+    told = {device.uuid for device in devices if device.is_told}
+    if gpu.uuid or len(told) != 1 or Gpu.objects.filter(node=gpu.node, uuid__in=told).exists():
+        return ""
+    return told.pop()
 
 
 def _shown(

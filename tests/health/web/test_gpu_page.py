@@ -302,6 +302,32 @@ def test_its_serial_number_is_said_where_its_exporter_says_it(cluster, node, ada
     assert "serial number 1650522003820" in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
 
 
+@pytest.mark.parametrize(
+    ("ago_s", "says"), [(5, "UUID GPU-lost"), (3600, "UUID GPU-lost , as it last said")], ids=["heard", "fallen"]
+)
+def test_what_only_telemetry_names_has_the_uuid_that_it_last_said(cluster, node, ada, ago_s, says):
+    make.a_source(cluster, exported=["temperature_celsius"])
+    node.gpus.filter(index=3).update(uuid="")
+    frames.keep(
+        cluster.pk, told(GpuDevice("gpu-1", 3, "GPU-lost"), at=[NOON.timestamp() - ago_s], temperature_celsius=[61])
+    )
+
+    text = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+
+    assert says in text
+    assert ("as it last said" in text) == (ago_s > 90)
+
+
+@pytest.mark.parametrize("uuids", [("GPU-2",), ("GPU-lost", "GPU-new")], ids=["another's", "of several"])
+def test_a_uuid_that_may_be_another_boards_is_not_said(cluster, node, ada, uuids):
+    make.a_source(cluster, exported=["temperature_celsius"])
+    node.gpus.filter(index=3).update(uuid="")
+    devices = [GpuDevice("gpu-1", 3, uuid) for uuid in uuids]
+    frames.keep(cluster.pk, told(*devices, temperature_celsius=[61] * len(devices)))
+
+    assert "; UUID" not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+
+
 def test_a_reset_is_a_line_of_it_and_of_its_node_and_of_no_other_gpu(cluster, node, ada):
     def hear(at: float, **joules: float) -> None:
         lines = (
