@@ -48,11 +48,12 @@ class InstantField(forms.CharField):
             return None
         try:
             at = parse_datetime(text)
-        except ValueError:
-            at = None
-        if at is None or not text.isascii():
+            in_utc = at and (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))
+        except (ValueError, OverflowError):  # of the year 1 or 9999, where UTC has another year than there is
+            in_utc = None
+        if in_utc is None or not text.isascii():
             raise forms.ValidationError("This is no date and time: 2026-11-30T02:40.")
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
+        return in_utc
 
 
 class HistoryForm(forms.Form):

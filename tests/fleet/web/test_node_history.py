@@ -86,6 +86,14 @@ def test_what_is_no_moment_is_said_at_its_field(node, at):
     assert rest(ada).get(f"/api/v1/nodes/{node.pk}/moment", {"at": at}).status_code == 400
 
 
+@pytest.mark.parametrize("name", ["at", "before"])
+@pytest.mark.parametrize("edge", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00Z"])
+def test_a_time_at_the_edge_of_all_times_is_no_error(node, name, edge):
+    viewer = visiting(make.a_user(role="viewer"))
+
+    assert viewer.get(f"/nodes/{node.pk}/history", {name: edge}).status_code in {200, 400}
+
+
 def test_an_unknown_kind_is_refused_by_rest_and_passed_over_by_the_page(node):
     ada = make.a_user(role="viewer")
 
