@@ -1,4 +1,6 @@
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from fleet.models import Cluster
@@ -11,6 +13,7 @@ from rollouts.models import Hold, ImagePull, OptOut, Plan
 from rollouts.steering.pulling import call_off
 from wording.numbers import are, count, either
 
+MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
 BY_HAND = f"kubectl delete jobs -A -l {MANAGED_BY}={OURS},{PULLS_FOR}"
 
 
@@ -50,7 +53,7 @@ class Command(BaseCommand):
                 return []
             self._end_plans(cluster, why)
             self._stop_pulls(cluster, why)
-            return [*self._remove(cluster, connection, found), *self._remove_jobs(cluster, connection)]
+            return [*self._remove(cluster, connection), *self._remove_jobs(cluster, connection)]
         except client.ClusterError as error:
             return [f"{cluster.name}: {getattr(error, 'in_full', error)}"]
         except CommandError as refusal:  # plans under way here are no reason to leave another cluster held
@@ -93,13 +96,10 @@ class Command(BaseCommand):
                 "or give the reason with --give-up-plans."
             )
         for plan in under_way:
-            now = timezone.now()
-            for to in (PlanState.ABORTING, PlanState.ABORTED):
-                if plan.state != to:
-                    plan.move(to, now=now, actor="release_all", because=why)
-            for stage in plan.stages.forward().exclude(state__in=(StageState.PASSED, StageState.ABANDONED)):
-                stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
-            AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+            with transaction.atomic():
+                plan.refresh_from_db(from_queryset=Plan.objects.select_for_update())
+                if plan.is_under_way:
+                    _end(plan, why)
 
     def _stop_pulls(self, cluster: Cluster, why: str) -> None:
         """Those of drafts too: else a worker would make the next of their Jobs."""
@@ -121,7 +121,24 @@ class Command(BaseCommand):
             return [f"{cluster.name}: {jobs_left}. Run it again, or: {BY_HAND}"]
         return []
 
-    def _remove(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> list[str]:
+    def _remove(self, cluster: Cluster, connection: client.Connection) -> list[str]:
+        """List and take off until nothing is left: a label that was on its way when its plan ended may still land."""
+        every: set[str] = set()
+        rounds = failed = 0
+        while left := marks(connection):
+            every |= {mark.uid for mark in left}
+            if failed or rounds == MOST_ROUNDS:
+                break
+            failed = self._take_off(cluster, connection, left)
+            rounds += 1
+        self.stdout.write(f"{cluster.name}: {len(every) - len(left)} of {count(len(every), 'node')} released.")
+        if left:
+            still = f"{count(len(left), 'node')} {either(len(left), 'still carries', 'still carry')} a mark"
+            return [f"{cluster.name}: {still} after {count(rounds, 'round')}. Run it again."]
+        return []
+
+    def _take_off(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> int:
+        """Of how many that failed."""
         failed = 0
         for mark, trouble in remove(connection, found):
             failed += bool(trouble)
@@ -130,11 +147,19 @@ class Command(BaseCommand):
                 off = OptOut.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
                 off.update(is_wanted=False, ended_at=timezone.now())
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
-        self.stdout.write(f"{cluster.name}: {len(found) - failed} of {count(len(found), 'node')} released.")
-        if failed:
-            still = either(failed, "still carries", "still carry")
-            return [f"{cluster.name}: {count(failed, 'node')} {still} a mark. Run it again."]
-        return []
+        return failed
+
+
+def _end(plan: Plan, why: str) -> None:
+    """Whoever is in a round of it loses its turn, and holds nothing any more."""
+    now = timezone.now()
+    for to in (PlanState.ABORTING, PlanState.ABORTED):
+        if plan.state != to:
+            plan.move(to, now=now, actor="release_all", because=why)
+    for stage in plan.stages.forward().exclude(state__in=(StageState.PASSED, StageState.ABANDONED)):
+        stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
+    Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
+    AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
 
 
 def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
