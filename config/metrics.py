@@ -46,12 +46,12 @@ class DatabaseCollector(Collector):
         return gauge
 
     def gpus(self) -> Iterator[GaugeMetricFamily]:
-        """A cluster whose nodes were never seen has none of these: it is not one with 0 GPUs."""
+        """A cluster whose nodes nobody knows has none of these: it is not one with 0 GPUs."""
         text = "Physical GPUs by what is made of them: each is in one use."
         gpus = GaugeMetricFamily("quarterdeck_gpus", text, labels=["cluster", "use"])
         text = "GPU nodes of which nobody says how many GPUs they have."
         uncounted = GaugeMetricFamily("quarterdeck_nodes_uncounted", text, labels=["cluster"])
-        listed = Bookmark.objects.filter(kind=NODES, heard_at__isnull=False).values_list("cluster", "cluster__name")
+        listed = Bookmark.objects.known(NODES).values_list("cluster", "cluster__name")
         alike = read_alike()
         for pk, name in listed:
             counted = tally([each for each in alike if each.cluster == pk])

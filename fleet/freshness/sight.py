@@ -91,7 +91,7 @@ def sight_of(
         state=state,
         since=None if state is Sight.LIVE else since,
         heard_at=nodes.heard_at if nodes else None,
-        is_known=nodes is not None and nodes.listed_at is not None,
+        is_known=nodes is not None and nodes.is_known,
         because=said,
         again=_again(observer, now=now) if state in TRIED_AGAIN else "",
         watching=_watching(unwatched_since, now),

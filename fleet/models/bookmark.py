@@ -20,7 +20,7 @@ VOID = frozenset({BookmarkState.FORBIDDEN, BookmarkState.ABSENT})  # of such a k
 
 class BookmarkQuerySet(models.QuerySet["Bookmark"]):
     def known(self, kind: str) -> BookmarkQuerySet:
-        """Those of clusters whose rows of this kind ever were theirs: as `KindFreshness.is_known` says it of one."""
+        """Those of clusters whose rows of this kind ever were theirs: as `Bookmark.is_known` says it of one."""
         return self.filter(kind=kind, listed_at__isnull=False).exclude(state__in=VOID)
 
 
@@ -41,6 +41,11 @@ class Bookmark(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "kind"], name="one_bookmark_per_kind")]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its rows ever were the cluster's, and may still be read: else there is no data, which is not zero."""
+        return self.listed_at is not None and self.state not in VOID
 
     def is_fresh(self, *, now: datetime) -> bool:
         """Whether the rows may be judged: a whole list was written, and something was heard lately."""

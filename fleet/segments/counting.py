@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Cast
 
-from fleet.models import Cluster, Node, Pool, SegmentSums
+from fleet.models import Bookmark, Cluster, Node, Pool, SegmentSums
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -26,8 +26,10 @@ from fleet.segments.facets import (
 from fleet.segments.labelled import LabelValue
 from fleet.segments.operators import operator_versions
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
+from kube.resources import NODES
 
 IN_SEVERAL = -1
+IN_KNOWN = Q(cluster__in=Bookmark.objects.known(NODES.name).values("cluster"))
 OF_SUMS: dict[str, Any] = {
     "sharing_mode": SHARING_MODE,
     "a_pool": Case(
@@ -126,7 +128,7 @@ class Segments:
 
 
 def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
-    """Of the GPU nodes that the user may see. Five queries.
+    """Of the GPU nodes that the user may see, in clusters whose nodes anybody knows. Five queries.
 
     The counts of a facet heed the choice of all others, and not its own: what else one could choose. Those that are
     dear are counted only where they are chosen or are one of `axes`: nobody keeps sums by them, so that nodes are read.
@@ -134,7 +136,7 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
     facets = [each for each in FACETS if not each.is_dear or choice.get(each.key) or each in axes]
     is_dear = any(each.is_dear for each in facets)
     groups = (
-        _groups(_of_nodes(Node.objects.visible_to(user).with_gpus(), facets), facets)
+        _groups(_of_nodes(Node.objects.visible_to(user).with_gpus().filter(IN_KNOWN), facets), facets)
         if is_dear
         else groups_of(SegmentSums.objects.visible_to(user), facets)
     )
@@ -156,7 +158,7 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
 def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[NodeGroup]:
     """Five queries: the sums of segments, and what of each is its cluster's and its pool's to say."""
     columns = _columns(facets)
-    annotated = sums.annotate(**{name: OF_SUMS[name] for name in columns if name in OF_SUMS})
+    annotated = sums.filter(IN_KNOWN).annotate(**{name: OF_SUMS[name] for name in columns if name in OF_SUMS})
     rows = annotated.values_list(*columns).annotate(**{f"sum_of_{column}": Sum(column) for column in NUMBERS})
     return _groups(rows, facets)
 

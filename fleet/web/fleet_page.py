@@ -23,7 +23,7 @@ from fleet.queries import for_rows
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
-from fleet.web.summary import ClusterLine, cluster_lines, heard_by, read_fleet
+from fleet.web.summary import ClusterLine, cluster_lines, heard_by, not_counted, read_fleet
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
@@ -74,7 +74,10 @@ def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, 
         "bar": _bar(read.whole.gpus),
         "read": read,
         "unseen": unseen,
-        "as_of": min((line.freshness.heard_at for line in unseen if line.freshness.heard_at), default=None),
+        "not_counted": not_counted(clusters),
+        "as_of": min(
+            (at for line in unseen if line.freshness.has_begun and (at := line.freshness.heard_at)), default=None
+        ),
         "to_suggest_for": "" if read.pools else next((line.cluster.name for line in clusters), "CLUSTER"),
         **_clusters(clusters),
     }

@@ -16,7 +16,7 @@ from fleet.allocation.physical import Physical
 from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, words_of
 from fleet.web.filters import NodeFilter, read_choice
-from fleet.web.summary import cluster_lines, heard_by, read_fleet
+from fleet.web.summary import cluster_lines, heard_by, not_counted, read_fleet
 from people.rights import Permission, scope_of
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
@@ -100,7 +100,8 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
         "nodes_href": where.nodes(choice),
         "pool_href": f"{reverse('new-pool')}?{urlencode(choice, doseq=True)}" if choice else "",
         "strays": read.strays,
-        "unseen": [line for line in clusters if not line.freshness.is_fresh],
+        "unseen": [line for line in clusters if line.freshness.has_begun and not line.freshness.is_fresh],
+        "not_counted": not_counted(clusters),
         "clusters": clusters,
     }
 

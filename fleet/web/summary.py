@@ -9,6 +9,7 @@ from fleet.allocation.tally import Tally, read_alike, tally
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.models import Bookmark, Cluster, Pool
 from fleet.queries import known, see_pool
+from wording.lists import names
 
 
 @dataclass
@@ -46,10 +47,10 @@ def read_fleet(user, heard: Mapping[int, ClusterFreshness], *, cluster: Cluster 
     """Four queries, of which one reads what is counted: a node that flaps is the same in the whole and in its pool.
 
     `heard`: of every cluster that the user sees, by its key. What is counted of one that is not live says of when. One
-    that was added since is not read yet.
+    that was added since is not read yet, and one whose nodes nobody knows is in no sum.
     """
     found = read_alike(user, clusters=None if cluster is None else [cluster.pk])
-    alike = [each for each in found if each.cluster in heard]
+    alike = [each for each in found if each.cluster in heard and heard[each.cluster].has_begun]
     pools = Pool.objects.visible_to(user).filter(cluster__in=list(heard)).select_related("cluster")
     pools = pools.order_by("cluster__name", "name")
     gpu_nodes = [each for each in alike if each.is_gpu_node]
@@ -84,6 +85,11 @@ class ClusterLine:
         """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read."""
         is_behind = hasattr(self.cluster, "observer") and self.cluster.observer.behind_since is not None
         return bool(not self.freshness.is_fresh or self.cluster.foreign_uid or is_behind or self.freshness.troubles)
+
+
+def not_counted(lines: Iterable[ClusterLine]) -> str:
+    """The clusters that are in no sum, by name. Blank: all are."""
+    return names([line.cluster.name for line in lines if not line.freshness.has_begun])
 
 
 def heard_by(lines: Iterable[ClusterLine]) -> dict[int, ClusterFreshness]:
