@@ -7,17 +7,23 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from fleet.api.filters import Words
-from fleet.segments.counting import cross, segments_of
+from fleet.api.serializers import RefSerializer
+from fleet.segments.counting import cross, segments_of, unseen_by
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet
 
 AXES = ("rows", "columns")
+NULL = "Null: there are GPUs, and nothing says how many."
+UNCOUNTED = "Of these nodes: on which nothing says how many GPUs they have. None of theirs is in `gpus`."
 KEYS = [facet.key for facet in FACETS]
 
 
 class ValueSerializer(serializers.Serializer):
     value = serializers.CharField(help_text="As the list of nodes takes it. `unknown`: nothing says it.")
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField(help_text="Physical GPUs: boards, whatever is made of them.")
+    gpus = serializers.IntegerField(
+        allow_null=True, help_text=f"Physical GPUs: boards, whatever is made of them. {NULL}"
+    )
+    uncounted_nodes = serializers.IntegerField(help_text=UNCOUNTED)
     is_chosen = serializers.BooleanField()
 
 
@@ -30,7 +36,8 @@ class FacetSerializer(serializers.Serializer):
 class CellSerializer(serializers.Serializer):
     value = serializers.CharField()
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
+    uncounted_nodes = serializers.IntegerField(help_text=UNCOUNTED)
 
 
 class LineSerializer(serializers.Serializer):
@@ -49,7 +56,9 @@ class SegmentsSerializer(serializers.Serializer):
     """GPU nodes by facet. The counts of a facet heed what is chosen of all others."""
 
     nodes = serializers.IntegerField(help_text="That have everything that is chosen.")
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
+    uncounted_nodes = serializers.IntegerField(help_text=UNCOUNTED)
+    unseen = RefSerializer(many=True, help_text="Clusters whose nodes nobody knows: they are in no number.")
     all_nodes = serializers.IntegerField()
     facets = FacetSerializer(many=True, help_text="`numa` is among them where it is chosen or crossed: it is dear.")
     cross = CrossSerializer(allow_null=True, help_text="Null: no `rows` and `columns` were asked for.")
@@ -69,8 +78,16 @@ class SegmentList(Edge):
         choice, axes = read(request.query_params)
         found = segments_of(self.user, choice, axes=axes)
         table = cross(found.matching, axes[0], axes[1]) if axes else None
-        said = {"nodes": found.nodes, "gpus": found.gpus, "all_nodes": found.all_nodes, "facets": found.facets}
-        return Response(SegmentsSerializer({**said, "cross": table}).data)
+        said = {
+            "nodes": found.nodes,
+            "gpus": found.gpus,
+            "uncounted_nodes": found.uncounted_nodes,
+            "unseen": unseen_by(self.user),
+            "all_nodes": found.all_nodes,
+            "facets": found.facets,
+            "cross": table,
+        }
+        return Response(SegmentsSerializer(said).data)
 
 
 def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:

@@ -4,9 +4,9 @@ What is counted here are groups of nodes that are alike in everything, as whoeve
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Cast
@@ -28,8 +28,10 @@ from fleet.segments.operators import operator_versions
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from kube.resources import NODES
 
+V = TypeVar("V", bound=Hashable)
 IN_SEVERAL = -1
-IN_KNOWN = Q(cluster__in=Bookmark.objects.known(NODES.name).values("cluster"))
+KNOWN = Bookmark.objects.known(NODES.name).values("cluster")
+IN_KNOWN = Q(cluster__in=KNOWN)
 OF_SUMS: dict[str, Any] = {
     "sharing_mode": SHARING_MODE,
     "a_pool": Case(
@@ -66,7 +68,8 @@ class NodeGroup:
 class ValueCount:
     value: str
     nodes: int
-    gpus: int
+    uncounted_nodes: int  # those of which nobody says how many GPUs they have: theirs are in no number
+    gpus: int | None  # None: of none of them anybody says it
     is_chosen: bool = False
 
 
@@ -82,22 +85,32 @@ class FacetCounts:
         return bool(self.values) and not said
 
 
-class CountsByValue:
-    """Nodes and GPUs by value."""
+def known_gpus(number: int, *, uncounted: int) -> int | None:
+    """None: there are nodes with GPUs, and of none of them anybody says how many."""
+    return None if uncounted and not number else number
+
+
+class CountsByValue(Generic[V]):
+    """Nodes and GPUs by value, or by the values of several facets."""
 
     def __init__(self) -> None:
-        self.nodes: Counter[str] = Counter()
-        self.gpus: Counter[str] = Counter()
+        self.nodes: Counter[V] = Counter()
+        self.uncounted: Counter[V] = Counter()
+        self.gpus: Counter[V] = Counter()
 
-    def add(self, value: str, group: NodeGroup) -> None:
+    def add(self, value: V, group: NodeGroup) -> None:
         self.nodes[value] += group.nodes
+        self.uncounted[value] += group.uncounted
         self.gpus[value] += group.gpus
 
-    def counts(self, facet: Facet, chosen: tuple[str, ...]) -> FacetCounts:
-        values = sorted({*self.nodes, *chosen}, key=lambda value: (-self.nodes[value], value))
-        return FacetCounts(
-            facet, tuple(ValueCount(each, self.nodes[each], self.gpus[each], each in chosen) for each in values)
-        )
+    def count(self, of: V, value: str, *, is_chosen: bool = False) -> ValueCount:
+        gpus = known_gpus(self.gpus[of], uncounted=self.uncounted[of])
+        return ValueCount(value, self.nodes[of], self.uncounted[of], gpus, is_chosen)
+
+
+def counts_of(facet: Facet, counted: CountsByValue[str], chosen: tuple[str, ...]) -> FacetCounts:
+    values = sorted({*counted.nodes, *chosen}, key=lambda value: (-counted.nodes[value], value))
+    return FacetCounts(facet, tuple(counted.count(each, each, is_chosen=each in chosen) for each in values))
 
 
 @dataclass(frozen=True)
@@ -112,15 +125,19 @@ class Segments:
         return sum(group.nodes for group in self.matching)
 
     @property
-    def gpus(self) -> int:
-        return sum(group.gpus for group in self.matching)
+    def gpus(self) -> int | None:
+        return known_gpus(sum(group.gpus for group in self.matching), uncounted=self.uncounted_nodes)
+
+    @property
+    def uncounted_nodes(self) -> int:
+        return sum(group.uncounted for group in self.matching)
 
     @property
     def physical(self) -> Mapping[str, int]:
         """Of what matches: GPUs by the columns of their uses, and the nodes that are in none of them."""
         uses = [sum(column) for column in zip(*(group.uses for group in self.matching), strict=True)]
         found = dict.fromkeys(USE_COLUMNS.values(), 0) | dict(zip(USE_COLUMNS.values(), uses, strict=False))
-        return found | {"uncounted": sum(group.uncounted for group in self.matching)}
+        return found | {"uncounted": self.uncounted_nodes}
 
     @property
     def all_nodes(self) -> int:
@@ -140,7 +157,7 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
         if is_dear
         else groups_of(SegmentSums.objects.visible_to(user), facets)
     )
-    counted: dict[str, CountsByValue] = {facet.key: CountsByValue() for facet in facets}
+    counted: dict[str, CountsByValue[str]] = {facet.key: CountsByValue() for facet in facets}
     matching = []
     for group in groups:
         failed = [key for key, values in choice.items() if values and group.values[key] not in values]
@@ -151,8 +168,13 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
         for key in failed or counted:
             counted[key].add(group.values[key], group)
     return Segments(
-        choice, groups, matching, [counted[each.key].counts(each, choice.get(each.key, ())) for each in facets]
+        choice, groups, matching, [counts_of(each, counted[each.key], choice.get(each.key, ())) for each in facets]
     )
+
+
+def unseen_by(user: Any) -> QuerySet[Cluster]:
+    """Clusters whose nodes nobody knows: they are in no number."""
+    return Cluster.objects.visible_to(user).exclude(pk__in=KNOWN).order_by("name")
 
 
 def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[NodeGroup]:
@@ -223,19 +245,13 @@ class Cross:
 
 def cross(groups: Sequence[NodeGroup], rows: Facet, columns: Facet, *, tall: int = 40, wide: int = 10) -> Cross:
     """The most common values of each, at most so many."""
-    nodes: Counter[tuple[str, str]] = Counter()
-    gpus: Counter[tuple[str, str]] = Counter()
+    counted = CountsByValue[tuple[str, str]]()
     for group in groups:
-        cell = group.values[rows.key], group.values[columns.key]
-        nodes[cell] += group.nodes
-        gpus[cell] += group.gpus
-    sides = [_most_common(nodes, side, at_most) for side, at_most in ((0, tall), (1, wide))]
-    lines = tuple(
-        CrossLine(row, tuple(ValueCount(head, nodes[row, head], gpus[row, head]) for head in sides[1]))
-        for row in sides[0]
-    )
+        counted.add((group.values[rows.key], group.values[columns.key]), group)
+    sides = [_most_common(counted.nodes, side, at_most) for side, at_most in ((0, tall), (1, wide))]
+    lines = tuple(CrossLine(row, tuple(counted.count((row, head), head) for head in sides[1])) for row in sides[0])
     shown = sum(cell.nodes for line in lines for cell in line.cells)
-    return Cross(rows, columns, sides[1], lines, unshown=nodes.total() - shown)
+    return Cross(rows, columns, sides[1], lines, unshown=counted.nodes.total() - shown)
 
 
 def _most_common(nodes: Counter[tuple[str, str]], side: int, at_most: int) -> tuple[str, ...]:

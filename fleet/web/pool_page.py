@@ -15,7 +15,7 @@ from fleet.allocation.tally import Alike, Tally, read_alike
 from fleet.freshness.cluster import heard_of
 from fleet.models import Pool, SegmentSums
 from fleet.queries import see_pool
-from fleet.segments.counting import CountsByValue, groups_of
+from fleet.segments.counting import CountsByValue, counts_of, groups_of
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.states.node import TITLES, NodeState, state_key
 from fleet.web import states
@@ -86,10 +86,10 @@ def _versions(pool: Pool) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
     groups = groups_of(SegmentSums.objects.in_pool(pool.pk), facets)
     found = []
     for facet in facets:
-        counts = CountsByValue()
+        counts = CountsByValue[str]()
         for group in groups:
             counts.add(group.values[facet.key], group)
-        counted = counts.counts(facet, ())
+        counted = counts_of(facet, counts, ())
         if counted.values and not counted.is_silent:
             found.append(
                 (

@@ -13,11 +13,12 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.physical import Physical
-from fleet.segments.counting import Cross, FacetCounts, Segments, cross, segments_of
+from fleet.segments.counting import Cross, FacetCounts, Segments, ValueCount, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, words_of
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.summary import cluster_lines, heard_by, not_counted, read_fleet
 from people.rights import Permission, scope_of
+from wording.numbers import count
 
 SHOWN = 8  # values of a facet that are seen without unfolding it
 AT_MOST = 30
@@ -28,7 +29,8 @@ DEFAULT_AXES = ("product", "driver_version")
 class ValueLine:
     words: str
     nodes: int
-    gpus: int
+    gpus: str
+    gpus_in_full: str
     is_chosen: bool
     href: str  # chooses the value, or leaves it out where it is chosen
 
@@ -44,7 +46,7 @@ class Card:
 @dataclass(frozen=True)
 class Cell:
     nodes: int
-    gpus: int
+    gpus_in_full: str
     href: str
 
 
@@ -130,7 +132,7 @@ class _Where:
 
 def _card(counts: FacetCounts, where: _Where) -> Card:
     lines = [
-        ValueLine(words_of(counts.facet.key, each.value), each.nodes, each.gpus, each.is_chosen,
+        ValueLine(words_of(counts.facet.key, each.value), each.nodes, _gpus(each), _gpus_in_full(each), each.is_chosen,
              where.toggled(counts.facet.key, each.value))
         for each in sorted(counts.values, key=lambda each: not each.is_chosen)
     ]  # fmt: skip
@@ -142,13 +144,28 @@ def _card(counts: FacetCounts, where: _Where) -> Card:
     )
 
 
+def _gpus(counted: ValueCount) -> str:
+    """As short as a column is wide; `8+`: 8, and those that nothing counts."""
+    return "–" if counted.gpus is None else f"{counted.gpus}{'+' if counted.uncounted_nodes else ''}"
+
+
+def _gpus_in_full(counted: ValueCount) -> str:
+    gpus = [] if counted.gpus is None else [count(counted.gpus, "GPU")]
+    uncounted = [f"{count(counted.uncounted_nodes, 'node')} with GPUs not counted"] if counted.uncounted_nodes else []
+    return ", ".join([*gpus, *uncounted])
+
+
 def _table(found: Segments, axes: tuple[Facet, Facet], where: _Where) -> CrossTable:
     rows, columns = axes
     table = cross(found.matching, rows, columns)
 
     def cells(row: str, line: Sequence[Any]) -> list[Cell]:
         return [
-            Cell(each.nodes, each.gpus, where.nodes({**found.choice, rows.key: (row,), columns.key: (each.value,)}))
+            Cell(
+                each.nodes,
+                _gpus_in_full(each),
+                where.nodes({**found.choice, rows.key: (row,), columns.key: (each.value,)}),
+            )
             for each in line
         ]
 

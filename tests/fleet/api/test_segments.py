@@ -26,7 +26,28 @@ def test_facets_are_counted_and_crossed(bob):
         ("a", 1, False),
         ("b", 1, True),
     ]
-    assert said["cross"]["lines"] == [{"value": "b", "cells": [{"value": "580.95.05", "nodes": 1, "gpus": 8}]}]
+    cell = {"value": "580.95.05", "nodes": 1, "gpus": 8, "uncounted_nodes": 0}
+    assert said["cross"]["lines"] == [{"value": "b", "cells": [cell]}]
+
+
+def test_gpus_that_nobody_counted_are_not_none(bob):
+    cluster, dark = a_cluster("east"), a_cluster("dark", seen_at=None)
+    a_node(cluster, zone="a", physical_gpus=None, gpus=0, is_gpu_node=True)
+    a_node(cluster, zone="b")
+    a_node(cluster, zone="b", physical_gpus=None, gpus=0, is_gpu_node=True)
+
+    said = bob.get("/api/v1/segments?rows=zone&columns=kernel").json()
+    alone = bob.get("/api/v1/segments?zone=a").json()
+
+    (zone,) = [each for each in said["facets"] if each["facet"] == "zone"]
+    assert {each["value"]: (each["nodes"], each["uncounted_nodes"], each["gpus"]) for each in zone["values"]} == {
+        "a": (1, 1, None),
+        "b": (2, 1, 8),
+    }
+    assert (said["gpus"], said["uncounted_nodes"]) == (8, 2)
+    assert (alone["nodes"], alone["gpus"], alone["uncounted_nodes"]) == (1, None, 1)
+    assert said["unseen"] == [{"id": dark.pk, "name": "dark"}]
+    assert sorted(str(each["gpus"]) for line in said["cross"]["lines"] for each in line["cells"]) == ["8", "None"]
 
 
 def test_no_table_is_made_unasked(bob):

@@ -158,3 +158,18 @@ def test_every_way_of_sharing_is_a_value(how):
 
     assert counted("sharing") == {how: (1, 8)}
     assert [node.name for node in narrow(Node.objects.all(), {"sharing": (how,)})] == ["a"]
+
+
+def test_the_values_of_each_facet_and_the_cells_come_to_the_whole():
+    a_mixed_fleet()
+    for zone in ("a", "z"):
+        make.a_node(Cluster.objects.get(name="west"), zone=zone, physical_gpus=None, gpus=0, is_gpu_node=True)
+
+    found = segments({}, axes=[BY_KEY["numa"]])
+    cells = [cell for line in cross(found.matching, BY_KEY["zone"], BY_KEY["product"]).lines for cell in line.cells]
+
+    assert (found.nodes, found.gpus, found.uncounted_nodes) == (7, 36, 2)
+    for parts in (*(each.values for each in found.facets), cells):
+        assert sum(each.nodes for each in parts) == 7
+        assert sum(each.gpus or 0 for each in parts) == 36
+        assert sum(each.uncounted_nodes for each in parts) == 2

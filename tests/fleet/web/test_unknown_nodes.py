@@ -47,7 +47,9 @@ def test_rest_and_metrics_say_the_same(root):
     ]
 
     assert rows == {"known": 16, "dark": None}
-    assert caller.get("/api/v1/segments").json()["gpus"] == 16
+    said = caller.get("/api/v1/segments").json()
+    assert said["gpus"] == 16
+    assert [each["name"] for each in said["unseen"]] == ["dark"]
     assert [line for line in told if 'cluster="dark"' in line] == []
     assert sum(float(line.split()[-1]) for line in told) == 16
 
