@@ -3,6 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from edges.arguments import reason
 from fleet.clusters.acceptance import CannotAccept, accept
 from fleet.models import Cluster
 from fleet.pools.making import CONSOLE
@@ -15,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="what we call it")
         parser.add_argument("--uid", default="", help="of the kube-system you mean; default: of what answers there")
-        parser.add_argument("--because", default="", help="why, for the record")
+        parser.add_argument("--because", type=reason, default="", help="why, for the record")
 
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = Cluster.objects.filter(name=given["name"]).first()

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_slug
 from django.utils import timezone
 
+from edges.arguments import words
 from fleet.messages import wake
 from fleet.models import ApprovalRule, ClusterMode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
@@ -15,14 +16,16 @@ from fleet.pools.making import CONSOLE
 from kube.client.errors import BadKubeconfig
 from kube.client.kubeconfig import contexts_in
 
+LONGEST_PATH = 1024
+
 
 class Command(BaseCommand):
     help = "Add a cluster to the fleet, or bring one up to date. No secret is stored: those stay in the kubeconfig."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="what we call it: letters, digits, - and _")
-        parser.add_argument("--context", default="", help="of the kubeconfig")
+        parser.add_argument("name", type=words(63), help="what we call it: letters, digits, - and _")
+        parser.add_argument("--context", type=words(253), default="", help="of the kubeconfig")
         parser.add_argument("--kubeconfig", help="a path that the workers can read, too; else $KUBECONFIG")
         parser.add_argument("--in-cluster", action="store_true", help="we run in it: use our pod's service account")
         parser.add_argument("--mode", choices=ClusterMode.values, help="default: observe-only, or as it was")
@@ -51,6 +54,10 @@ class Command(BaseCommand):
         if not in_cluster and not context:
             raise CannotAdd("Name the --context of the kubeconfig, or say --in-cluster.")
         path = "" if in_cluster else str(kubeconfig_for(context, named=kubeconfig))
+        if len(path) > LONGEST_PATH:
+            raise CannotAdd(
+                f"The path of a kubeconfig has at most {LONGEST_PATH:,} characters; this has {len(path):,}."
+            )
         introduction = ask(path, context)
         cluster, is_new = add(
             name,
@@ -79,12 +86,19 @@ def kubeconfig_for(context: str, *, named: str | None) -> Path:
     Precedence as in kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig.
     """
     said = [named] if named else [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
-    paths = [Path(path).expanduser().absolute() for path in said or ["~/.kube/config"]]
-    return next((path for path in paths if path.is_file() and _has(path, context)), paths[0])
+    paths = [_absolute(path) for path in said or ["~/.kube/config"]]
+    return next((path for path in paths if _has(path, context)), paths[0])
+
+
+def _absolute(path: str) -> Path:
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise CannotAdd(f"Nobody knows which home directory {path[:60]} means: write the whole path.") from error
 
 
 def _has(path: Path, context: str) -> bool:
     try:
-        return context in contexts_in(path)
-    except BadKubeconfig:
+        return path.is_file() and context in contexts_in(path)
+    except (BadKubeconfig, OSError):
         return False  # which one is wrong, and how, is said of the one that is taken

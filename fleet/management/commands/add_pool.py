@@ -1,11 +1,12 @@
-from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from edges.arguments import number, price, words
 from fleet.management.commands.import_pools import cluster_of
+from fleet.management.commands.suggest_pools import MOST_UNAVAILABLE
 from fleet.models import Cluster, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
@@ -21,12 +22,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
         parser.add_argument("name", help="letters, digits, - and _")
-        parser.add_argument("--selector", required=True, help="as kubectl's: nvidia.com/gpu.product=…,zone in (a,b)")
-        parser.add_argument("--environment", help="production, staging, …")
+        parser.add_argument(
+            "--selector", type=words(1000), required=True, help="as kubectl's: nvidia.com/gpu.product=…,zone in (a,b)"
+        )
+        parser.add_argument("--environment", type=words(63), help="production, staging, …")
         parser.add_argument("--workload-class", choices=WorkloadClass.values)
         parser.add_argument("--approval", choices=PoolApproval.values, help="none: plans change its nodes unasked")
-        parser.add_argument("--max-unavailable", type=int, help="nodes, those already broken included")
-        parser.add_argument("--price-per-gpu-hour", type=Decimal)
+        parser.add_argument(
+            "--max-unavailable", type=number(1, MOST_UNAVAILABLE), help="nodes, those already broken included"
+        )
+        parser.add_argument("--price-per-gpu-hour", type=price)
 
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = cluster_of(given["cluster"])

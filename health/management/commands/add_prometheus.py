@@ -3,6 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from edges.arguments import words
 from fleet.models import Cluster
 from fleet.pools.making import CONSOLE
 from health import wake
@@ -15,11 +16,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster", help="its name")
-        parser.add_argument("url", help="as https://prometheus.example.org, with its path where it has one")
-        parser.add_argument("--match", default="", help='label matchers, where it has several clusters: cluster="eu-1"')
-        parser.add_argument("--user", default="", help="for basic authentication; its password is --secret")
-        parser.add_argument("--secret", default="", help="a password or token: env:QUARTERDECK_SECRET_X, or file:X")
-        parser.add_argument("--ca-file", default="", help="of who signed its certificate; a path that workers can read")
+        parser.add_argument(
+            "url", type=words(300), help="as https://prometheus.example.org, with its path where it has one"
+        )
+        parser.add_argument(
+            "--match", type=words(500), default="", help='label matchers, where it has several clusters: cluster="eu-1"'
+        )
+        parser.add_argument(
+            "--user", type=words(150), default="", help="for basic authentication; its password is --secret"
+        )
+        parser.add_argument(
+            "--secret", type=words(300), default="", help="a password or token: env:QUARTERDECK_SECRET_X, or file:X"
+        )
+        parser.add_argument(
+            "--ca-file", type=words(300), default="", help="of who signed its certificate; a path that workers can read"
+        )
         parser.add_argument("--only-try", action="store_true", help="ask it once, and change nothing")
         parser.add_argument("--anyway", action="store_true", help="add it although it does not answer now")
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from edges.arguments import number, reason
 from edges.moves import IllegalMove, LostRace
 from health.inbox import acts, muting
 from health.inbox.refusals import FindingRefusal
@@ -25,15 +26,15 @@ class Command(BaseCommand):
         for verb in (*TOLD, "assign", "mute"):
             one = verbs.add_parser(verb)
             one.add_argument("finding", type=int, help="its number")
-            one.add_argument("--because", default="", help="why; kept for good")
+            one.add_argument("--because", type=reason, default="", help="why; kept for good")
             if verb == "assign":
                 one.add_argument("--to", required=True, help="the name of somebody who may see it")
             if verb == "mute":
                 one.add_argument("--scope", choices=("finding", "node", "cluster"), default="finding")
-                one.add_argument("--hours", type=int, required=True, help="336 at most")
+                one.add_argument("--hours", type=number(1, 10_000), required=True, help="336 at most")
         lift = verbs.add_parser("lift", help="end a mute early")
         lift.add_argument("mute", type=int, help="its number")
-        lift.add_argument("--because", default="", help="why; kept for good")
+        lift.add_argument("--because", type=reason, default="", help="why; kept for good")
 
     def handle(self, *args: Any, verb: str, **given: Any) -> None:
         try:
@@ -72,7 +73,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no finding {given['finding']}. bin/manage finding list names them.")
         now, because = timezone.now(), given["because"]
         if verb == "mute":
-            until = now + timedelta(hours=min(given["hours"], 10_000))
+            until = now + timedelta(hours=given["hours"])
             row = muting.scoped(finding, given["scope"])
             muting.mute(row, actor=CONSOLE, because=because, until=until, now=now)
             self.stdout.write(f"Muted until {until:%Y-%m-%d %H:%M} UTC: {row}.")

@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from edges.arguments import number, reason
 from edges.moves import LostRace
 from fleet.models import Pool
 from health.inbox import shadowing
@@ -11,8 +12,11 @@ from health.inbox.limiting import COLUMNS, LimitsAsked, put_limits, remove_limit
 from health.inbox.refusals import FindingRefusal
 from health.inbox.rulebook import every_rule
 from health.models import PoolLimits, RuleShadow
+from health.rules.limits import LONGEST
 from people.accounts import CONSOLE
 from wording.durations import spell
+
+LONGEST_S = int(LONGEST.total_seconds())
 
 
 class Command(BaseCommand):
@@ -25,16 +29,20 @@ class Command(BaseCommand):
         for verb, words in (("shadow", "put one on trial: judged, and nobody told"), ("tell", "end its trial")):
             one = verbs.add_parser(verb, help=words)
             one.add_argument("rule", help="its key")
-            one.add_argument("--because", default="", help="why; kept for good")
+            one.add_argument("--because", type=reason, default="", help="why; kept for good")
         limit = verbs.add_parser("limit", help="give a pool its own limits for a rule, or change them")
         limit.add_argument("--warn", type=float, required=True, help="from when on, in the unit of the rule")
         limit.add_argument("--critical", type=float, help="without it nothing is critical there")
-        limit.add_argument("--warn-after", type=int, required=True, metavar="S", help="seconds that it must be so")
-        limit.add_argument("--critical-after", type=int, default=0, metavar="S", help="no more than for a warning")
+        limit.add_argument(
+            "--warn-after", type=number(0, LONGEST_S), required=True, metavar="S", help="seconds that it must be so"
+        )
+        limit.add_argument(
+            "--critical-after", type=number(0, LONGEST_S), default=0, metavar="S", help="no more than for a warning"
+        )
         for one in (limit, verbs.add_parser("unlimit", help="take a pool's limits away")):
             one.add_argument("rule", help="its key")
             one.add_argument("pool", help="cluster/pool")
-            one.add_argument("--because", default="", help="why; kept for good")
+            one.add_argument("--because", type=reason, default="", help="why; kept for good")
 
     def handle(self, *args: Any, verb: str, **given: Any) -> None:
         try:

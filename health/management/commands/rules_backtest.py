@@ -6,11 +6,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from edges.arguments import number
 from fleet.models import Cluster
 from health.backtest.running import LONGEST, STEP, NoReplay, replay
 from health.backtest.telling import as_json, lines
 from health.inbox.limiting import COMPARING
+from health.rules.limits import LONGEST as LONGEST_LASTING
 from health.rules.limits import Limits
+
+LONGEST_S = int(LONGEST_LASTING.total_seconds())
 
 
 class Command(BaseCommand):
@@ -24,9 +28,15 @@ class Command(BaseCommand):
         parser.add_argument("--step", type=int, default=int(STEP.total_seconds()), metavar="S", help="seconds; 60")
         parser.add_argument("--warn", type=float, help="limits to be tried, in the unit of the rule")
         parser.add_argument("--critical", type=float, help="without it nothing is critical")
-        parser.add_argument("--warn-after", type=int, metavar="S", help="seconds that it must be so; as the rule's own")
-        parser.add_argument("--critical-after", type=int, metavar="S", help="no more than for a warning")
-        parser.add_argument("--most", type=int, default=100, help="findings that are listed of each cluster; 100")
+        parser.add_argument(
+            "--warn-after", type=number(0, LONGEST_S), metavar="S", help="seconds that it must be so; as the rule's own"
+        )
+        parser.add_argument(
+            "--critical-after", type=number(0, LONGEST_S), metavar="S", help="no more than for a warning"
+        )
+        parser.add_argument(
+            "--most", type=number(0, 1_000_000), default=100, help="findings that are listed of each cluster; 100"
+        )
         parser.add_argument("--json", action="store_true", help="all of it, for a program")
 
     def handle(self, *args: Any, rule: str, days: int, step: int, **given: Any) -> None:

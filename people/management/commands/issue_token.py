@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from edges import arguments
 from people import tokens
 from people.accounts import CONSOLE
 from people.models import User
@@ -15,7 +16,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--name", required=True, help="what it is for")
+        parser.add_argument("--name", type=arguments.name(100), required=True, help="what it is for")
         parser.add_argument(
             "--permission",
             action="append",

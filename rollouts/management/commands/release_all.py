@@ -3,6 +3,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from edges.arguments import reason
 from fleet.models import Cluster
 from gpu.labels import MANAGED_BY, OURS, PULLS_FOR
 from kube import client
@@ -27,7 +28,11 @@ class Command(BaseCommand):
         parser.add_argument("cluster", nargs="?", help="its name; without one, every cluster")
         parser.add_argument("--dry-run", action="store_true", help="only say what carries a mark of ours")
         parser.add_argument(
-            "--give-up-plans", metavar="WHY", default="", help="end the plans under way first, or they would hold again"
+            "--give-up-plans",
+            type=reason,
+            metavar="WHY",
+            default="",
+            help="end the plans under way first, or they would hold again",
         )
 
     def handle(self, *args, **options) -> None:
