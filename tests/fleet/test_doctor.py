@@ -29,6 +29,14 @@ def test_all_is_well_where_a_cluster_answers_and_was_heard(api, capsys):
     assert "WRONG" not in said
 
 
+def test_what_was_heard_by_a_clock_that_is_ahead_was_heard_just_now(api, capsys):
+    a_bookmark(reached_by(api), "nodes", heard_at=timezone.now() + timedelta(seconds=20))
+
+    call_command("doctor")
+
+    assert "nodes heard 0 s ago" in capsys.readouterr().out
+
+
 def test_says_what_was_not_heard_for_long_and_who_does_not_answer(capsys):
     a_cluster("north", seen_at=NOON - timedelta(days=365), kubeconfig="/no/such/file")
 

@@ -56,7 +56,8 @@ class Command(BaseCommand):
             yield "Nobody has watched it yet: is a worker with -Q observe running, and beat?"
         for bookmark in bookmarks:
             if bookmark.heard_at and bookmark.is_fresh(now=now):
-                self.stdout.write(f"  ok     {bookmark.kind} heard {(now - bookmark.heard_at).seconds} s ago")
+                ago = max(0, int((now - bookmark.heard_at).total_seconds()))  # a worker's clock may be ahead of ours
+                self.stdout.write(f"  ok     {bookmark.kind} heard {ago} s ago")
             elif bookmark.state == BookmarkState.ABSENT:
                 self.stdout.write(f"  note   {bookmark.kind}: {bookmark.message or 'it is not installed.'}")
             else:
