@@ -13,7 +13,7 @@ from fleet.api.pods import PodSerializer
 from fleet.api.resources import AmountsField, ExporterSerializer, ResourceSerializer, UnplacedSerializer
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, UsesSerializer
 from fleet.models import Gpu, Node, NodeEvent
-from fleet.queries import NodeLeft, NodeRow, for_rows, node_gone, nodes_for, see_node, see_nodes, timeline
+from fleet.queries import NodeLeft, NodeRow, for_rows, gpu_at, node_gone, nodes_for, see_node, see_nodes, timeline
 from fleet.states.node import NodeState
 
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
@@ -157,7 +157,14 @@ class OfAGpu(OfANode):
 
     def gpu(self, node_id: int, index: int) -> Gpu:
         """:raises NodeLeft: its node was here"""
-        found = Gpu.objects.visible_to(self.user).at(node_id, index).first()
+        found = self.named_gpu(node_id, index)
+        if not found.is_listed:
+            raise Http404
+        return found
+
+    def named_gpu(self, node_id: int, index: int) -> Gpu:
+        """The same, or one that its node does not list: a finding or an exporter may name it all the same."""
+        found = gpu_at(node_id, index, user=self.user)
         if found is None:
             self.node(node_id)
             raise Http404

@@ -305,7 +305,7 @@ class GpuTelemetryHistory(OfAGpu):
 
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int, index: int) -> Response:
-        gpu = self.gpu(node_id, index)
+        gpu = self.named_gpu(node_id, index)
         return Response(TelemetryHistorySerializer(plots_of_gpu(gpu, _window(request), now=timezone.now())).data)
 
 

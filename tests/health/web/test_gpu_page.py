@@ -415,6 +415,8 @@ def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(clus
     assert f"/nodes/{node.pk}" in shown.links
     assert "never had" not in page(visiting(ada), f"/nodes/{node.pk}/gpus/6").text
     assert "and none of this" in page(visiting(ada), f"/nodes/{node.pk}/gpus/6").text
+    assert rest(ada, node, "/telemetry/history", index=7).status_code == 200
+    assert {rest(ada, node, what, index=7).status_code for what in READS if what != "/telemetry/history"} == {404}
     page(visiting(ada), f"/nodes/{node.pk}/gpus/10000", status=404)
     page(visiting(ada), "/nodes/0/gpus/7", status=404)
 
@@ -438,7 +440,7 @@ def test_who_sees_its_pool_reads_it_and_nobody_else(node, what):
 
 @pytest.mark.parametrize("what", READS)
 def test_what_is_not_there_is_404_and_what_went_with_its_node_410(node, ada, what):
-    assert rest(ada, node, what, index=9).status_code == 404
+    assert rest(ada, node, what, index=10_000).status_code == 404
     assert rest(ada, node, what, index=10**30).status_code == 404
     gone = node.pk
     GoneNode.objects.create(node_id=gone, cluster=node.cluster, uid=node.uid, name=node.name, gone_at=NOON)
