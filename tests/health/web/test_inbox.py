@@ -372,3 +372,24 @@ def test_since_when_nobody_asks_has_its_date_where_it_is_not_today(cluster, ada)
     make.a_source(cluster, answered_at=NOON - timedelta(days=3))
 
     assert "Nobody asks it since 18 November 2026 12:00 UTC." in page(ada, "/findings").text
+
+
+def as_shown(reply) -> str:
+    """Without the spaces that `Page.text` puts between elements."""
+    return " ".join(re.sub(r"<[^>]*>", "", reply.content.decode()).split())
+
+
+def test_where_it_is_reads_without_a_space_before_the_comma(cluster, ada):
+    node = make.a_node(cluster, "gpu-x", pool=make.a_pool(cluster, "h200"))
+    finding = make.a_finding(cluster, node=node)
+    make.a_finding(cluster, "node gpu-x", node=node, rule="y", state=FindingState.CONFIRMING, opened_at=None)
+
+    chosen = as_shown(ada.get(f"/findings?finding={finding.pk}"))
+    others = [
+        as_shown(ada.get(path))
+        for path in ("/findings?tab=confirming", f"/parts/nodes/{node.pk}/findings", f"/nodes/{node.pk}")
+    ]
+
+    assert "Wherenode gpu-x, prod, h200" in chosen
+    assert all("node gpu-x, prod ·" in shown for shown in others)
+    assert [shown for shown in (chosen, *others) if " ," in shown] == []
