@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 
 from fleet.models import Node, Pod, Workload
+from gpu.resources import Layout, whole_gpus
 from rollouts.harm import Harm, Job
 
 # Controllers whose pods stand for each other, and a pod that nothing controls: each ends alone.
@@ -38,8 +40,10 @@ def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[st
     gangs: dict[str, _Gang] = defaultdict(_Gang)
     found: dict[str, _OnNode] = defaultdict(_OnNode)
     pods = Pod.objects.filter(cluster=cluster_id, deleted_at=None).tenants().not_done().exclude(node_name="")
-    columns = ("node_name", "owner_kind", "namespace", "owner_name", "name", "gpus", "started_at")
-    for on, kind, namespace, owner, pod, gpus, started_at in pods.values_list(*columns):
+    read = cache(Layout.read)
+    columns = ("node_name", "owner_kind", "namespace", "owner_name", "name", "resources", "node__layout", "started_at")
+    for on, kind, namespace, owner, pod, resources, layout, started_at in pods.values_list(*columns):
+        gpus = whole_gpus(resources, read(layout or ""))
         ran_h = max(0.0, (now - started_at).total_seconds() / HOUR_S) if started_at else 0.0
         there, name = found[on], owners.gang_of(kind, namespace, owner, pod)
         there.pods += 1

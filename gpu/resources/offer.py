@@ -64,6 +64,11 @@ def count_taken(amounts: Mapping[str, int], layout: Layout) -> Counts:
     return Counts(sum(whole) if whole else None, slices, shares)
 
 
+def whole_gpus(amounts: Mapping[str, int], layout: Layout) -> int:
+    """Of what pods hold. Slices and shares are none, whatever name the device plugin offers them by."""
+    return count_taken(amounts, layout).whole or 0
+
+
 def most_by_labels(labels: Mapping[str, str], layout: Layout) -> dict[str, int]:
     """How much of a resource can be there at most, as the labels count its GPUs or slices and their users.
 

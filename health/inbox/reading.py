@@ -12,6 +12,7 @@ from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Held
 from fleet.freshness.kinds import PODS
 from fleet.models import Bookmark, GoneNode, Node, NodeEvent, Pod
+from gpu.resources import Layout, whole_gpus
 from health.impact import HeldBy, Impact, impact_of
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
@@ -24,7 +25,7 @@ from people.models import User
 from wording.durations import spell
 
 AROUND = timedelta(minutes=30)
-POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "gpus", "node")
+POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "resources", "node__layout")
 MOST_AROUND = 40
 MOST_ALIKE = 8
 OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject names it
@@ -110,7 +111,8 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
         .values_list("cluster", flat=True)
     )
     pods: dict[int, list[HeldBy]] = defaultdict(list)
-    for pod in Pod.objects.filter(node__in=nodes).tenants().not_done().order_by("pk").only(*POD_COLUMNS):
+    tenants = Pod.objects.filter(node__in=nodes).tenants().not_done().select_related("node")
+    for pod in tenants.order_by("pk").only(*POD_COLUMNS):
         pods[pod.node_id or 0].append(_held_by(pod, boards.get(pod.pk, frozenset())))
     return {
         finding.pk: impact_of(
@@ -212,6 +214,6 @@ def _held_by(pod: Pod, boards: frozenset[int | str]) -> HeldBy:
         namespace=pod.namespace,
         name=pod.name,
         owner=f"{pod.owner_kind}/{pod.owner_name}" if pod.owner_name else "",
-        gpus=pod.gpus,
+        gpus=whole_gpus(pod.resources, Layout.read(pod.node.layout)) if pod.node else 0,
         boards=boards,
     )

@@ -17,6 +17,7 @@ from django.db.models import Count, Max, Q, Sum
 
 from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
 from fleet.states.node import AT_REST, RECONFIGURING
+from gpu.resources import Layout, whole_gpus
 from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
@@ -371,8 +372,8 @@ class _Rows:
         boards = Counter(device.node_name for device in self.devices if not device.gi_id)
         names = list(self.nodes)
         pods = Pod.objects.filter(cluster=self.cluster, node_name__in=names, gpus__gt=0, operand="").not_done()
-        held = pods.order_by().values_list("node_name", "gpus")
-        return frozenset(name for name, gpus in held if gpus >= boards[name])
+        held = pods.exclude(node=None).order_by().values_list("node_name", "resources", "node__layout")
+        return frozenset(name for name, of, layout in held if whole_gpus(of, Layout.read(layout)) >= boards[name])
 
     @cached_property
     def repeats(self) -> Mapping[int, int]:

@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Workload
+from gpu.resources import Layout, Way
 from rollouts.harm import Harm
 from rollouts.jobs import harm_of
 from tests.make import NOON, a_cluster, a_node, a_pod
 
+SLICES = str(Layout({"nvidia.com/gpu": Way("1g.10gb")}))
 pytestmark = pytest.mark.django_db
 
 
@@ -50,6 +52,15 @@ def test_a_job_is_lost_whole_wherever_its_pods_run(north):
 
     assert [one.gpu_hours for one in found.values()] == [57, 57]
     assert found["n0"].sentence == "Ends PyTorchJob team-a/llama (13 GPUs on 3 nodes): 57 GPU-hours at most."
+
+
+def test_slices_that_are_named_as_gpus_are_none(north):
+    """MIG, strategy single: a slice is a nvidia.com/gpu, and how much of a GPU it is nothing here says."""
+    cut, whole = a_node(north, "n0", layout=SLICES), a_node(north, "n1")
+    runs(cut, "w-0", "PyTorchJob/llama", hours=2, gpus=7)
+    runs(whole, "w-1", "PyTorchJob/llama", hours=2, gpus=4)
+
+    assert harm(cut)["n0"].sentence == "Ends PyTorchJob team-a/llama (4 GPUs on 2 nodes): 8 GPU-hours at most."
 
 
 @pytest.mark.parametrize("owner", ["ReplicaSet/chat-5d", "StatefulSet/db", "DaemonSet/x", ""])

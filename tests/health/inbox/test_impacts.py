@@ -3,6 +3,7 @@
 import pytest
 
 from fleet.models import Bookmark, Gpu
+from gpu.resources import Layout, Way
 from health.inbox.reading import impacts_of
 from tests.make import NOON, a_cluster, a_device_told, a_finding, a_node, a_pod, a_reading
 
@@ -44,6 +45,14 @@ def test_a_gpu_that_only_who_holds_it_names_is_known_by_that(node):
     a_pod(node, "other", devices={"nvidia.com/gpu": ["SER4"]})
 
     assert impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL).names == ("team-a/mine",)
+
+
+def test_slices_that_are_named_as_gpus_are_parts_of_gpus(node):
+    """MIG, strategy single: a slice is a nvidia.com/gpu."""
+    type(node).objects.update(layout=str(Layout({"nvidia.com/gpu": Way("1g.10gb")})))
+    a_pod(node, "one", gpus=7)
+
+    assert impact_of(node, "node").sentence == "1 pod in 1 namespace holds parts of GPUs there."
 
 
 def test_the_node_itself_is_all_of_its_gpus(node):
