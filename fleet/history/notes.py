@@ -31,7 +31,7 @@ def require_note(user: User, node: NodeKept) -> None:
 
 
 def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datetime) -> NodeNote:
-    """Load the node with its cluster. The same key again gives the same note.
+    """Load the node with its cluster. The same key and text again give the same note.
 
     :raises NotAllowed, BadNote: a sentence each
     """
@@ -42,7 +42,7 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
     by = user.get_username()
     mine = NodeNote.objects.filter(cluster=node.cluster_id, node_uid=node.uid, by=by, key=key)
     if key and (before := mine.first()):
-        return before
+        return _same(before, text)
     try:
         with transaction.atomic():
             # Two writers of one chain, one after the other.
@@ -55,9 +55,16 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
             )
     except IntegrityError:
         if key and (first := mine.first()):  # the same, sent twice at once
-            return first
+            return _same(first, text)
         raise
     return note
+
+
+def _same(before: NodeNote, text: str) -> NodeNote:
+    """:raises BadNote: when another was written under this key: else this one would be lost unseen"""
+    if before.text != text:
+        raise BadNote("This Idempotency-Key has written another note already. Choose a new one.")
+    return before
 
 
 def _key_of(node: NodeKept) -> int:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
+from edges.digests import digest
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from fleet.history import notes
@@ -108,9 +109,10 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
 @require_POST
 def note(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
-    key = request.POST.get("key", "")[:100]
+    text = request.POST.get("text", "")
+    key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # gone back to and changed, it is another note
     with answered(request, (notes.BadNote, NotAllowed), done="Your note is on the timeline."):
-        notes.add_note(node, request.user, request.POST.get("text", ""), key=key, now=timezone.now())
+        notes.add_note(node, request.user, text, key=key, now=timezone.now())
     return redirect("node-history", node_id)
 
 

@@ -98,7 +98,7 @@ def _tell(
     now: datetime,
     to: str = "",
 ) -> None:
-    if key and _is_done(finding, actor, key):
+    if key and _is_done(finding, verb, actor, key):
         return
     if VERBS[verb].needs_reason and not because:
         raise BadAct(("because", "Say why: it is kept."))
@@ -107,13 +107,13 @@ def _tell(
     try:
         with transaction.atomic():
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=finding.cluster_id)
-            if key and _is_done(finding, actor, key):  # by who had the lock before us
+            if key and _is_done(finding, verb, actor, key):  # by who had the lock before us
                 return
             act()
             record(finding, verb, actor=actor, because=because, key=key, now=now, to=to)
             recount(cluster, now=now)
     except IntegrityError:
-        if key and _is_done(finding, actor, key):
+        if key and _is_done(finding, verb, actor, key):
             return
         raise
 
@@ -151,5 +151,9 @@ def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns
         setattr(finding, name, value)
 
 
-def _is_done(finding: Finding, actor: str, key: str) -> bool:
-    return FindingAct.objects.filter(finding=finding, by=actor, key=key).exists()
+def _is_done(finding: Finding, verb: str, actor: str, key: str) -> bool:
+    """:raises FindingRefusal: when the key named another act"""
+    given = FindingAct.objects.filter(finding=finding, by=actor, key=key).values_list("verb", flat=True).first()
+    if given not in (None, verb):
+        raise FindingRefusal("This Idempotency-Key named another act on this finding. Choose a new one.")
+    return given is not None

@@ -45,16 +45,20 @@ def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Poo
     return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
 
 
+GIVEN = ("cluster_id", "rule", "subject", "node_name", "pool_id", "because")
+
+
 def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
     """Nobody is told of what is in its scope, and of what opens there later, until it ends.
 
     :raises BadAct: when it would be over already, lasts too long or says no reason
+    :raises FindingRefusal: when the key has made another mute, or one that is over
     """
-    if key and (same := Mute.objects.filter(by=actor, key=key).first()):
+    row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
+    if same := _given(row, now=now):
         return same
     if problems := _problems(because, until, now=now):
         raise BadAct(*problems)
-    row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
     try:
         with transaction.atomic():
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
@@ -63,10 +67,33 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
             _silence(row, now=now)
             recount(cluster, now=now)
     except IntegrityError:
-        if key and (same := Mute.objects.filter(by=actor, key=key).first()):
+        if same := _given(row, now=now):
             return same
         raise
     return row
+
+
+def _given(row: Mute, *, now: datetime) -> Mute | None:
+    """What this caller's key has made already. None: no key, or nothing yet.
+
+    :raises FindingRefusal: when the key named another mute, or one that is over: it holds nothing any more
+    """
+    found = Mute.objects.filter(by=row.by, key=row.key).select_related("cluster", "pool").first() if row.key else None
+    if found and not _are_alike(found, row):
+        raise FindingRefusal(
+            f"This form, or this Idempotency-Key, has muted already: {found}, until {found.until:%Y-%m-%d %H:%M} UTC. "
+            "Look at that one; then send this anew."
+        )
+    if found and not found.is_in_force(now=now):
+        again = "To mute again send it with another Idempotency-Key."
+        raise FindingRefusal(f"This mute was made before. {_how_it_ended(found)}. {again}")
+    return found
+
+
+def _are_alike(one: Mute, other: Mute) -> bool:
+    """Their end as an instant, or as hours from when it was asked for."""
+    ends_alike = one.until == other.until or one.until - one.at == other.until - other.at
+    return ends_alike and all(getattr(one, name) == getattr(other, name) for name in GIVEN)
 
 
 def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
@@ -77,7 +104,7 @@ def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
         ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
         if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
-            raise FindingRefusal(_how_it_ended(Mute.objects.get(pk=row.pk)))
+            raise FindingRefusal(f"{_how_it_ended(Mute.objects.get(pk=row.pk))}: there is nothing to lift.")
         row.refresh_from_db()
         _record(row, "lift", actor=actor, because=because, now=now)
         Openings.of(cluster, now=now).unmute()
@@ -112,5 +139,5 @@ def _record(row: Mute, verb: str, *, actor: str, because: str, now: datetime) ->
 
 def _how_it_ended(row: Mute) -> str:
     if row.ended_at is None:
-        return "It has run out already: there is nothing to lift."
-    return f"{row.ended_by} has lifted it already: there is nothing to lift."
+        return "It has run out already"
+    return f"{row.ended_by} has lifted it already"

@@ -160,7 +160,7 @@ def lift(freeze: Freeze, *, actor: str, because: str, now: datetime) -> None:
         plans = list(where.plans().select_for_update().order_by("pk"))
         ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
         if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
-            raise Refusal(_how_it_ended(Freeze.objects.get(pk=freeze.pk)))
+            raise Refusal(f"{_how_it_ended(Freeze.objects.get(pk=freeze.pk))}: there is nothing to lift.")
         freeze.refresh_from_db()
         AuditEntry.record(freeze.mark, verb="lift", actor=actor, because=because, now=now)
         _tell(plans, freeze, LIFTED, to="lift", actor=actor, because=because, now=now)
@@ -181,7 +181,7 @@ def stop_in_force(*, now: datetime) -> Freeze | None:
 
 
 def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
-    if same := _given(row):
+    if same := _given(row, now=now):
         return same
     try:
         with transaction.atomic():
@@ -192,7 +192,7 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
             sentence = restraint_by(row, now=now).sentence
             _tell(plans, row, sentence, to=_word(row), actor=row.by, because=row.because, now=now)
     except IntegrityError as taken:
-        if same := _given(row):
+        if same := _given(row, now=now):
             return same
         if row.is_stop and (standing := stop_in_force(now=now)):
             raise Refusal(f"It is stopped already. {restraint_by(standing, now=now).sentence}") from taken
@@ -204,10 +204,10 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
 GIVEN = ("cluster_id", "pool_id", "is_stop", "until", "holds_rollbacks", "because")
 
 
-def _given(row: Freeze) -> Freeze | None:
+def _given(row: Freeze, *, now: datetime) -> Freeze | None:
     """What this caller's key has made already. None: no key, or nothing yet.
 
-    :raises Refusal: when the key named another freeze
+    :raises Refusal: when the key named another freeze, or one that is over: it holds nothing any more
     """
     found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
     if found and any(getattr(found, name) != getattr(row, name) for name in GIVEN):
@@ -215,6 +215,9 @@ def _given(row: Freeze) -> Freeze | None:
             "This form, or this Idempotency-Key, has made a freeze already, with another place, end or reason. Look at "
             "that one; then send this anew."
         )
+    if found and not Freeze.objects.in_force(now=now).filter(pk=found.pk).exists():
+        again = "To freeze again send it with another Idempotency-Key."
+        raise Refusal(f"This freeze was made before. {_how_it_ended(found)}. {again}")
     return found
 
 
@@ -243,5 +246,5 @@ def _word(row: Freeze) -> str:
 
 def _how_it_ended(row: Freeze) -> str:
     if row.ended_at is None:
-        return "It has run out already: there is nothing to lift."
-    return f"{row.ended_by} has lifted it already: there is nothing to lift."
+        return "It has run out already"
+    return f"{row.ended_by} has lifted it already"

@@ -76,7 +76,11 @@ def new(request: PersonRequest) -> HttpResponse:
 def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     visible = Freeze.objects.visible_to(request.user).select_related("cluster", "pool")
     freeze = get_object_or_404(visible, pk=freeze_id)
-    with answered(request, (NotAllowed, Refusal), done=f"Lifted: the plans of {freeze.place} go on."):
+    with answered(
+        request,
+        (NotAllowed, Refusal),
+        done=f"Lifted: the plans of {freeze.place} go on where nothing else holds them back.",
+    ):
         where_of(freeze).require(request.user, Permission.RUN)
         freezing.lift(freeze, actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")

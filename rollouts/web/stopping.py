@@ -49,7 +49,9 @@ def put_in_force(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
-    with answered(request, (NotAllowed, Refusal), done="Lifted: the plans of the fleet go on."):
+    with answered(
+        request, (NotAllowed, Refusal), done="Lifted: the plans of the fleet go on where nothing else holds them back."
+    ):
         Where().require(request.user, Permission.RUN)
         freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")

@@ -188,6 +188,39 @@ def test_the_same_key_is_the_same_mute(finding):
     assert Mute.objects.count() == 1
 
 
+def mute_with_a_key(finding, scope="node", *, until=LATER, now=NOON) -> Mute:
+    return muting.mute(muting.scoped(finding, scope), actor="ada", because="x", until=until, now=now, key="k")
+
+
+def test_a_key_that_muted_something_else_is_refused(finding):
+    mute_with_a_key(finding)
+
+    for other in ({"scope": "finding"}, {"until": LATER + timedelta(hours=1)}):
+        with pytest.raises(FindingRefusal, match=r"has muted already: .* Look at that one"):
+            mute_with_a_key(finding, **other)
+
+    a_second = timedelta(seconds=1)
+    assert mute_with_a_key(finding, until=LATER + a_second, now=NOON + a_second) == Mute.objects.get()
+
+
+def test_a_mute_that_was_lifted_is_not_said_to_hold_again(finding):
+    muting.lift(mute_with_a_key(finding), actor="amy", because="It matters now.", now=NOON)
+
+    with pytest.raises(FindingRefusal, match=r"was made before\. amy has lifted it already"):
+        mute_with_a_key(finding)
+
+    assert read(finding).state == FindingState.OPEN
+
+
+def test_a_key_that_named_another_act_is_refused(finding):
+    acts.acknowledge(read(finding), actor="ada", key="k", now=NOON)
+
+    with pytest.raises(FindingRefusal, match="named another act"):
+        acts.dismiss(read(finding), actor="ada", because="It is a test rack.", key="k", now=NOON)
+
+    assert FindingAct.objects.count() == 1
+
+
 def test_who_lifts_a_mute_second_has_lifted_nothing(finding):
     row = muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
     late = Mute.objects.get()

@@ -114,12 +114,20 @@ def test_the_same_key_is_the_same_freeze():
         freezing.stop(actor="ada", because="x", key="k1", now=NOON)
 
 
+def test_a_key_whose_freeze_is_over_is_no_freeze():
+    """Answered with it, who sends it again would read that nothing more is let go."""
+    freezing.lift(a_freeze(key="k1"), actor="ben", because="x", now=NOON)
+
+    with pytest.raises(Refusal, match=r"was made before\. ben has lifted it already"):
+        a_freeze(key="k1")
+
+
 def test_two_who_send_one_key_at_once_make_one_freeze(monkeypatch):
     """The second looked before the first was committed: the constraint is what tells it."""
     first = a_freeze(key="k1")
     looks: list[int] = []
     truly = freezing._given
-    monkeypatch.setattr(freezing, "_given", lambda row: truly(row) if looks else looks.append(1))
+    monkeypatch.setattr(freezing, "_given", lambda row, now: truly(row, now=now) if looks else looks.append(1))
 
     assert a_freeze(key="k1") == first
     assert Freeze.objects.count() == 1
