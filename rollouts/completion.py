@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from edges.digests import digest
+from fleet.models import Node
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage, Target, Wave
 from wording.lists import names
@@ -19,6 +20,7 @@ class Completion:
     why_not: str  # why it cannot end so now; blank: it can
     failed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    failed_held: tuple[str, ...] = ()  # of those that failed: our label or somebody's was seen on them
     stage: Stage | None = None  # whose nodes they are
     is_empty: bool = False  # and without them it has no node left
 
@@ -30,8 +32,11 @@ class Completion:
     @property
     def says(self) -> str:
         """What it would leave out."""
+        free = tuple(name for name in self.failed if name not in self.failed_held)
+        kept = self.failed_held
         parts = (
-            f"{names(self.failed, most=5)} failed, and {are(len(self.failed))} not held" if self.failed else "",
+            f"{names(free, most=5)} failed, and {are(len(free))} not held" if free else "",
+            f"{names(kept, most=5)} failed, and {stay(len(kept))} held" if kept else "",
             f"{names(self.held, most=5)} {stay(len(self.held))} held with the driver there is" if self.held else "",
         )
         return f"Left out: {'; '.join(part for part in parts if part)}." if self.failed or self.held else ""
@@ -50,11 +55,14 @@ def completion_of(plan: Plan) -> Completion:
     numbers = {(index, TargetState(state)): number for index, state, number in found}
     if refusal := _why_not(stages, current, numbers):
         return Completion(refusal)
-    left = current.targets.filter(state__in=LEFT_OUT).order_by("position").values_list("node_name", "state")
+    labelled = Node.objects.filter(cluster=plan.cluster_id, uid=OuterRef("node_uid"), is_held=True)
+    rows = current.targets.filter(state__in=LEFT_OUT).annotate(is_labelled=Exists(labelled)).order_by("position")
+    left = rows.values_list("node_name", "state", "is_labelled")
     return Completion(
         why_not="",
-        failed=tuple(name for name, state in left if state == TargetState.FAILED),
-        held=tuple(name for name, state in left if state == TargetState.HELD),
+        failed=tuple(name for name, state, _ in left if state == TargetState.FAILED),
+        held=tuple(name for name, state, _ in left if state == TargetState.HELD),
+        failed_held=tuple(name for name, state, is_held in left if state == TargetState.FAILED and is_held),
         stage=current,
         is_empty=not numbers.get((current.index, TargetState.CHANGED)),
     )
@@ -66,11 +74,12 @@ def _why_not(stages: list[Stage], current: Stage, numbers: dict[tuple[int, Targe
         nodes = sum(n for (at, state), n in numbers.items() if at > current.index and state != TargetState.EXCLUDED)
         to_come = f"{names(tuple(stage.name for stage in later))} {are(len(later))} still to come"
         return f"{to_come}, with {count(nodes, 'node')}: the plan can be completed in its last stage."
-    if not Wave.objects.filter(stage=current).exists():
+    has_none = all(state == TargetState.EXCLUDED or not n for (at, state), n in numbers.items() if at == current.index)
+    if not has_none and not Wave.objects.filter(stage=current).exists():
         return f"{current.name} has let nothing go yet: go on with it, or roll back."
     if on_the_way := sum(numbers.get((current.index, state), 0) for state in IN_FLIGHT):
         return f"{count(on_the_way, 'node')} of {current.name} {are(on_the_way)} on the way: wait until it is through."
-    if not any(numbers.get((current.index, state)) for state in LEFT_OUT):
+    if not has_none and not any(numbers.get((current.index, state)) for state in LEFT_OUT):
         return "No node failed or is held back: the plan ends by itself once every gate passes."
     if not any(numbers.get((stage.index, TargetState.CHANGED)) for stage in stages):
         return "No node has changed: there is nothing to complete. Roll it back, or abort it."

@@ -155,7 +155,7 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
 def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
     """Take a node out of its stage. It stays held; one that failed stays as it is.
 
-    :raises Refusal: when it was let go and is still there, or the plan is over
+    :raises Refusal: when it was let go and is there, is the last of a stage that others rest on, or the plan is over
     """
     plan = target.stage.plan
     with transaction.atomic():
@@ -185,10 +185,28 @@ def _why_not_taken_out(target: Target) -> str:
         return f"The plan is {plan.state}: there is nothing to take a node out of."
     if target.state == TargetState.EXCLUDED:
         return f"{name} is taken out already."
-    let_go = {*IN_FLIGHT, TargetState.CHANGED}
-    if target.state in let_go and Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
+    if not Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
+        return ""
+    if target.state in {*IN_FLIGHT, TargetState.CHANGED}:
         return f"{name} is {target.state}: it can be taken out once it is gone, or has failed."
+    if _is_last_of_its_stage(target) and (later := _still_to_come(target.stage)):
+        return (
+            f"{name} is the last node of {target.stage.name}: without it nothing shows whether {later.name} may begin. "
+            "Mend it and try it again, or roll back."
+        )
     return ""
+
+
+def _is_last_of_its_stage(target: Target) -> bool:
+    return not target.stage.targets.exclude(pk=target.pk).exclude(state=TargetState.EXCLUDED).exists()
+
+
+def _still_to_come(stage: Stage) -> Stage | None:
+    """The stage that rests on what this one shows. None: no other, or it goes back."""
+    if stage.is_rollback:
+        return None
+    over = (StageState.PASSED, StageState.ABANDONED)
+    return stage.plan.stages.forward().filter(index__gt=stage.index).exclude(state__in=over).first()
 
 
 def _command(

@@ -35,7 +35,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         if on_the_way:
             waits = f"{stage.name}: {count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way; {LOOKS_AGAIN}."
             return Decision(waits, look_again_in=SOON)
-        moves = (MoveStage(stage.index, StageState.SOAKING, "Every target has changed."),)
+        moves = (MoveStage(stage.index, StageState.SOAKING, _all_gone(stage)),)
         return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
     if stuck := to_queue(snapshot, stage):
         sentence = f"{stage.name}: putting {names(tuple(stuck.values()))} back into the operator's queue."
@@ -59,6 +59,13 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     if restrained and len({*restrained, *cordoned}) == len(held):
         return Decision(says_what_waits(stage, restrained, cordoned))
     return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
+
+
+def _all_gone(stage: StageSnapshot) -> str:
+    changed, failed = len(stage.in_state(TargetState.CHANGED)), len(stage.in_state(TargetState.FAILED))
+    if failed:
+        return f"No target is left to let go: {changed} changed, {failed} failed."
+    return "Every target has changed." if changed else "Every target was taken out."
 
 
 def _nobody_goes(

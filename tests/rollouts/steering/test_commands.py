@@ -202,24 +202,43 @@ def test_a_command_has_the_plan_looked_at_now(plan: Plan, owner):
 
 
 def test_a_held_node_can_be_taken_out_and_stays_held(plan: Plan, owner):
-    target = Target.objects.get(stage__plan=plan, node_name="node-0")
+    target = Target.objects.get(stage__plan=plan, node_name="node-1")
 
     commands.exclude(target, actor=owner, because="Its fan.", now=NOON)
 
     assert Target.objects.get(pk=target.pk).state == TargetState.EXCLUDED
-    assert wanted(plan)["node-0"]
+    assert wanted(plan)["node-1"]
     assert PlanEvent.objects.filter(plan=plan, target=target, to="excluded").exists()
 
 
 def test_a_failed_node_that_is_taken_out_stays_as_it_is(plan: Plan, owner):
     """It was let go: to want it held again would make it an escape, and halt the plan for ever."""
-    plan.holds.filter(node_name="node-0").update(is_wanted=False)
-    Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=TargetState.FAILED)
-    target = Target.objects.get(stage__plan=plan, node_name="node-0")
+    plan.holds.filter(node_name="node-1").update(is_wanted=False)
+    Target.objects.filter(stage__plan=plan, node_name="node-1").update(state=TargetState.FAILED)
+    target = Target.objects.get(stage__plan=plan, node_name="node-1")
 
     commands.exclude(target, actor=owner, because="Its fan.", now=NOON)
 
-    assert not wanted(plan)["node-0"]
+    assert not wanted(plan)["node-1"]
+
+
+@pytest.mark.parametrize("state", [TargetState.HELD, TargetState.FAILED])
+def test_the_last_node_of_a_stage_that_others_wait_for_stays_in_it(plan: Plan, owner, state: TargetState):
+    """The stage would have nothing to be judged on, and wait for good."""
+    target = last_of_the_canary(plan, state)
+
+    with pytest.raises(
+        Refusal, match="node-0 is the last node of Canary: without it nothing shows whether Rest may begin"
+    ):
+        commands.exclude(target, actor=owner, because="Its fan.", now=NOON)
+
+    assert Target.objects.get(pk=target.pk).state == state
+    assert not plan.commands.filter(verb=Verb.EXCLUDE).exists()
+
+
+def last_of_the_canary(plan: Plan, state: TargetState) -> Target:
+    Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=state)
+    return Target.objects.get(stage__plan=plan, node_name="node-0")
 
 
 @pytest.mark.parametrize("state", [TargetState.CHANGING, TargetState.CHANGED, TargetState.RELEASED])

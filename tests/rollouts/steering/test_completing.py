@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import Node
 from people.models import AuditEntry
 from rollouts.completion import Completion, completion_of
 from rollouts.models import Hold, Plan, Stage, Target, Wave
@@ -45,6 +46,12 @@ def test_it_says_what_it_would_leave_out(plan):
 
     assert found.says == "Left out: node-1 failed, and is not held; node-2 stays held with the driver there is."
     assert found.is_empty
+
+
+def test_one_that_failed_and_carries_a_label_is_not_said_to_be_free(plan):
+    Node.objects.filter(name="node-1").update(is_held=True)
+
+    assert completion_of(plan).says.startswith("Left out: node-1 failed, and stays held; node-2 stays held")
 
 
 def test_a_stage_that_has_no_node_left_is_ended_without_it(plan, owner):
@@ -115,6 +122,16 @@ def on_its_way(plan: Plan) -> str:
 def nothing_left(plan: Plan) -> str:
     Target.objects.filter(stage__plan=plan, stage__index=1).update(state="changed")
     return "No node failed or is held back"
+
+
+@pytest.mark.parametrize("let_go", [True, False])
+def test_a_last_stage_whose_nodes_were_all_taken_out_is_ended_without_it(plan, owner, let_go):
+    """It has nothing to be judged on: it would wait for good."""
+    Target.objects.filter(stage__plan=plan, stage__index=1).update(state="excluded")
+    if not let_go:
+        Wave.objects.all().delete()
+
+    assert states(complete(plan, owner)) == ["passed", "abandoned"]
 
 
 def nothing_changed(plan: Plan) -> str:

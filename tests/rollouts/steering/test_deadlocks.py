@@ -46,7 +46,7 @@ def test_a_round_that_has_the_plan_and_wants_its_stages_next(verb):
 @pytest.mark.django_db(transaction=True)
 def test_two_nodes_are_taken_out_of_one_plan_at_the_same_moment():
     plan, ada = a_plan(), a_user("ada", role="operator")
-    first, second = Target.objects.filter(stage__plan=plan).order_by("pk")[:2]
+    first, second = Target.objects.filter(stage__plan=plan).order_by("-pk")[:2]
 
     def take_out(target: Target) -> None:
         commands.exclude(Target.objects.get(pk=target.pk), actor=ada, because="Its fan.", now=NOON)

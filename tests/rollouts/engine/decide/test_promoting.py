@@ -99,6 +99,27 @@ def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock(
     assert decision.waiting_for.endswith("1 node is on the way; the operator looks again within two minutes.")
 
 
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        (("changed", "changed"), "Every target has changed."),
+        (("changed", "failed"), "No target is left to let go: 1 changed, 1 failed."),
+        (("excluded", "excluded"), "Every target was taken out."),
+    ],
+)
+def test_why_a_stage_has_nobody_to_let_go(states, says):
+    targets = [a_target(name, state=TargetState(state)) for name, state in zip("ab", states, strict=True)]
+    stage = a_stage(*targets, gates=(FailureBudget(tolerate=1),))
+
+    nodes = [
+        (a_changed_node if state == "changed" else a_node_snapshot)(name)
+        for name, state in zip("ab", states, strict=True)
+    ]
+    (move,) = decided(a_snapshot(stage, nodes=tuple(nodes))).moves
+
+    assert (move.to, move.because) == (SOAKING, says)
+
+
 def test_the_order_of_release_is_the_targets():
     targets, nodes = held("z", "a")
 
