@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -70,6 +71,15 @@ def test_says_where_the_driver_versions_disagree(viewer):
         "The node runs 570.172.08, its driver pod carries 570.172.08-ubuntu22.04, the cluster asks for 580.95.05. "
         "It is held." in seen.text
     )
+
+
+@pytest.mark.parametrize(("by", "says"), [("plan-7", ">held by plan-7<"), ("", ">held, not by us<")])
+def test_says_by_whom_it_is_held(viewer, by, says):
+    node = make.a_node(make.a_cluster(), is_held=True, held_by=by)
+
+    html = viewer.get(f"/nodes/{node.pk}").content.decode()
+
+    assert says in re.sub(r"<svg.*?</svg>", "", html, flags=re.DOTALL)
 
 
 def test_a_label_that_vanished_is_unknown_since_and_not_the_version_it_had(viewer):
