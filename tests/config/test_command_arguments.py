@@ -1,5 +1,9 @@
 """What a command is given and no row can keep is refused in a sentence, and nothing is written."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
@@ -9,6 +13,7 @@ from people.models import ApiToken, AuditEntry
 from tests import make
 
 pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).parents[2]
 LONG, HUGE = "x" * 1001, "9" * 30
 POOL = ["add_pool", "mine", "p", "--selector", "a=b"]
 TOKEN = ["issue_token", "ada", "--permission", "see"]
@@ -90,3 +95,12 @@ def test_what_fits_is_kept_without_the_blanks_around_it(finding):
     assert (str(pool.price_per_gpu_hour), pool.environment, pool.max_unavailable) == ("2.5000", "staging", 2)
     assert ApiToken.objects.get().name == "ci"
     assert AuditEntry.objects.get(verb="finding.acknowledge").because == "x" * 1000
+
+
+def test_what_is_no_text_is_refused_in_a_sentence():
+    """A terminal that speaks Latin-1: Python reads such bytes as characters that no database takes."""
+    command = [sys.executable, "manage.py", "stop", "--yes", "--because", "Störung".encode("latin-1")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 1
+    assert done.stderr == "Nothing was done: “St\\udcf6rung” is not UTF-8. Write it in a terminal that speaks UTF-8.\n"
