@@ -41,6 +41,10 @@ class Browser:
     async def closed_with(self) -> int:
         return (await self.socket.receive_output(timeout=PATIENCE_S))["code"]
 
+    async def ends(self) -> None:
+        """What it ends with is raised as it is left."""
+        await asyncio.wait([self.socket.future], timeout=PATIENCE_S)
+
     async def hears_nothing(self) -> bool:
         return await self.socket.receive_nothing(timeout=0.4)
 
@@ -202,7 +206,7 @@ async def test_a_socket_that_fails_half_way_leaves_what_it_joined(monkeypatch):
 
     with pytest.raises(ConnectionError):
         async with Browser(viewer, "fleet") as browser:
-            await browser.hears()
+            await browser.ends()
 
     assert not any(get_channel_layer().groups.values())
     assert heart.heart()._listeners == 0
