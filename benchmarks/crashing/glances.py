@@ -28,6 +28,11 @@ def is_approved(plan_id: int) -> bool:
     return bool(raw_rows(_of_plan(plan_id)["approved"]))
 
 
+def is_without_nodes(plan_id: int) -> bool:
+    """A stage of it is on and has no node left that it could be judged on: it never passes, and the page says so."""
+    return bool(raw_rows(_of_plan(plan_id)["empty"]))
+
+
 def soaking(plan_id: int) -> frozenset[str]:
     """Nodes that are being judged."""
     return frozenset(name for (name,) in raw_rows(_of_plan(plan_id)["soaking"]))
@@ -48,6 +53,10 @@ def _of_plan(plan_id: int) -> dict[str, Asked]:
         "approved": Approval.objects.standing()
         .filter(stage__in=stages.filter(state="opening"), is_rejection=False)
         .order_by()
+        .values_list("pk"),
+        "empty": stages.filter(state__in=["opening", "promoting", "soaking"])
+        .exclude(kind="rollback")
+        .exclude(pk__in=Target.objects.exclude(state="excluded").values("stage"))
         .values_list("pk"),
         "soaking": Target.objects.filter(stage__in=stages.filter(state="soaking")).order_by().values_list("node_name"),
     }

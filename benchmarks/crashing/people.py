@@ -362,7 +362,7 @@ def _writes_object(world: World, entry: dict[str, Any]) -> bool:
 
 
 def on_call(world: World, ending: str, *, tired: bool) -> None:
-    """What somebody does who wants it over: go on, back, or give it up."""
+    """What somebody does who wants it over: go on, back, or give it up. What can only go back does."""
     state = world.plan_state
     if glances.is_anything_frozen():
         lift_all(world, "ada")
@@ -370,7 +370,8 @@ def on_call(world: World, ending: str, *, tired: bool) -> None:
         if state != "aborting":
             command(world, "bob", "abort")
         return
-    goes_back = ending == "rollback" and state in {"promoting", "holding"}
+    is_wanted_back = ending == "rollback" or glances.is_without_nodes(world.plan.pk)
+    goes_back = is_wanted_back and state in {"promoting", "holding"}
     if ending == "abort" and state not in {"aborting", "rolling-back"}:
         command(world, "ada", "abort")
     elif goes_back or state == "halted":
