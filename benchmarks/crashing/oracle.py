@@ -499,14 +499,15 @@ def version_in(body: Any) -> str | None:
 def at_the_end(
     nodes: Iterable[dict[str, Any]], *, state: str, mark: str, version: str, left_out: set[str], cordoned: set[str]
 ) -> Iterator[Violation]:
-    """What a plan that is over has left. `left_out`: nodes in no stage of it, or taken out by a person."""
+    """What a plan that is over has left. `left_out`: UIDs of nodes in no stage of it, or taken out by a person."""
     for node in nodes:
         labels, annotations = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
-        name, is_cordoned = node["metadata"]["name"], bool(node["spec"].get("unschedulable"))
+        name, uid = node["metadata"]["name"], node["metadata"]["uid"]
+        is_cordoned = bool(node["spec"].get("unschedulable"))
         is_as_asked = labels.get(LOADED) == version and labels.get(STATE, "") in {"", "upgrade-done"}
         is_driven = labels.get(DEPLOY) != "false"
         is_ours = annotations.get(HELD_BY) == mark
-        if is_ours and (is_as_asked or not is_driven or (state != "aborted" and name not in left_out)):
+        if is_ours and (is_as_asked or not is_driven or (state != "aborted" and uid not in left_out)):
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
         if annotations.get(OPTED_OUT_BY) == mark:
             yield Violation("leaked_optouts", f"Somebody is kept off {name} by a plan that is {state}.")

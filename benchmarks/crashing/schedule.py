@@ -316,8 +316,8 @@ class Schedule:
         world = self.world
         nodes = world.store.list(NODE)[0]
         stages = Target.objects.filter(stage__plan=plan)
-        targets = {target.node_name for target in stages.exclude(state=TargetState.EXCLUDED)}
-        left_out = {node["metadata"]["name"] for node in nodes} - targets
+        targets = {target.node_uid for target in stages.exclude(state=TargetState.EXCLUDED)}
+        left_out = {node["metadata"]["uid"] for node in nodes} - targets
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=world.operator.driver_spec()["version"],
             left_out=left_out, cordoned=set(self._cordoned()),

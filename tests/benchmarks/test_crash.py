@@ -30,7 +30,7 @@ def asked(
 
 
 def held(name: str, **labels: str) -> dict:
-    return {"metadata": {"name": name, "labels": {SKIP: "true", **labels}, "annotations": {}}}
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "labels": {SKIP: "true", **labels}, "annotations": {}}}
 
 
 def release(name: str = NODE, *, second: int = 0) -> dict:
@@ -236,6 +236,15 @@ def test_what_a_plan_leaves_behind_is_found():
 
     assert {one.figure for one in at_the_end([node], cordoned=set(), **told)} == {"leaked_labels", "leaked_cordons"}
     assert {one.figure for one in at_the_end([node], cordoned={NODE}, **told)} == {"leaked_labels"}
+
+
+def test_a_node_that_was_made_anew_under_a_targets_name_is_in_no_stage_and_may_stay_held():
+    node = held(NODE, **{LOADED: OLD}) | {"spec": {}}
+    node["metadata"]["annotations"] = {"quarterdeck.io/held-by": "plan-1"}
+    told = {"state": "promoted", "mark": "plan-1", "version": NEW, "cordoned": set()}
+
+    assert [one.figure for one in at_the_end([node], left_out={NODE}, **told)] == ["leaked_labels"]
+    assert list(at_the_end([node], left_out={"uid-gpu-001"}, **told)) == []
 
 
 SENTINEL = "k8saas.nvidia.com/ManagedByNVSentinel"
