@@ -396,8 +396,9 @@ class Reading:
         if len(taken) > self.budget:
             self._say("over_budget", f"{where}: {', '.join(sorted(taken))}, where {self.budget} may be.")
         busy = {other for other, node in self.nodes.items() if node.state not in IDLE and self._is_driven(node)}
-        if is_forward and len(going | (busy & self.known_broken)) > self.parallel:
-            self._say("over_budget", f"{where}: {len(going)} let go, and the operator takes {self.parallel}.")
+        in_slots = {other for other in going if not _waits_held(self.nodes[other])} | (busy & self.known_broken)
+        if len(in_slots) > self.parallel and (is_forward or not _is_unavailable(self.nodes[name])):
+            self._say("over_budget", f"{where}: {len(in_slots)} let go, and the operator takes {self.parallel}.")
 
     def _is_broken(self, node: NodeSeen) -> bool:
         is_cordoned = node.is_cordoned and node.cordoned_by_others
@@ -430,6 +431,16 @@ def _writes_where_it_must_be_ours(entry: dict[str, Any]) -> bool:
         is_node = path.startswith(NODES) and not path.endswith("/status")
         return is_node or any(part in path for part in OBJECTS)
     return JOBS in path and method in {"POST", "DELETE"}
+
+
+def _waits_held(node: NodeSeen) -> bool:
+    """In the operator's queue, where our label keeps it: one that was let go, failed, and is to go again."""
+    return node.is_held and node.state in IDLE
+
+
+def _is_unavailable(node: NodeSeen) -> bool:
+    """It has lost what there is to lose: the first of these goes back whether the operator has a slot or not."""
+    return node.is_cordoned or not node.is_ready
 
 
 def _as_seen(node: dict[str, Any]) -> NodeSeen:

@@ -142,6 +142,7 @@ def _take_lease_anyway(connection: Any, cluster: Cluster, *, now: datetime) -> N
     TAKE_LEASE(connection, cluster, now=now)
 
 
+STAGE_ROOM = budget._stage_room  # noqa: SLF001
 AGREED = _always(answer=True)
 ROOM = _always(Room(10**6, "as many as there are"))
 NO_RESTRAINTS = _always(Restraints(0))
@@ -170,6 +171,10 @@ PLANTS = {
     "slots": Plant(
         "the operator's slots: only a stage's own budget says how many go",
         (_instead(budget, "operator_room", ROOM),),
+    ),
+    "slots-back": Plant(
+        "the same, in the decision to let nodes go back",
+        (_instead(rolling_back, "room", STAGE_ROOM),),
     ),
     "live-look": Plant(
         "the look at a node itself before its wave is written down: held by us, not begun, not cordoned, not frozen",

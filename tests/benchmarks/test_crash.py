@@ -60,13 +60,14 @@ def said(verb: str, after: int, *, second: int = 0, who: str = "ada") -> Word:
 
 
 def found(
-    entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1, canary: str = NODE, asks: bool = False
-) -> set[str]:
+    entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1, parallel: int = 9, canary: str = NODE,
+    asks: bool = False,
+) -> set[str]:  # fmt: skip
     names = [NODE, *(f"gpu-{number:03}" for number in range(2, nodes + 1))]
     before = [held(name, **{LOADED: OLD}) | {"spec": {}} for name in names]
     reading = Reading(
         entries, words, before, selector={}, version=OLD, new=NEW,
-        budget=budget, parallel=9, canary=canary, asks=asks,
+        budget=budget, parallel=parallel, canary=canary, asks=asks,
     )  # fmt: skip
     reading.version_read["turn-1"] = OLD
     for node in reading.nodes.values():  # ours, as the log would have it
@@ -141,6 +142,32 @@ def test_a_node_that_somebody_has_cordoned_is_past_the_operators_slots():
     wave = ask("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status")
     assert found([WRITTEN, cordoned, node, wave, release()]) == {"over_budget"}
     assert found([WRITTEN, node, wave, cordoned, node, release()]) == set()
+
+
+def changed(name: str, **spec: bool) -> dict:
+    return asked(f"/api/v1/nodes/{name}", {"metadata": {"labels": {LOADED: NEW}}, "spec": spec}, OPERATOR)
+
+
+PUT_BACK = [READ, asked(OBJECT, [{"op": "replace", "path": "/spec/version", "value": OLD}])]
+
+
+def test_who_goes_back_is_past_the_operators_slots_too():
+    entries = [WRITTEN, changed(NODE), changed("gpu-002"), *PUT_BACK, release(), release("gpu-002")]
+    assert found(entries, nodes=2, budget=2, parallel=1) == {"over_budget"}
+    assert found(entries, nodes=2, budget=2, parallel=2) == set()
+
+
+def test_who_is_unavailable_goes_back_past_those_slots():
+    broken = changed("gpu-002", unschedulable=True)
+    entries = [WRITTEN, changed(NODE), broken, *PUT_BACK, release(), release("gpu-002")]
+    assert found(entries, nodes=2, budget=2, parallel=1) == set()
+
+
+def test_who_waits_held_in_the_operators_queue_takes_none_of_its_slots():
+    failed = [release("gpu-002"), state("upgrade-failed", "gpu-002")]
+    queued = [hold("gpu-002"), state("upgrade-required", "gpu-002")]
+    assert found([WRITTEN, *failed, *queued, release()], nodes=2, budget=2, parallel=1) == set()
+    assert found([WRITTEN, *failed, release()], nodes=2, budget=2, parallel=1) == {"over_budget"}
 
 
 LOOKED_AT = [ask(f"/api/v1/nodes/{NODE}"), ask("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status")]
