@@ -196,7 +196,11 @@ def _opt_out(world: World, chance: random.Random) -> None:
 
 
 def _cordon(world: World, chance: random.Random) -> None:
-    _patch(world, _node(world, chance), {"spec": {"unschedulable": True}})
+    cordon(world, _node(world, chance))
+
+
+def cordon(world: World, called: str) -> None:
+    _patch(world, called, {"spec": {"unschedulable": True}})
 
 
 def _ready(world: World, chance: random.Random) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide import budget, promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
 from rollouts.engine.decide.budget import Room
+from rollouts.engine.snapshot import Snapshot, StageSnapshot
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
 from rollouts.pulls import base, leaving, looking, making
@@ -143,6 +145,12 @@ def _take_lease_anyway(connection: Any, cluster: Cluster, *, now: datetime) -> N
 
 
 STAGE_ROOM = budget._stage_room  # noqa: SLF001
+
+
+def _room_but_for_its_own(snapshot: Snapshot, stage: StageSnapshot) -> Room:
+    return STAGE_ROOM(dataclasses.replace(snapshot, nodes=()), stage)
+
+
 AGREED = _always(answer=True)
 ROOM = _always(Room(10**6, "as many as there are"))
 NO_RESTRAINTS = _always(Restraints(0))
@@ -175,6 +183,10 @@ PLANTS = {
     "slots-back": Plant(
         "the same, in the decision to let nodes go back",
         (_instead(rolling_back, "room", STAGE_ROOM),),
+    ),
+    "broken": Plant(
+        "the nodes in a stage's budget that are broken already: only what the stage itself has let go counts",
+        (_instead(budget, "_stage_room", _room_but_for_its_own),),
     ),
     "live-look": Plant(
         "the look at a node itself before its wave is written down: held by us, not begun, not cordoned, not frozen",

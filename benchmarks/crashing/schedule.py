@@ -14,7 +14,7 @@ from benchmarks.crashing.plays import STEPS_A_ROUND, Moment
 from benchmarks.crashing.rows import keep_database, put_database_back
 from benchmarks.crashing.seams import Fault, Kind, Write, once_decided
 from benchmarks.crashing.signature import signature, what_follows
-from benchmarks.crashing.words import Word
+from benchmarks.crashing.words import ENGINE, Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
 from rollouts.lifecycle import PLAN_FINAL, TargetState
 from rollouts.models import Disruption, Hold, Plan, Target
@@ -24,6 +24,7 @@ from simulator.refusals import Refused
 PLAN_LEASE_S = 16.0
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
 BEFORE_ITS_ROUND = 0.5  # of what befalls a node that is about to go
+ANOTHER_BREAKS = 0.2  # of what befalls nodes
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
 RESTS, MOSTLY_RESTS = {Kind.VERSION: 0.85}, 0.6
@@ -85,18 +86,30 @@ class Schedule:
             self._round()
 
     def befall(self, life: tuple[Moment, ...]) -> None:
-        """A node changes that its row says may go: before its round looks, or once it has decided."""
+        """A node changes that its row says may go: before its round looks, or once it has decided.
+
+        Or another one is broken, which everybody knows: that takes one of the places.
+        """
         chance = self.chance
         releases = [(moment, write) for moment in life for write in moment.writes if write.kind is Kind.RELEASE]
         moment, write = chance.choice(releases)
         self.world.put_back(moment.kept)
         event = partial(unseen.choose(chance), self.world, write.node)
-        if chance.random() < BEFORE_ITS_ROUND:
+        if chance.random() < ANOTHER_BREAKS:
+            self._break_another(write.node)
+            self._round()
+        elif chance.random() < BEFORE_ITS_ROUND:
             event()
             self._round()
         else:
             self._round(acts={chance.choice(once_decided(moment.gaps, moment.writes, write.seam)): event})
         self._go_on()
+
+    def _break_another(self, node: str) -> None:
+        world = self.world
+        people.cordon(world, self.chance.choice(sorted(world.operator.nodes().keys() - {node})))
+        world.rows.look(now=world.clock())
+        world.say(ENGINE, world.state(), is_whole=False)
 
     def take_back(self, life: tuple[Moment, ...]) -> None:
         """Before a round that goes on: the approval counts no more, a window closes, or the cluster is only watched."""

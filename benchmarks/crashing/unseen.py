@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 
+from benchmarks.crashing import people
 from benchmarks.crashing.oracle import HELD_BY, HELD_SINCE, QUIET
 from benchmarks.crashing.world import KUBECTL, World
 from fleet.models import Pool
@@ -14,15 +15,11 @@ Befalls = Callable[[World, str], object]
 
 
 def choose(chance: random.Random) -> Befalls:
-    return chance.choices([_cordon, _force, _into_a_frozen_pool, _make_anew, _take_over], [3, 3, 3, 2, 1])[0]
+    return chance.choices([people.cordon, _force, _into_a_frozen_pool, _make_anew, take_over], [3, 3, 3, 2, 1])[0]
 
 
 def _patch(world: World, node: str, body: object) -> None:
     world.line.tell(KUBECTL, "PATCH", f"/api/v1/nodes/{node}", body)
-
-
-def _cordon(world: World, node: str) -> None:
-    _patch(world, node, {"spec": {"unschedulable": True}})
 
 
 def _force(world: World, node: str) -> None:
@@ -52,6 +49,6 @@ def _make_anew(world: World, node: str) -> None:
     world.store.patch(NODE, node, {"spec": {"taints": None}}, how="merge")
 
 
-def _take_over(world: World, node: str) -> None:
+def take_over(world: World, node: str) -> None:
     """The hold is somebody else's from here on."""
     _patch(world, node, {"metadata": {"annotations": {HELD_BY: None, HELD_SINCE: None}}})
