@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from fleet.models import Cluster, ClusterMode
 from gpu import neighbours
+from gpu.labels import HELD_BY
 from kube import client
 from rollouts import restraints
 from rollouts.domains import Budgets
 from rollouts.engine import act, decide, live, observe, writer_lease
 from rollouts.engine import round as rounds
-from rollouts.engine.act import opt_outs, version, waves
+from rollouts.engine.act import holds, opt_outs, version, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide import budget, promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
@@ -91,6 +92,31 @@ def _change_whichever(writer: Writer, _uid: str, name: str, *given: Any, **named
         return CHANGE(writer, client.get_node(writer.connection, name).uid, name, *given, **named)
     except client.Absent:
         return None
+
+
+IS_STILL_WANTED, FREE_NODE = waves._is_still_wanted, waves.free_node  # noqa: SLF001
+
+
+def _is_wanted_frozen_or_not(*given: Any) -> bool:
+    with mock.patch.object(waves, "why_not", _always("")):
+        return IS_STILL_WANTED(*given)
+
+
+class _Taker(Writer):
+    """To whom every hold is its own. Where there is no name on a node, none is taken off."""
+
+    def change(self, uid: str, name: str, wanted: Callable[[Any], Any], **named: Any) -> Any:
+        def change(seen: Any) -> Any:
+            if HELD_BY in seen.annotations:
+                return wanted(seen)
+            ours = replace(seen.metadata, annotations={**seen.annotations, HELD_BY: self.plan.mark})
+            return [step for step in wanted(replace(seen, metadata=ours)) if "held-by" not in step["path"]]
+
+        return super().change(uid, name, change, **named)
+
+
+def _free_anybodys(writer: Writer, *given: Any, **named: Any) -> Any:
+    return FREE_NODE(_Taker(writer.plan, writer.connection, writer.clock, writer.told), *given, **named)
 
 
 TAKE = waves.take
@@ -203,6 +229,14 @@ PLANTS = {
     "stop": Plant(
         "the look for a halt, a pause or a freeze before each label",
         (_instead(waves, "_is_still_wanted", AGREED),),
+    ),
+    "freeze-last": Plant(
+        "of that look, the one for freezes and windows",
+        (_instead(waves, "_is_still_wanted", _is_wanted_frozen_or_not),),
+    ),
+    "free-ours": Plant(
+        "the look whose hold it is, just before it is taken off",
+        (_instead(waves, "free_node", _free_anybodys), _instead(holds, "free_node", _free_anybodys)),
     ),
     "read-back": Plant(
         "the live look that every node is held, just before the version is written",

@@ -25,6 +25,7 @@ PLAN_LEASE_S = 16.0
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
 BEFORE_ITS_ROUND = 0.5  # of what befalls a node that is about to go
 ANOTHER_BREAKS = 0.2  # of what befalls nodes
+AT_THE_LAST = 0.25  # of the releases that are raced: what is asked again just before the label
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
 RESTS, MOSTLY_RESTS = {Kind.VERSION: 0.85}, 0.6
@@ -65,6 +66,11 @@ class Schedule:
             self._send_late(write)
             return
         gaps = [gap for gap in moment.gaps if gap < write.seam]
+        if kind is Kind.RELEASE and chance.random() < AT_THE_LAST:
+            last = chance.choice([self._freeze, partial(unseen.take_over, world, write.node)])
+            self._round(acts={chance.choice(gaps[-LAST:]): last})
+            self._go_on()
+            return
         if chance.random() < SLEPT.get(kind, SELDOM_SLEPT):
             sleep = partial(self._sleep, told=chance.random() < TOLD_ASLEEP)
             self._round(acts={chance.choice(gaps[-1:] if chance.random() < JUST_BEFORE else gaps): sleep})
@@ -76,6 +82,9 @@ class Schedule:
         else:
             self._round(acts={chance.choice(gaps[-LAST:] if chance.random() < JUST_BEFORE else gaps): event})
         self._go_on()
+
+    def _freeze(self) -> None:
+        people.freeze(self.world, self.chance, "bob")
 
     def _go_on(self) -> None:
         for _ in range(self.chance.randint(1, 3)):
