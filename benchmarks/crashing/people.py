@@ -121,10 +121,13 @@ def anything(world: World, chance: random.Random) -> None:
     """One act of one of them."""
     who = chance.choice(["ada", "bob"])
     act = chance.choices(
-        ["halt", "pause", "resume", "rollback", "abort", "approve", "freeze", "lift"], [5, 5, 4, 2, 2, 3, 4, 1]
+        ["halt", "pause", "resume", "rollback", "abort", "approve", "reject", "freeze", "lift"],
+        [5, 5, 4, 2, 2, 3, 2, 4, 1],
     )[0]
     if act == "approve":
         approve(world)
+    elif act == "reject":
+        reject(world)
     elif act == "freeze":
         hold_back(world, chance, who)
     elif act == "lift":

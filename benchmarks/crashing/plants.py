@@ -19,7 +19,7 @@ from gpu.labels import HELD_BY
 from kube import client
 from rollouts import restraints
 from rollouts.domains import Budgets
-from rollouts.engine import act, decide, live, observe, writer_lease
+from rollouts.engine import act, decide, live, observe, record, writer_lease
 from rollouts.engine import round as rounds
 from rollouts.engine.act import holds, opt_outs, version, waves
 from rollouts.engine.act.writer import Writer
@@ -269,6 +269,10 @@ PLANTS = {
     "approval": Plant(
         "that a stage waits for what its gates say before the first of its nodes goes",
         (_instead(promoting, "wait_for_gates", _always(None)),),
+    ),
+    "rejection": Plant(
+        "the look for a rejection in the move by which a stage begins: one of the same moment goes unseen",
+        (_instead(record, "_is_rejected", _always(answer=False)),),
     ),
     "void": Plant(
         "that an approval is void when its giver may not give it any more, or what it was given for has changed",

@@ -25,6 +25,7 @@ PLAN_LEASE_S = 16.0
 SENT_LATE, JUST_BEFORE = 0.2, 0.6  # of the races
 BEFORE_ITS_ROUND = 0.5  # of what befalls a node that is about to go
 ANOTHER_BREAKS = 0.2  # of what befalls nodes
+REJECTED = 0.25  # of what is taken back
 AT_THE_LAST = 0.25  # of the releases that are raced: what is asked again just before the label
 UNSEEN, SELDOM_UNSEEN = {Kind.VERSION: 0.6}, 0.25
 SAID, SELDOM_SAID = {Kind.RELEASE: 0.5}, 0.15  # of what comes before a write
@@ -33,6 +34,7 @@ SLEPT, SELDOM_SLEPT = {Kind.HOLD: 0.5, Kind.STATE: 0.5}, 0.2  # whatever is writ
 TOLD_ASLEEP = 0.6  # what is wanted is another thing when he wakes
 WEIGHT = {Kind.RELEASE: 4, Kind.VERSION: 4, Kind.HOLD: 2}  # what cannot be taken back, and what is done most
 LAST = 4  # gaps before a write: between what is asked last and the write itself
+BEGINS = 3  # gaps at the end of a round in which a stage begins: around the move itself
 TIRED_AFTER, MOST_CALM = 30, 70  # rounds
 
 
@@ -121,8 +123,14 @@ class Schedule:
         world.say(ENGINE, world.state(), is_whole=False)
 
     def take_back(self, life: tuple[Moment, ...]) -> None:
-        """Before a round that goes on: the approval counts no more, a window closes, or the cluster is only watched."""
+        """Before a round that goes on: the approval counts no more, a window closes, or the cluster is only watched.
+
+        Or in the round in which a stage begins, somebody else rejects it.
+        """
         world, chance = self.world, self.chance
+        if chance.random() < REJECTED:
+            self._reject(chance.choice([each for each in life if each.is_approved]))
+            return
         begins, take = chance.choices(
             [
                 (attrgetter("is_approved"), chance.choice(taking_back.APPROVALS)),
@@ -134,6 +142,12 @@ class Schedule:
         world.put_back(chance.choice([each for each in life if begins(each)]).kept)
         take(world)
         self._round()
+        self._go_on()
+
+    def _reject(self, moment: Moment) -> None:
+        self.world.put_back(moment.kept)
+        gaps = moment.gaps[-BEGINS:] if self.chance.random() < JUST_BEFORE else moment.gaps
+        self._round(acts={self.chance.choice(gaps): partial(people.reject, self.world)})
         self._go_on()
 
     def _event(self, kind: Kind) -> Callable[[], object]:
