@@ -1,4 +1,4 @@
-"""Nodes are queued for a driver upgrade and none moves: the operator's slots are taken, or it waits for all (n 6 a, b).
+"""Nodes are queued for a driver upgrade and none moves: the operator's slots are taken, or it waits for all.
 
 A queue is no fault: with few slots most nodes of a large fleet wait in it for hours, while others move.
 """

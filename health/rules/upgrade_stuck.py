@@ -1,4 +1,4 @@
-"""A driver upgrade of the operator's goes on for half an hour, and why, where the GPU stack's rows say it (n 6)."""
+"""A driver upgrade of the operator's goes on for half an hour, and why, where the GPU stack's rows say it."""
 
 from dataclasses import dataclass
 from datetime import timedelta
