@@ -35,8 +35,9 @@ def _of_answers(shown: Mapping[str, str], now: Mapping[str, str], stages: Stages
 
 
 def _of_targets(shown: list[str], now: list[str]) -> Iterator[str]:
-    gone = [name for name in shown if name not in set(now)]
-    new = [name for name in now if name not in set(shown)]
+    before, after = set(shown), set(now)
+    gone = [name for name in shown if name not in after]
+    new = [name for name in now if name not in before]
     if gone:
         yield f"{names(gone)} {was(len(gone))} among the nodes and {are(len(gone))} not any more."
     if new:

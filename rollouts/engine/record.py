@@ -187,9 +187,12 @@ def ask_again(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> bool:
 
 
 def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> None:
-    """An approval is of exactly what was seen. New numbers with the same answers are still that."""
+    """An approval is of exactly what was seen. New numbers with the same answers are still that.
+
+    A rejection stays, whatever changes: somebody has seen something.
+    """
     for stage in (each for each in stages if each.state == StageState.OPENING):
-        standing = Approval.objects.filter(stage=stage).standing()
+        standing = Approval.objects.filter(stage=stage, is_rejection=False).standing()
         if not standing.exists():
             continue
         because = "What it was given for has changed: targets, gates or answers are not the same any more."
@@ -199,7 +202,7 @@ def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> Non
 
 
 def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """Void, and not just not counted: whoever gave it can look again and give another. A rejection does not age."""
+    """Void, and not just not counted: whoever gave it can look again and give another."""
     if gate := gate_of(stage):
         old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
         because = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
@@ -207,7 +210,7 @@ def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
 
 
 def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """An approval stands as long as the right to give it. A rejection stays: somebody has seen something."""
+    """An approval stands as long as the right to give it."""
     given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
     givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")
     may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}
@@ -233,13 +236,14 @@ def void_every_approval(plan: Plan, because: str, *, now: datetime) -> None:
 
 
 def _void(plan: Plan, stage: Stage, approvals: Iterable[Approval], because: str, *, now: datetime) -> None:
-    told: dict[str, Any] = {"what": "approval", "was": "approve", "to": "void", "actor": "engine", "because": because}
+    told: dict[str, Any] = {"what": "approval", "to": "void", "actor": "engine", "because": because}
     for approval in approvals:
+        was = "reject" if approval.is_rejection else "approve"
         with transaction.atomic():
             plan.keep_lease(now=now)
             standing = Approval.objects.filter(pk=approval.pk, void_at__isnull=True)
             if standing.update(void_at=now, void_because=because[:500]):
-                record_event(plan=plan, stage=stage, now=now, **told)
+                record_event(plan=plan, stage=stage, was=was, now=now, **told)
 
 
 def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:

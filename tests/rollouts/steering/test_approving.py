@@ -146,6 +146,14 @@ def test_an_answer_that_leaves_pass_voids_it(stage: Stage, approver, answer: str
     assert Approval.objects.get().void_because
 
 
+def test_a_rejection_stays_whatever_changes_before_a_round_reads_it(stage: Stage, approver):
+    reject(stage, actor=approver, bundle_hash="", because="I saw a burnt board.", now=NOON)
+
+    answered(stage.plan.stages.get(index=0), answer="wait")
+
+    assert not voided(stage)
+
+
 def test_other_targets_void_it(stage: Stage, approver):
     approved(stage, approver)
 
