@@ -17,6 +17,7 @@ class HeldBy:
     owner: str = ""  # what controls it: Job/train; blank: nothing does
     gpus: int = 0  # whole ones; 0: slices, shares or a claim
     boards: frozenset[int | str] = frozenset()  # GPUs that something says it holds: numbers, else UUIDs
+    has_unplaced: bool = False  # it holds more than those, and nothing says which
 
     @property
     def job(self) -> tuple[str, str]:
@@ -70,7 +71,7 @@ def impact_of(pods: Collection[HeldBy], *, gpu: int | str | None = None, is_know
     if not is_known:
         return Impact(is_known=False, is_gpu=is_gpu)
     hit = [pod for pod in pods if gpu in pod.boards] if is_gpu else list(pods)
-    unsure = [pod for pod in pods if not pod.boards] if is_gpu and not hit else []
+    unsure = [pod for pod in pods if pod.has_unplaced or not pod.boards] if is_gpu and not hit else []
     hit = sorted(hit or unsure, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
     return Impact(
         is_one_of=bool(unsure),

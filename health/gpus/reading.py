@@ -43,6 +43,7 @@ class GpuSeen:
     knows_pods: bool  # whether pods of its cluster were ever read
     may_have_more: bool  # it is shared, and not all who share GPUs there are placed
     slices: int  # that its exporter has series of
+    is_told_whole: bool  # its exporter names it without slices, and other GPUs of its node with theirs
     finding: FindingSeen | None
     finding_title: str  # of its rule; blank: there is none
     is_told: bool  # whether its source ever named it
@@ -78,8 +79,10 @@ class GpuSeen:
     @property
     def use(self) -> str:
         """`3 MIG slices`, `time-slicing ×4`; blank: it is whole."""
-        if self.slices or self.node.mig_strategy:
-            return count(self.slices, "MIG slice") if self.slices else f"MIG {self.node.mig_strategy}"
+        if self.slices:
+            return count(self.slices, "MIG slice")
+        if self.node.mig_strategy and not self.is_told_whole:
+            return f"MIG {self.node.mig_strategy}"
         users = f" ×{self.node.sharing_replicas}" if self.node.sharing_replicas else ""
         return f"{self.node.sharing}{users}" if self.node.sharing else ""
 
@@ -116,7 +119,7 @@ class GpuTable:
         found = []
         for at, gpu in shown:
             one, telemetry, board = held[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)
-            finding = self.roster.finding(at)
+            finding, slices = self.roster.finding(at), 0 if board is None else telemetry.boards.every[board].slices
             metrics = {key: telemetry.read(key, board, now=self.now.timestamp()) for key in READ}
             xid = metrics["xid"].value
             found.append(
@@ -127,7 +130,8 @@ class GpuTable:
                     holders=one.holders if gpu.node.cluster_id in self.with_pods else None,
                     knows_pods=gpu.node.cluster_id in self.with_pods,
                     may_have_more=one.may_have_more,
-                    slices=0 if board is None else telemetry.boards.every[board].slices,
+                    slices=slices,
+                    is_told_whole=board is not None and not slices and telemetry.boards.has_slices_on(gpu.node.name),
                     finding=finding,
                     finding_title=titles().get(finding.rule, finding.rule) if finding else "",
                     is_told=board is not None,

@@ -105,6 +105,7 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.is_of_gpu}
     held = held_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
     boards = _boards(held)
+    unplaced = {one.pod.pk for node in held.values() for one in node.unplaced}
     known = set(
         Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in={one.cluster_id for one in findings})
         .order_by()
@@ -113,7 +114,8 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     pods: dict[int, list[HeldBy]] = defaultdict(list)
     tenants = Pod.objects.filter(node__in=nodes).tenants().not_done().select_related("node")
     for pod in tenants.order_by("pk").only(*POD_COLUMNS):
-        pods[pod.node_id or 0].append(_held_by(pod, boards.get(pod.pk, frozenset())))
+        its = boards.get(pod.pk, frozenset())
+        pods[pod.node_id or 0].append(_held_by(pod, its, has_unplaced=pod.pk in unplaced))
     return {
         finding.pk: impact_of(
             pods.get(finding.node_id, ()), gpu=_gpu_of(finding, held), is_known=finding.cluster_id in known
@@ -209,11 +211,12 @@ def _boards(found: Mapping[int, Held]) -> dict[int, frozenset[int | str]]:
     return boards
 
 
-def _held_by(pod: Pod, boards: frozenset[int | str]) -> HeldBy:
+def _held_by(pod: Pod, boards: frozenset[int | str], *, has_unplaced: bool) -> HeldBy:
     return HeldBy(
         namespace=pod.namespace,
         name=pod.name,
         owner=f"{pod.owner_kind}/{pod.owner_name}" if pod.owner_name else "",
         gpus=whole_gpus(pod.resources, Layout.read(pod.node.layout)) if pod.node else 0,
         boards=boards,
+        has_unplaced=has_unplaced,
     )

@@ -10,6 +10,8 @@ from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, failed_of, is_told
 
+RUNNING, BETWEEN = "Running", "it crashed, and runs again"
+
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
     """One query, that finds a few more than there are."""
@@ -26,7 +28,8 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
 def _said(pod: Pod, *, now: datetime) -> FailingPod | None:
     state = pod.state(now=now)
     if state is PodState.FAILING:
-        return FailingPod(str(pod), pod.status or pod.phase, pod.restarts, pod.operand)
+        status = pod.status or pod.phase
+        return FailingPod(str(pod), BETWEEN if status == RUNNING else status, pod.restarts, pod.operand)
     because = failed_of(pod.waiting_because)
     if state is not PodState.FAILED or pod.deleted_at or not is_told(pod.owner_kind, because, _ago(pod, now)):
         return None

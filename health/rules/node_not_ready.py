@@ -20,7 +20,7 @@ class NodeNotReady:
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.is_ready is not False and not node.is_unreported:
             return None
-        because = f": {node.not_ready_because}" if node.not_ready_because else ""
+        because = f": {node.not_ready_because.rstrip('. ')}" if node.not_ready_because else ""
         if node.is_unreported:
             return Wrong(
                 Severity.CRITICAL,

@@ -27,7 +27,7 @@ class UnsupportedCombination:
         known_bad = [each for each in cluster.combinations if each.is_known_bad]
         told = known_bad or cluster.combinations
         more = len(cluster.combinations) - min(len(told), NAMED)
-        rest = f" The matrix says no to {more} more." if more else ""
+        rest = f" NVIDIA's support matrix speaks against {more} more: the page of the cluster has them." if more else ""
         return Wrong(
             Severity.WARNING if known_bad else Severity.NOTE,  # it runs; nobody may help where it one day does not
             f"{cluster.name} runs what {'is known to fail' if known_bad else 'NVIDIA does not support'}: "

@@ -52,6 +52,10 @@ class Boards:
     by_index: Mapping[tuple[str, int | None], int] = field(default_factory=dict)
     has_slices: bool = False
 
+    def has_slices_on(self, node: str) -> bool:
+        """Whether any board of this node is told by slices: then one that is not is whole."""
+        return any(self.every[at].is_mig for at in self.by_node.get(node, ()))
+
     def find(self, node: str, uuid: str, index: int) -> int | None:
         """A GPU's by its UUID, where anything has named it, else by its index."""
         return self.by_uuid.get((node, uuid)) if uuid else self.by_index.get((node, index))

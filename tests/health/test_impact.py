@@ -12,6 +12,7 @@ PODS = st.lists(
         owner=st.sampled_from(("", "Job/train")),
         gpus=st.integers(0, 8),
         boards=st.frozensets(st.integers(0, 3), max_size=2),
+        has_unplaced=st.booleans(),
     ),
     max_size=9,
 )
@@ -48,6 +49,11 @@ def a_pod(name="p", gpus=1, **given):
         ([a_pod(gpus=0)], None, "1 pod in 1 namespace holds parts of GPUs there."),
         ([a_pod(boards=frozenset({3}))], 3, "1 pod in 1 namespace holds this GPU."),
         ([a_pod(boards=frozenset({3}))], 4, "No pod holds this GPU."),
+        (
+            [a_pod(gpus=8, boards=frozenset(range(7)), has_unplaced=True), a_pod("q", boards=frozenset({8}))],
+            7,
+            "1 pod in 1 namespace holds GPUs of its node; nothing says which.",
+        ),
         ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace hold GPUs of its node; nothing says which."),
     ],
 )

@@ -76,7 +76,7 @@ class LastXid:
             _advice(gpu, seen, known, action),
             {
                 "xid": seen.number,
-                "words": seen.words,
+                "words": seen.words or (known.title if known else ""),
                 "action": action.value if action else None,
                 "at_least": times,
                 **({"others": others} if (others := sorted({one.number for one in told} - {seen.number})) else {}),

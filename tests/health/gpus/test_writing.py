@@ -109,6 +109,18 @@ def test_under_mig_the_boards_own_values_are_not_those_of_a_slice(seer):
     assert said["metrics"]["temperature_celsius"]["value"] == 50.0
 
 
+def test_a_board_without_slices_is_whole_where_others_of_its_node_have_theirs(seer):
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "gpu-1", gpus=3, mig_strategy="mixed")
+    make.a_source(cluster, exported=["temperature_celsius"])
+    tell(
+        cluster, GpuDevice("gpu-1", 0, "GPU-a", "1", "1g.10gb"), GpuDevice("gpu-1", 1, "GPU-b"),
+        temperature_celsius=[50.0, 50.0],
+    )  # fmt: skip
+
+    assert [written(each)["use"] for each in table(seer).every()] == ["1 MIG slice", "whole", "MIG mixed"]
+
+
 @given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(["=1+1", "+1", "-1", "@x", "\t=x"])), min_size=1))
 def test_no_text_of_a_file_is_a_formula(texts):
     text = as_csv([texts])

@@ -47,6 +47,16 @@ def test_a_gpu_that_only_who_holds_it_names_is_known_by_that(node):
     assert impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL).names == ("team-a/mine",)
 
 
+def test_who_holds_one_more_than_its_exporter_names_may_hold_the_one_that_fell_off(node):
+    third = a_node(node.cluster, "gpu-003", gpus=3)
+    both = a_pod(third, "both", gpus=2)
+    a_reading(third, a_device_told(0, both))
+
+    impact = impact_of(third, "GPU 1")
+
+    assert impact.short == "perhaps 1 pod, 2 GPUs"
+
+
 def test_slices_that_are_named_as_gpus_are_parts_of_gpus(node):
     """MIG, strategy single: a slice is a nvidia.com/gpu."""
     type(node).objects.update(layout=str(Layout({"nvidia.com/gpu": Way("1g.10gb")})))

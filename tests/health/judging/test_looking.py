@@ -192,7 +192,9 @@ def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
 
     looking.look(cluster, now=NOON)
 
-    assert Finding.objects.confirming().get().rule == "pods-failing"
+    found = Finding.objects.confirming().get()
+    assert found.rule == "pods-failing"
+    assert "(it crashed, and runs again)" in found.sentence
 
 
 @pytest.mark.parametrize(
