@@ -47,16 +47,24 @@ def count(cluster_id: int, frame: Frame, *, now: float) -> None:
     if tally is None:
         _keep(cluster_id, HourTally.begun(frame, now=now))
         return
-    is_over = hour_of(now) != tally.hour
-    if now - tally.counted_at < EVERY_S and not is_over:
+    is_over, gap = hour_of(now) != tally.hour, now - tally.counted_at
+    if -GAP_AT_MOST_S <= gap < (0 if is_over else EVERY_S):  # below 0: another worker's clock was ahead
         return
     tally = tally.carried(frame.devices)
-    if not is_over or now - tally.counted_at <= GAP_AT_MOST_S:  # what is said now is not of an hour long ago
+    is_near = 0 <= gap <= GAP_AT_MOST_S  # what is said now is not of an hour long ago
+    if not is_over or is_near:
         tally.add(frame, now=now)
     if is_over:
         _write_or_say(cluster_id, tally)
-        tally = HourTally.begun(frame, now=now, last_xids=tally.columns["last_xid"][: len(frame.devices)])
+        tally = _next(tally, frame, now=now, since=hour_of(now) if is_near else now)
     _keep(cluster_id, tally)
+
+
+def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTally:
+    begun = HourTally.begun(frame, now=since, last_xids=tally.columns["last_xid"][: len(frame.devices)])
+    if since < now:  # what of the gap lies in the new hour
+        begun.add(frame, now=now)
+    return begun
 
 
 def _write_or_say(cluster_id: int, tally: HourTally) -> None:

@@ -70,9 +70,13 @@ class HourTally:
         return HourTally(self.hour, self.counted_at, every, columns)
 
     def add(self, frame: Frame, *, now: float) -> None:
-        """The time since the last look, by what the frame says now. Its devices are the first of ours, in its order."""
-        gap = min(max(0.0, now - self.counted_at), GAP_AT_MOST_S)
-        self.counted_at = now
+        """The time since the last look, by what the frame says now: none after the hour, which is the next one's.
+
+        Its devices are the first of ours, in its order.
+        """
+        until = min(now, self.hour + HOUR_S)
+        gap = min(max(0.0, until - self.counted_at), GAP_AT_MOST_S)
+        self.counted_at = until
         heard = frame.newest_by_device()
         fresh = now - STALE_AFTER_S
         self._sum("seen_s", (gap if at >= fresh else 0.0 for at in heard))

@@ -51,6 +51,25 @@ def test_looks_within_a_minute_cost_nothing_and_lose_nothing(cluster):
     assert GpuHour.objects.get().seen_s == 3600
 
 
+def test_a_gap_across_the_end_of_an_hour_is_split_there(cluster):
+    for minute in range(59):
+        look(cluster, minute=minute)
+    for minute in (61, 62, 120):
+        look(cluster, minute=minute)
+
+    assert list(GpuHour.objects.order_by("hour").values_list("seen_s", flat=True)) == [3600, 120]
+
+
+def test_a_look_by_a_clock_that_is_behind_takes_nothing_from_an_hour(cluster):
+    for minute in range(61):
+        look(cluster, minute=minute)
+    look(cluster, minute=59.9)
+    look(cluster, minute=61)
+    look(cluster, minute=120)
+
+    assert list(GpuHour.objects.order_by("hour").values_list("seen_s", flat=True)) == [3600, 60]
+
+
 def test_the_next_hour_knows_the_xid_before_it(cluster):
     look(cluster, minute=0, xid=31.0)
     look(cluster, minute=1, xid=31.0)

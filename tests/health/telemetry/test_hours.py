@@ -61,6 +61,16 @@ def test_a_gap_and_a_sample_that_is_old_are_in_no_sum():
     assert list(hour_with(said(BEGUN, BOARD), old).rows()) == []
 
 
+def test_what_is_heard_after_the_hour_is_not_in_it():
+    warm = {"temperature_celsius": 50.0}
+    end = BEGUN + 3600
+    tally = hour_with(said(end - 90, BOARD), said(end - 30, BOARD, **warm), said(end + 60, BOARD, **warm))
+
+    assert next(tally.rows()).seen_s == 90
+    tally.add(said(end + 120, BOARD, **warm), now=end + 120)
+    assert next(tally.rows()).seen_s == 90
+
+
 def test_under_mig_the_usual_utilisation_says_nothing():
     usual = said(BEGUN + 60, OTHER, SLICE, gpu_utilisation_ratio=0.9)
     engine = said(BEGUN + 60, OTHER, SLICE, gpu_utilisation_ratio=0.0, engine_active_ratio=0.7)
