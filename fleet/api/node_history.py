@@ -71,7 +71,10 @@ class TrueThenSerializer(serializers.Serializer):
 class NodeMomentSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     unseen = serializers.CharField(help_text="Why nothing is known of that moment; blank: what follows is.")
-    facts = FactSerializer(many=True)
+    facts = FactSerializer(
+        many=True,
+        help_text="Of slices and shares where it ever had any; not of whole GPUs where only others are known.",
+    )
     true_then = TrueThenSerializer(
         many=True, help_text="Findings that were open, plans that were under way, what its GPUs did in that hour."
     )

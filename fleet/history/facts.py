@@ -15,10 +15,13 @@ TITLES: Mapping[str, str] = {
     "driver_version": "Driver",
     "upgrade_state": "Upgrade",
     "kernel": "Kernel",
-    "gpu_capacity": "GPUs of the node",
-    "gpu_allocatable": "GPUs that can be allocated",
+    "gpu_capacity": "Whole GPUs of the node",
+    "gpu_allocatable": "Whole GPUs that can be allocated",
+    "slices_allocatable": "Slices that can be allocated",
+    "shares_allocatable": "Shares that can be allocated",
     "mig_config_state": "MIG manager",
 }
+WHOLE, PARTS = ("gpu_capacity", "gpu_allocatable"), ("slices_allocatable", "shares_allocatable")
 NO_WORDS: Mapping[str, Mapping[Any, str]] = {
     "is_ready": {True: "yes", False: "no", None: "its kubelet did not report"},
     "is_unschedulable": {True: "yes", False: "no"},
@@ -59,7 +62,17 @@ class Fact:
 
 def facts_at(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any] | None) -> list[Fact]:
     """`changes`: all that there are, the oldest first. `now`: the columns of its row; None: it is gone."""
-    return [_fact(column, at, [one for one in changes if one.column == column], now) for column in TITLES]
+    by_column = {column: [one for one in changes if one.column == column] for column in TITLES}
+    facts = [_fact(column, at, its, now) for column, its in by_column.items()]
+    unsaid = _unsaid(facts, ever_cut={column for column in PARTS if by_column[column]})
+    return [fact for fact in facts if fact.column not in unsaid]
+
+
+def _unsaid(facts: Iterable[Fact], *, ever_cut: set[str]) -> set[str]:
+    """Slices and shares, if it never had any; whole GPUs of which nothing is known, if it has others."""
+    amounts = {fact.column: fact.value for fact in facts}
+    parts = {column for column in PARTS if amounts[column]}
+    return {*PARTS} - parts - ever_cut | {column for column in WHOLE if parts and amounts[column] is None}
 
 
 def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any] | None) -> Fact:

@@ -66,8 +66,8 @@ def _upgrade(old: Columns, new: Columns) -> Iterator[Entry]:
 
 
 AMOUNTS = (
-    ("gpu_capacity", "GPUs of the node"),
-    ("gpu_allocatable", "GPUs that can be allocated"),
+    ("gpu_capacity", "Whole GPUs of the node"),
+    ("gpu_allocatable", "Whole GPUs that can be allocated"),
     ("slices_allocatable", "Slices that can be allocated"),
     ("shares_allocatable", "Shares that can be allocated"),
 )

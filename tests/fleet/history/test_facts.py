@@ -5,6 +5,7 @@ from hypothesis import strategies as some
 
 from fleet.history.facts import TITLES, Fact, NodeChange, changes_in, facts_at
 
+AMOUNTS = ("gpu_capacity", "gpu_allocatable", "slices_allocatable", "shares_allocatable")
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
 
@@ -63,6 +64,46 @@ def test_lines_that_do_not_say_what_changed_are_passed_over():
     assert changes_in(rows) == []
 
 
+def amounts(changes: list[NodeChange], now: dict | None, *, at: datetime = NOON) -> dict[str, str]:
+    return {each.title: each.words for each in facts_at(at, changes, now) if each.column in AMOUNTS}
+
+
+def test_of_a_node_that_has_only_whole_gpus_nothing_is_said_of_slices_and_shares():
+    now = {"gpu_capacity": 8, "gpu_allocatable": 7, "slices_allocatable": 0, "shares_allocatable": 0}
+
+    assert amounts([], now) == {"Whole GPUs of the node": "8", "Whole GPUs that can be allocated": "7"}
+
+
+def test_a_node_that_is_cut_has_slices_and_no_whole_gpu():
+    now = {"gpu_capacity": 0, "gpu_allocatable": 0, "slices_allocatable": 14, "shares_allocatable": 0}
+
+    assert amounts([], now) == {
+        "Whole GPUs of the node": "0",
+        "Whole GPUs that can be allocated": "0",
+        "Slices that can be allocated": "14",
+    }
+
+
+def test_of_a_node_that_is_shared_only_the_shares_are_said():
+    now = {"gpu_capacity": None, "gpu_allocatable": None, "slices_allocatable": 0, "shares_allocatable": 32}
+
+    assert amounts([], now) == {"Shares that can be allocated": "32"}
+
+
+def test_slices_are_said_as_of_then_and_where_none_are_left_too():
+    lost = [NodeChange(NOON + timedelta(hours=1), "slices_allocatable", 14, 0)]
+    now = {"gpu_capacity": 0, "gpu_allocatable": 0, "slices_allocatable": 0, "shares_allocatable": 0}
+
+    assert amounts(lost, now)["Slices that can be allocated"] == "14"
+    assert amounts(lost, now, at=NOON + timedelta(hours=2))["Slices that can be allocated"] == "0"
+
+
+def test_where_nobody_knows_an_amount_that_is_said_of_whole_gpus_once():
+    not_known = {"Whole GPUs of the node": "not known", "Whole GPUs that can be allocated": "not known"}
+
+    assert amounts([], None) == not_known
+
+
 STEPS = some.lists(some.tuples(some.sampled_from(sorted(TITLES)), some.integers(0, 5)), max_size=30)
 
 
@@ -80,4 +121,6 @@ def test_whatever_happened_it_is_what_somebody_who_looked_then_would_have_seen(s
     at = NOON + timedelta(hours=look, minutes=30)
     seen = [each for when, each in pictures if when <= at] or [pictures[0][1]]
 
-    assert {each.column: each.value for each in facts_at(at, changes, picture)} == seen[-1]
+    then = {each.column: each.value for each in facts_at(at, changes, picture)}
+    assert then == {column: value for column, value in seen[-1].items() if column in then}
+    assert {column for column, value in seen[-1].items() if value} <= then.keys()

@@ -77,6 +77,22 @@ def test_how_it_was_at_a_moment(node):
     assert said["unseen"] == ""
 
 
+def test_of_a_node_that_is_cut_and_shared_slices_and_shares_are_said(node):
+    amounts = {"gpu_capacity": None, "gpu_allocatable": None, "slices_allocatable": 14, "shares_allocatable": 32}
+    type(node).objects.filter(pk=node.pk).update(**amounts)
+    ada = make.a_user(role="viewer")
+
+    seen = page(visiting(ada), f"/nodes/{node.pk}/history?at=2026-11-21T11:30").text
+    facts = rest(ada).get(f"/api/v1/nodes/{node.pk}/moment?at=2026-11-21T11:30:00").json()["facts"]
+
+    assert "Slices that can be allocated 14" in seen
+    assert "Shares that can be allocated 32" in seen
+    assert "Whole GPUs" not in seen
+    said = {fact["name"]: fact["value"] for fact in facts}
+    assert (said["slices_allocatable"], said["shares_allocatable"]) == (14, 32)
+    assert "gpu_capacity" not in said
+
+
 @pytest.mark.parametrize("at", ["yesterday", "2026-13-41T00:00", "2999-01-01T00:00", "９" * 10, "2" * 5000])
 def test_what_is_no_moment_is_said_at_its_field(node, at):
     ada = make.a_user(role="viewer")

@@ -20,7 +20,7 @@ def row(old=None, **given):
         ({"ready": "False"}, "Not ready: KubeletReady"),
         ({"ready": "Unknown"}, "Its kubelet stopped reporting: KubeletReady"),
         ({"spec": {"unschedulable": True}}, "Cordoned."),
-        ({"allocatable": 7}, "GPUs that can be allocated: 7, before 8."),
+        ({"allocatable": 7}, "Whole GPUs that can be allocated: 7, before 8."),
         ({"labels": GPU_LABELS | HELD}, "Held: the upgrade controller must not touch it, not by Quarterdeck."),
         (
             {"labels": GPU_LABELS | HELD, "annotations": {"quarterdeck.io/held-by": "plan-3"}},
