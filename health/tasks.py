@@ -10,6 +10,7 @@ from health.judging import sweeping
 from health.judging.looking import look
 from health.logs import crashes
 from health.models import TelemetrySource
+from health.sources import hours
 from health.sources import rounds as telemetry
 
 
@@ -27,6 +28,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
         look(cluster, now=now)
         unheard.resolve_late(cluster, looked_at=now)
         sweeping.judged(cluster_id, now=now)
+        hours.write_over(cluster_id, now=now)
 
 
 @shared_task(queue="default", ignore_result=True)

@@ -22,7 +22,7 @@ from health.sources.pacing import take_turn
 
 log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
-WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it
+WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
 HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
 Told = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_ONCE = 200

@@ -13,12 +13,14 @@ from redis.exceptions import RedisError
 
 from health.models import GpuHour
 from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked, written
+from health.sources.pacing import take_turn
 from health.telemetry.frame import Frame, GpuDevice
-from health.telemetry.hours import GAP_AT_MOST_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
+from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
 
 log = structlog.get_logger(__name__)
 TABLE = "health_gpuhour"
 EVERY_S = 60.0  # a look
+OVER_EVERY = timedelta(minutes=2)
 AT_ONCE = 1000  # rows a statement
 UNIQUE = ("cluster", "uuid", "gi_id", "hour")
 SAID = (
@@ -58,6 +60,20 @@ def count(cluster_id: int, frame: Frame, *, now: float) -> None:
         _write_or_say(cluster_id, tally)
         tally = _next(tally, frame, now=now, since=hour_of(now) if is_near else now)
     _keep(cluster_id, tally)
+
+
+def write_over(cluster_id: int, *, now: datetime) -> None:
+    """Write the hour that is over though no look comes after it: its source fell silent, or was taken away.
+
+    :raises FramesAway
+    """
+    if not take_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
+        return
+    tally = _kept(cluster_id)
+    if tally is None or now.timestamp() <= tally.hour + HOUR_S + GAP_AT_MOST_S:  # a look may still add to it
+        return
+    if not GpuHour.objects.filter(cluster=cluster_id, hour=datetime.fromtimestamp(tally.hour, UTC)).exists():
+        _write_or_say(cluster_id, tally)
 
 
 def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTally:

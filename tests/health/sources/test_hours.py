@@ -4,6 +4,7 @@ import pytest
 from django.db import DatabaseError, connection
 from redis import Redis
 
+from health import tasks
 from health.models import GpuHour
 from health.sources import hours
 from health.sources.frames import FramesAway
@@ -106,6 +107,48 @@ def test_what_is_said_hours_later_is_not_of_the_hour_before(cluster):
 
     row = GpuHour.objects.get()
     assert (row.hour, row.seen_s, row.temperature_max, row.xids) == (HOUR, 60, 50, 0)
+
+
+def over(cluster, *, minute: float) -> list[float]:
+    hours.write_over(cluster.pk, now=HOUR + timedelta(minutes=minute))
+    return list(GpuHour.objects.values_list("seen_s", flat=True))
+
+
+def test_an_hour_after_which_nothing_is_heard_is_written_all_the_same(cluster):
+    for minute in range(51):
+        look(cluster, minute=minute)
+
+    assert over(cluster, minute=62) == []  # a look may still come
+    assert over(cluster, minute=64) == [3000]
+
+
+def test_whoever_judges_a_cluster_looks_for_it(cluster, monkeypatch):
+    monkeypatch.setattr(tasks, "look", lambda *_, **__: 0)
+    look(cluster, minute=0)
+    look(cluster, minute=1)
+    tasks.look_for_findings(cluster_id=cluster.pk)
+
+    assert GpuHour.objects.get().seen_s == 60
+
+
+def test_an_hour_that_is_written_is_not_written_over(cluster):
+    for minute in range(51):
+        look(cluster, minute=minute)
+    over(cluster, minute=64)
+    GpuHour.objects.update(seen_s=3600)
+
+    assert over(cluster, minute=70) == [3600]
+
+
+def test_the_next_look_after_it_knows_the_xid_before(cluster):
+    look(cluster, minute=0, xid=31.0)
+    look(cluster, minute=1, xid=31.0)
+    over(cluster, minute=64)
+    look(cluster, minute=90, xid=31.0)
+    look(cluster, minute=91, xid=79.0)
+    look(cluster, minute=120, xid=79.0)
+
+    assert list(GpuHour.objects.order_by("hour").values_list("xids", flat=True)) == [0, 1]
 
 
 def test_an_hour_that_cannot_be_written_costs_that_hour_alone(cluster, monkeypatch):
