@@ -108,6 +108,12 @@ def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFr
     return named(freshnesses(bookmarks, now=now))
 
 
+def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
+    """When anybody last heard of it there. None: just now, or never."""
+    found = by_kind(Bookmark.objects.filter(cluster=cluster_id), now=now)[kind]
+    return None if found.state is Freshness.LIVE else found.heard_at
+
+
 def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
     """Nodes and pods are always in it: a page must be able to say that they have never been seen."""
     return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | {each.kind: each for each in kinds}

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from fleet.freshness.kinds import NODES, last_heard
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
 from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, lines_of
 from fleet.history.placements import boards_now, how_it_was, placed_at
@@ -49,7 +50,7 @@ TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
 
 
 def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
-    """Seven queries, what `held_on` costs where pods hold GPUs, and what the apps above need.
+    """Eight queries, what `held_on` costs where pods hold GPUs, and what the apps above need.
 
     :raises NoSuchMoment: a sentence
     """
@@ -81,6 +82,8 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
     kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
     if now - at > kept:
         return f"Timelines are kept for {count(kept.days, 'day')}: what was before is not known."
+    if not isinstance(node, GoneNode) and (heard_at := last_heard(node.cluster_id, NODES, now=now)) and at > heard_at:
+        return f"Its cluster was last heard of at {heard_at:%Y-%m-%d %H:%M:%S} UTC: what came after is not known."
     first = timeline(node).order_by("at", "pk").first()
     is_whole = first is not None and "ready" in first.detail  # nothing of it was pruned
     if first is not None and is_whole and at < first.at:

@@ -13,8 +13,8 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
 from fleet.allocation.holders import held_on
-from fleet.freshness.kinds import PODS, Freshness, by_kind
-from fleet.models import Bookmark, GoneNode, Gpu, Node, PodPlacement
+from fleet.freshness.kinds import PODS, last_heard
+from fleet.models import GoneNode, Gpu, Node, PodPlacement
 from gpu.resources import Layout, ResourceKind
 from gpu.resources.names import GPU
 from wording.durations import spell
@@ -59,7 +59,7 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
 
     Load it with its node. Three queries, and what `held_on` costs where pods hold GPUs now.
     """
-    rows, heard_at = placements_of(gpu.node), last_heard(gpu.node.cluster_id, now=now)
+    rows, heard_at = placements_of(gpu.node), last_heard(gpu.node.cluster_id, PODS, now=now)
     there = list(rows.filter(until=None))
     boards = boards_now(gpu.node, there, now=now)
     lately = rows.filter(Q(until=None) | Q(until__gt=since), since__lte=now)
@@ -69,12 +69,6 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
         seen_until = heard_at and max(heard_at, row.since) if row.until is None else row.seen_until
         found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until))
     return found
-
-
-def last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
-    """When anybody last heard of its pods. None: just now, or never."""
-    pods = by_kind(Bookmark.objects.filter(cluster=cluster_id), now=now)[PODS]
-    return None if pods.state is Freshness.LIVE else pods.heard_at
 
 
 def of_gpu(

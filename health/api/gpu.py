@@ -42,7 +42,10 @@ class GpuDetailSerializer(serializers.Serializer):
     freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
     pods_freshness = FreshnessSerializer(help_text="Of who holds it.")
     pools = RefSerializer(many=True)
-    driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
+    driver_version = serializers.CharField(help_text="Of its node; blank: nothing ever said it.")
+    driver_unknown_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when its label is gone, and `driver_version` what it was. Null: it is there."
+    )
     findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
     confirming = ConfirmingFindingSerializer(many=True, help_text="What rules suspect of it, not confirmed yet.")
     findings_of_node = OpenFindingSerializer(many=True, help_text="That are open of its node as a whole.")
@@ -66,6 +69,7 @@ class GpuDetail(OfAGpu):
             "pods_freshness": node.pods_freshness,
             "pools": gpu.node.pools.order_by("name"),
             "driver_version": gpu.node.driver_version,
+            "driver_unknown_since": gpu.node.driver_unknown_since,
             "findings": found.open,
             "confirming": found.confirming,
             "findings_of_node": found.of_node,

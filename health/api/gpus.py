@@ -83,7 +83,10 @@ class GpuHealthSerializer(serializers.Serializer):
     )
     may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
     finding = GpuFindingSerializer(allow_null=True, help_text="The worst open one of it or its node. Null: none.")
-    driver_version = serializers.CharField(help_text="Of its node; blank: nothing says it.")
+    driver_version = serializers.CharField(help_text="Of its node; blank: nothing ever said it.")
+    driver_unknown_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when its label is gone, and `driver_version` what it was. Null: it is there."
+    )
     is_seen = serializers.BooleanField(help_text="False: its cluster is not seen now, and this is how it was.")
     is_told = serializers.BooleanField(help_text="Whether its cluster's source of telemetry ever named it.")
     metrics = serializers.DictField(child=MetricReadingSerializer(), help_text="By key.")

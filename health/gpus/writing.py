@@ -47,6 +47,7 @@ def written(seen: GpuSeen) -> dict[str, Any]:
             "is_of_node": finding.is_of_node,
         },
         "driver_version": node.driver_version,
+        "driver_unknown_since": spelt(node.driver_unknown_since),
         "is_seen": seen.is_seen,
         "is_told": seen.is_told,
         "metrics": {key: written_reading(key, reading) for key, reading in seen.metrics.items()},
@@ -73,7 +74,8 @@ def spelt(at: datetime | None) -> str | None:
 
 HEAD = (
     "cluster", "node", "index", "uuid", "product", "pools", "use", "held_by", "is_holder_known", "severity", "finding",
-    "is_finding_of_node", "driver_version", "is_cluster_seen", "is_told", "xid_words", "sampled_at",
+    "is_finding_of_node", "driver_version", "driver_unknown_since", "is_cluster_seen", "is_told", "xid_words",
+    "sampled_at",
     *(f"{key}{part}" for key in READ for part in ("", "_state", "_sampled_at", "_since")),
 )  # fmt: skip
 
@@ -86,7 +88,8 @@ def line(seen: GpuSeen) -> list[Any]:
         said["cluster"]["name"], said["node"]["name"], said["index"], said["uuid"], said["product"],
         " ".join(said["pools"]), said["use"], " ".join(f"{each['namespace']}/{each['name']}" for each in holders or ()),
         "no" if holders is None else "yes", finding.get("severity"), finding.get("title"),
-        _yes(finding.get("is_of_node")), said["driver_version"], _yes(said["is_seen"]), _yes(said["is_told"]),
+        _yes(finding.get("is_of_node")), said["driver_version"], said["driver_unknown_since"], _yes(said["is_seen"]),
+        _yes(said["is_told"]),
         said["xid_words"], said["sampled_at"],
     )  # fmt: skip
     metrics = said["metrics"].values()

@@ -69,12 +69,15 @@ def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[Timeline
 
 
 def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
-    """Those of the node, and those that say that nobody saw its cluster: whoever sees the node is told. Two queries."""
+    """Those of the node, and those that say that nobody saw its cluster: whoever sees the node is told.
+
+    Two queries; three for one that left, whose findings its timeline names.
+    """
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
     began = Coalesce("first_opened_at", "opened_at")
     told = Finding.objects.told().filter(was_open, cluster=node.cluster_id)
     then = told.alias(began=began).filter(began__lte=at)
-    about = Q(node=node) if isinstance(node, Node) else Q(pk__in=())
+    about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_named_in_timeline(node))
     rows = list(then.filter(about | Q(node__isnull=True, rule__in=OF_OUR_SIGHT)).order_by(WORST_FIRST, "pk"))
     keys = [row.pk for row in rows]
     seen = set(Finding.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
@@ -82,6 +85,10 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
         since = row.first_opened_at or row.opened_at or row.since
         href = _page(row.pk) if row.pk in seen else ""
         yield TrueThen(FINDING, row.sentence, since, row.resolved_at, href, _glyph(row))
+
+
+def _named_in_timeline(node: NodeKept) -> set[int]:
+    return set(timeline(node).filter(kind="finding").order_by().values_list("detail__finding", flat=True)) - {None}
 
 
 def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.history.moment import NoSuchMoment, moment_of
-from fleet.models import GoneNode, NodeEvent
+from fleet.models import Bookmark, GoneNode, NodeEvent
 from fleet.observe.mirror.timeline import entries
 from rollouts.models import Target
 from tests import make
@@ -55,6 +55,28 @@ def test_findings_and_plans_of_then_and_what_happened_around_it(ada):
 
     assert {one.sentence for one in then.true_then if one.kind == "finding"} == {"It is hot.", "Not seen."}
     assert [line.sentence for line in then.around] == ["Cordoned."]
+
+
+def test_what_came_after_its_cluster_was_last_heard_of_is_not_known(node, ada):
+    Bookmark.objects.filter(cluster=node.cluster).update(heard_at=NOON - timedelta(hours=6))
+
+    after, before = (moment_of(node, ada, NOON - timedelta(hours=hours), now=NOON) for hours in (1, 7))
+
+    assert after.unseen == "Its cluster was last heard of at 2026-11-21 06:00:00 UTC: what came after is not known."
+    assert (before.unseen, after.facts) == ("", ())
+
+
+def test_a_node_that_left_had_its_findings(node, ada):
+    finding = make.a_finding(node.cluster, node=node, sentence="Xid 79.", opened_at=EARLY)
+    make.a_node_event(node, "Xid 79.", at=EARLY, kind="finding", detail={"finding": finding.pk})
+    gone = GoneNode.objects.create(
+        cluster=node.cluster, node_id=node.pk, uid=node.uid, name=node.name, gone_at=NOON - timedelta(hours=1)
+    )
+    node.delete()
+
+    then = moment_of(gone, ada, NOON - timedelta(hours=3), now=NOON)
+
+    assert [one.sentence for one in then.true_then if one.kind == "finding"] == ["Xid 79."]
 
 
 def test_who_sees_only_a_pool_is_told_that_nobody_saw_the_cluster(node):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gpus.writing import FORMULA, as_csv, line, written
+from health.gpus.writing import FORMULA, HEAD, as_csv, line, written
 from health.models import TelemetrySource
 from health.telemetry.frame import GpuDevice
 from tests import make
@@ -107,6 +107,15 @@ def test_under_mig_the_boards_own_values_are_not_those_of_a_slice(seer):
         "memory_used_mib": "not-applicable", "memory_free_mib": "not-applicable",
     }  # fmt: skip
     assert said["metrics"]["temperature_celsius"]["value"] == 50.0
+
+
+def test_a_driver_whose_label_is_gone_is_what_it_was(seer):
+    make.a_node(make.a_cluster("east"), "gpu-1", gpus=1, driver_version="580.95.05", driver_unknown_since=NOON)
+
+    seen = next(table(seer).every())
+
+    assert written(seen)["driver_unknown_since"] == dict(zip(HEAD, line(seen), strict=True))["driver_unknown_since"]
+    assert written(seen)["driver_unknown_since"] == "2026-11-21T12:00:00Z"
 
 
 def test_a_board_without_slices_is_whole_where_others_of_its_node_have_theirs(seer):
