@@ -184,6 +184,12 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
 
 def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
     """:raises BadPlan: naming each field that is wrong"""
+    if found := problems(cluster, to_version, stages):
+        raise BadPlan(*found)
+
+
+def problems(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> list[tuple[str, str]]:
+    """Field → what is wrong with it; a field for each sentence."""
     problems = []
     if not is_version(to_version.strip()):
         wrong = f"“{to_version[:64]}” is no full driver version." if to_version else "Which version?"
@@ -199,9 +205,7 @@ def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> No
         if all(field != "gate_options" for field, _ in found):
             found += _unknown_groups(stage, known)
         problems += [(f"stages.{number}.{field}", sentence) for field, sentence in found]
-    problems += _same_names(stages)
-    if problems:
-        raise BadPlan(*problems)
+    return [*problems, *_same_names(stages)]
 
 
 def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
@@ -259,14 +263,21 @@ def _unknown_groups(stage: StageDraft, known: Mapping[str, Any]) -> list[tuple[s
 
 
 def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
-    try:
-        gates = read_gates(stage.gate_options)
-    except BadGate as refusal:
-        return [("gate_options", str(refusal))]
+    if unread := list(_unread_gates(stage.gate_options)):
+        return [("gate_options", sentence) for sentence in unread]
+    gates = read_gates(stage.gate_options)
     if not any(gate.when is When.THROUGH and not gate.advisory for gate in gates):
         without = "A stage without a gate that counts can never pass."
         return [("gate_options", f"{without} Name at least one besides the approval that is not advisory.")]
     return [("gate_options", sentence) for sentence in never_met(gates)]
+
+
+def _unread_gates(written: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for key, options in written.items():
+        try:
+            read_gates({key: options})
+        except BadGate as refusal:
+            yield str(refusal)
 
 
 def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:

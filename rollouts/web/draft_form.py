@@ -38,13 +38,35 @@ class DraftForm(forms.Form):
 
     def stages(self) -> list[StageDraft]:
         """:raises BadPlan: when anything of the form cannot be read"""
-        unread = list(_sentences(self.errors))
-        unread += [("stages", str(sentence)) for sentence in self.rows.non_form_errors()]
-        for at, row in enumerate(self.rows):
-            unread += [(f"stages.{at}.{name}", sentence) for name, sentence in _sentences(row.errors)]
-        if unread:
+        if unread := list(self._unread()):
             raise BadPlan(*unread)
+        return self.stages_as_read()
+
+    def stages_as_read(self) -> list[StageDraft]:
+        """What could not be read is as it would be if nothing were wrong with it."""
         return [row.draft() for row in self.rows]
+
+    @property
+    def version_as_read(self) -> str:
+        return self.cleaned_data.get("to_version", "")
+
+    def besides(self, problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Of what is wrong with the plan as it was read: all that is about no field that could not be read.
+
+        Nothing where the stages did not all come through: one that is missing would be taken for wrong.
+        """
+        unread = {field for field, _ in self._unread()}
+        whole_lot = not self.rows.non_form_errors()
+        return [each for each in problems if whole_lot and _on_form(each[0]) not in unread]
+
+    def _unread(self) -> Iterator[tuple[str, str]]:
+        """Field → what of it cannot be read."""
+        yield from _sentences(self.errors)
+        for sentence in self.rows.non_form_errors():
+            yield "stages", str(sentence)
+        for at, row in enumerate(self.rows):
+            for name, sentence in _sentences(row.errors):
+                yield f"stages.{at}.{name}", sentence
 
     def refuse(self, problems: Iterable[Mapping[str, str]]) -> None:
         """Put each sentence beside the field that it is about; at the top where it is about none."""
@@ -54,6 +76,11 @@ class DraftForm(forms.Form):
                 refuse(self.rows[at], FORM_NAMES.get(name, name), problem["sentence"])
             else:
                 refuse(self, problem["field"], problem["sentence"])
+
+
+def _on_form(field: str) -> str:
+    place, _, name = field.rpartition(".")
+    return f"{place}.{FORM_NAMES.get(name, name)}" if place else field
 
 
 def _sentences(errors: ErrorDict) -> Iterator[tuple[str, str]]:

@@ -8,13 +8,14 @@ from django.utils import timezone
 
 from edges.digits import whole
 from edges.requests import PersonRequest
-from fleet.models import DriverObject, Pool
+from fleet.models import Cluster, DriverObject, Pool
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import changeable
 from rollouts.steering import drafting
 from rollouts.steering.refusals import BadPlan, Refusal
+from rollouts.steering.stage_drafts import StageDraft
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.loading import plan_for
 from rollouts.web.stage_form import advisable, gate_choices
@@ -65,7 +66,8 @@ def _save(
 
 
 def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None, plan: Plan | None) -> Plan:
-    actor, now, stages = request.user, timezone.now(), form.stages()
+    actor, now = request.user, timezone.now()
+    stages = _read(form, plan.cluster if plan else chosen.cluster)  # type: ignore[union-attr]
     given = form.cleaned_data
     if plan is not None:
         return drafting.edit(
@@ -88,6 +90,16 @@ def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None,
         actor=actor,
         now=now,
     )
+
+
+def _read(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
+    """:raises BadPlan: when anything cannot be read, naming also what else is wrong"""
+    try:
+        return form.stages()
+    except BadPlan as refusal:
+        unread = [(each["field"], each["sentence"]) for each in refusal.problems]
+        found = drafting.problems(cluster, form.version_as_read, form.stages_as_read())
+        raise BadPlan(*unread, *form.besides(found)) from refusal
 
 
 def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices=(), status: int = 200) -> HttpResponse:

@@ -27,6 +27,13 @@ NOT_KEPT = (
 # Gates with a number of their own on the form; the other options keep what they were.
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
+# For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
+STANDS_IN: Mapping[str, Any] = {
+    "name": "", "kind": "", "pool": None, "selector": "not-read", "count": None, "max_unavailable": None,
+    "timeout_min": None, "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
+    "advisory_because": "It is not read.", "options": {},
+}  # fmt: skip
+
 
 def gate_choices() -> list[tuple[str, str]]:
     """The gates that are simply on or off."""
@@ -120,7 +127,7 @@ class StageForm(forms.Form):
     options = OptionsField()
 
     def draft(self) -> StageDraft:
-        given = self.cleaned_data
+        given = self._given
         return StageDraft(
             name=given["name"],
             kind=given["kind"],
@@ -132,8 +139,12 @@ class StageForm(forms.Form):
             gate_options=self._gate_options(given["options"], soak_s=(given["soak_min"] or 0) * 60),
         )
 
+    @cached_property
+    def _given(self) -> Mapping[str, Any]:
+        return {**STANDS_IN, **self.cleaned_data}
+
     def _gate_options(self, kept: Mapping[str, Mapping[str, Any]], *, soak_s: float) -> dict[str, Mapping[str, Any]]:
-        given = self.cleaned_data
+        given = self._given
         chosen = {key: kept.get(key, {}) for key in given["gates"]}
         chosen["failure_budget"] = {**kept.get("failure_budget", {}), "tolerate": given["tolerate"] or 0}
         needed, groups = given["approvals"] or 0, given["groups"]
@@ -148,10 +159,10 @@ class StageForm(forms.Form):
     def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
         """A gate that was advisory keeps its own reason while the form has the one that it showed."""
         plain = {name: value for name, value in options.items() if name not in {"advisory", "because"}}
-        if key not in self.cleaned_data["advisory"] or key not in dict(advisable()):
+        if key not in self._given["advisory"] or key not in dict(advisable()):
             return plain
         own = options.get("because") if options.get("advisory") and not is_new_reason else ""
-        because = own or self.cleaned_data["advisory_because"]
+        because = own or self._given["advisory_because"]
         return {**plain, "advisory": True} | ({"because": because} if because else {})
 
 

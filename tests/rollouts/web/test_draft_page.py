@@ -216,6 +216,51 @@ def test_says_beside_the_field_what_is_wrong(ada, fleet, changed, sentence):
     assert not Plan.objects.exists()
 
 
+def test_says_all_that_is_wrong_at_once_and_each_thing_once(ada, fleet):
+    wrong = {
+        "to_version": "newest", "stage-0-soak_min": "abc", "stage-0-count": "-3", "stage-0-tolerate": "-1",
+        "stage-1-max_unavailable": "0", "stage-1-selector": "a b c", "stage-1-soak_min": "-1",
+        "stage-1-tolerate": "-2",
+    }  # fmt: skip
+
+    seen = shown_again(ada.post("/plans/new", written(fleet, **wrong))).text
+
+    for sentence in (
+        "is no full driver version",
+        "“abc” is no number.",
+        "A stage takes at least one node.",
+        "failure_budget: tolerate must be a number that is not negative.",
+        "nothing could ever change",
+        "is no label selector",
+        "soak: duration_s must be a number that is not negative.",
+    ):
+        assert sentence in seen
+    assert seen.count("tolerate must be a number") == 2
+    assert seen.count("“abc” is no number.") == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence", "besides"),
+    [
+        ({"stage-0-count": "many"}, "“many” is no whole number.", "Say how many canary nodes"),
+        ({"stage-1-max_unavailable": "two"}, "“two” is no whole number.", "nothing could ever change"),
+        ({"stage-1-timeout_min": "long"}, "“long” is no number.", "between a minute and a week"),
+        (
+            {"stage-0-soak_min": "abc", "stage-0-advisory": ["failure_budget"], "stage-0-gates": []},
+            "“abc” is no number.",
+            "a gate that counts",
+        ),
+        ({"stage-0-advisory": ["operands_ready"], "stage-0-advisory_because": "x" * 1001}, "1000", "advisory gate"),
+        ({"to_version": "5" * 65}, "at most 64 characters", "driver version"),
+    ],
+)
+def test_of_what_cannot_be_read_nothing_else_is_said(ada, fleet, changed, sentence, besides):
+    seen = shown_again(ada.post("/plans/new", written(fleet, **changed))).text
+
+    assert sentence in seen
+    assert besides not in seen
+
+
 def test_what_was_written_is_shown_again_as_it_was(ada, fleet):
     response = ada.post("/plans/new", written(fleet, **{"stage-0-count": HOSTILE}))
 
