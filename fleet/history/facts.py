@@ -79,15 +79,12 @@ def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping
     before = [one for one in changes if one.at <= at]
     since = before[-1].at if before else None
     after = next((one for one in changes if one.at > at), None)
-    if after is not None:
-        return Fact(column, is_known=True, value=after.was, since=since)
-    if now is not None and before and before[-1].now != now.get(column):
+    if after is None and now is None:
+        return Fact(column, is_known=bool(before), value=before[-1].now if before else None, since=since)
+    value = after.was if after is not None else (now or {}).get(column)
+    if before and before[-1].now != value:
         return Fact(column, is_known=False)  # it changed once more, and nobody wrote down when
-    if now is not None:
-        return Fact(column, is_known=True, value=now.get(column), since=since)
-    if before:
-        return Fact(column, is_known=True, value=before[-1].now, since=since)
-    return Fact(column, is_known=False)
+    return Fact(column, is_known=True, value=value, since=since)
 
 
 def changes_in(rows: Iterable[tuple[datetime, Mapping[str, Any]]]) -> list[NodeChange]:

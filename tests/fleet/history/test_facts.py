@@ -43,6 +43,8 @@ def test_where_it_changed_once_more_and_nobody_wrote_it_down_nobody_knows():
 
     assert not fact("driver_version", NOON + timedelta(hours=1), changes, {"driver_version": "590.1"}).is_known
     assert fact("driver_version", NOON - timedelta(hours=1), changes, {"driver_version": "590.1"}).words == "570.1"
+    gap = [*changes, driver(2, "585.1", "590.1")]
+    assert not fact("driver_version", NOON + timedelta(hours=1), gap, {"driver_version": "590.1"}).is_known
 
 
 def test_a_change_that_another_entry_tells_of_is_read_too():
