@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from django.db.models import Case, Exists, F, OuterRef, Value, When
+from django.db.models import Exists, OuterRef
 
 from fleet.allocation.amounts import KINDS, PODS_READ, GpuAmount
 from fleet.allocation.cpu_memory import NOTHING as NO_CPU_MEMORY
@@ -17,8 +17,6 @@ from fleet.models import NodeSums
 from fleet.states.node import FAULTS, NodeState
 from gpu.resources import Uses
 
-# What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
-SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 NAMES = NodeSums.added_up()
 COUNTS = ("ready", "not_ready", "readiness_unknown", "unschedulable", "held")
 NO_GPUS = GpuAmount()
@@ -39,6 +37,11 @@ class Alike:
     gpu_product: str
     numbers: tuple[int, ...]  # in the order of `NAMES`
     knows_pods: bool  # whether the pods of their cluster were ever read
+
+    @property
+    def said_driver(self) -> str:
+        """Blank: nothing names it now."""
+        return self.driver_version if self.is_driver_said else ""
 
     @property
     def nodes(self) -> int:
@@ -93,7 +96,6 @@ class Tally:
     slices: GpuAmount = NO_GPUS  # MIG slices and partitions
     shares: GpuAmount = NO_GPUS  # by any way of sharing
     driver_versions: tuple[VersionCount, ...] = ()  # as nodes say now; the most common first
-    driver_mix: tuple[VersionCount, ...] = ()  # with those that are remembered while their label is away
     products: frozenset[str] = frozenset()
     clusters: frozenset[int] = frozenset()
     cpu_memory: OfCluster = NO_CPU_MEMORY
@@ -153,7 +155,7 @@ class Tally:
     @property
     def disagrees(self) -> bool:
         """Whether its nodes run different drivers."""
-        return len([each for each in self.driver_mix if each.version]) > 1
+        return len([each for each in self.driver_versions if each.version]) > 1
 
     def _in(self, *states: NodeState) -> int:
         return sum(self.by_state.get(state, 0) for state in states)
@@ -185,8 +187,7 @@ def tally(alike: Sequence[Alike]) -> Tally:
         by_state=by_state,
         physical=Physical.of(sums),
         **amounts,
-        driver_versions=_versions((each.driver_version if each.is_driver_said else "", each) for each in gpu_nodes),
-        driver_mix=_versions((each.driver_version, each) for each in gpu_nodes),
+        driver_versions=_versions(gpu_nodes),
         products=frozenset(each.gpu_product for each in gpu_nodes) - {""},
         clusters=frozenset(each.cluster for each in gpu_nodes),
         cpu_memory=OfCluster(_cpu_memory(sums), _cpu_memory(_sums(others))),
@@ -211,10 +212,10 @@ def _amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuA
     return GpuAmount(**numbers, unread=unread)  # type: ignore[arg-type]
 
 
-def _versions(said: Iterable[tuple[str, Alike]]) -> tuple[VersionCount, ...]:
+def _versions(alike: Iterable[Alike]) -> tuple[VersionCount, ...]:
     found: Counter[str] = Counter()
-    for version, each in said:
-        found[version] += each.nodes
+    for each in alike:
+        found[each.said_driver] += each.nodes
     return tuple(VersionCount(*pair) for pair in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

@@ -1,7 +1,7 @@
 from collections.abc import Collection, Iterable
 
 from django.db import models
-from django.db.models import Q, Value
+from django.db.models import Case, F, Q, Value, When
 
 from fleet.models.mirrored import Mirrored, one_per_uid
 from fleet.models.state_column import GPUS_FREE, STATE_CODE
@@ -10,6 +10,9 @@ from fleet.states.node import RECONFIGURING, NodeState, node_state
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from gpu.resources.words import PAIRS
+
+# What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
+SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 
 
 def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:

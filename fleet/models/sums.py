@@ -5,11 +5,13 @@ from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, F, Q, Value, When
 
 from fleet.models.visible import Visible
 
 S = TypeVar("S", bound=models.Model)
+# As `SAID_DRIVER` of a node.
+SAID_DRIVER_OF_SUMS = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
 
 
 class SumsQuerySet(Visible[S]):

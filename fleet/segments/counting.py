@@ -12,6 +12,8 @@ from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from fleet.models import Bookmark, Cluster, Node, Pool, SegmentSums
+from fleet.models.node import SAID_DRIVER
+from fleet.models.sums import SAID_DRIVER_OF_SUMS
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -33,6 +35,7 @@ IN_SEVERAL = -1
 KNOWN = Bookmark.objects.known(NODES.name).values("cluster")
 IN_KNOWN = Q(cluster__in=KNOWN)
 OF_SUMS: dict[str, Any] = {
+    "said_driver": SAID_DRIVER_OF_SUMS,
     "sharing_mode": SHARING_MODE,
     "a_pool": Case(
         When(pools="", then=None),
@@ -42,6 +45,7 @@ OF_SUMS: dict[str, Any] = {
     ),
 }
 OF_NODES: dict[str, Any] = {
+    "said_driver": SAID_DRIVER,
     "sharing_mode": SHARING_MODE,
     "numa": LabelValue(NUMA),
     "a_pool": Case(

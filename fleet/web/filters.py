@@ -97,7 +97,7 @@ class NodeFilter:
         return sum(each.held if self.held else each.nodes for each in picked)
 
     def _picks(self, each: Alike, clusters: Mapping[str, int]) -> bool:
-        said = {"product": each.gpu_product or UNKNOWN, "driver_version": each.driver_version or UNKNOWN}
+        said = {"product": each.gpu_product or UNKNOWN, "driver_version": each.said_driver or UNKNOWN}
         is_there = all(said[key] in values for key, values in self.choice.items() if key != "cluster")
         of_these = self.choice.get("cluster")
         number = {"none": 0, "several": 2}.get(self.pool)

@@ -20,6 +20,7 @@ from fleet.allocation.physical import physical_of
 from fleet.allocation.tally import read_alike
 from fleet.models import Cluster, Node, Pool
 from fleet.queries import for_rows
+from fleet.segments.facets import UNKNOWN
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
@@ -28,6 +29,7 @@ from people.rights import Permission, scope_of
 
 PER_PAGE = 50
 CLUSTERS_SHOWN = 6
+NO_VERSION = {"", UNKNOWN}
 
 
 def fleet(request: PersonRequest) -> HttpResponse:
@@ -129,17 +131,20 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     pages = Counted(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
     page = pages.get_page(request.GET.get("page"))
     keys = list(page.object_list)
+    chosen_driver = wanted.chosen("driver_version")
     rows = for_rows(Node.objects.filter(pk__in=keys), user=request.user).in_bulk()
     freshness = {line.cluster.pk: line.freshness for line in clusters}
     return {
         "wanted": wanted,
         "cluster_chosen": wanted.chosen("cluster"),
         "product_chosen": wanted.chosen("product"),
-        "driver_chosen": wanted.chosen("driver_version"),
+        "driver_chosen": chosen_driver,
         "page": page,
         "total": sum(each.nodes for each in alike if each.is_gpu_node),
         "product_choices": sorted({each.gpu_product for each in alike if each.is_gpu_node} - {""}),
-        "driver_choices": sorted({each.driver_version for each in alike if each.is_gpu_node} - {""}),
+        "driver_choices": sorted(
+            {chosen_driver, *(each.said_driver for each in alike if each.is_gpu_node)} - NO_VERSION
+        ),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [_line(rows[key], freshness) for key in keys if key in rows],
         "hints": _hints(every, pools, wanted, page),

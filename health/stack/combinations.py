@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from django.db.models import BooleanField, Case, Count, F, OuterRef, Q, QuerySet, Subquery, Sum, TextField, Value, When
+from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, TextField, When
 from django.db.models.lookups import Exact
 
-from fleet.allocation.tally import SAID_DRIVER
 from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
 from fleet.drivers.reading import Drivers, read_drivers
 from fleet.models import Cluster, DriverObject, Node, Operand, SegmentSums
+from fleet.models.node import SAID_DRIVER
+from fleet.models.sums import SAID_DRIVER_OF_SUMS
 from fleet.segments.labelled import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
@@ -198,9 +199,9 @@ def _groups(cluster: Cluster, user: Any, *, with_kernel: bool) -> list[dict[str,
     alike = (*ALIKE, "kernel") if with_kernel else ALIKE
     every = SegmentSums.objects.all() if user is None else SegmentSums.objects.visible_to(user)
     sums = every.filter(cluster=cluster, gpu_vendor__in=OURS)
-    said_driver = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
     in_sums = [column for column in alike if column not in OF_LABELS]
-    kept = sums.exclude(LABELS_MATTER).annotate(said_driver=said_driver).values(*in_sums).annotate(number=Sum("nodes"))
+    said = sums.exclude(LABELS_MATTER).annotate(said_driver=SAID_DRIVER_OF_SUMS)
+    kept = said.values(*in_sums).annotate(number=Sum("nodes"))
     groups = [dict.fromkeys(OF_LABELS) | group for group in kept]
     if sums.filter(LABELS_MATTER).exists():
         groups += _read_with_labels(cluster, user, alike)

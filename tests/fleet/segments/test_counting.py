@@ -5,6 +5,7 @@ from fleet.segments.counting import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, narrow
 from gpu.resources.layout import HOW
 from tests import make
+from tests.make import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +88,20 @@ def test_every_value_finds_as_many_nodes_as_it_counts():
                 assert narrow(nodes, chosen).count() == each.nodes, chosen
 
 
+def test_a_version_whose_label_is_gone_is_unknown_however_well_it_is_remembered():
+    a_mixed_fleet()
+    make.a_node(Cluster.objects.get(name="west"), "silent", driver_unknown_since=NOON)
+    nodes = Node.objects.with_gpus()
+
+    found = counted("driver_version")
+
+    assert found == {"570.172.08": (4, 32), "unknown": (2, 12)}
+    for value, (number, _) in found.items():
+        assert narrow(nodes, {"driver_version": (value,)}).count() == number
+    assert narrow(nodes, {"driver_version": tuple(found)}).count() == nodes.count()
+    assert {"c", "silent"} == {node.name for node in narrow(nodes, {"driver_version": ("unknown",)})}
+
+
 def test_two_facets_are_crossed():
     a_mixed_fleet()
     groups = segments({}).matching
@@ -109,6 +124,7 @@ def test_the_kept_sums_say_what_the_nodes_say(choice):
     a_mixed_fleet()
     make.a_node(Cluster.objects.get(name="east"), "f", physical_whole=0, physical_mig=8)
     make.a_node(Cluster.objects.get(name="east"), "g", physical_whole=0, physical_gpus=None)
+    make.a_node(Cluster.objects.get(name="east"), "h", zone="b", driver_unknown_since=NOON)
 
     kept, read = segments(choice), segments(choice, axes=[BY_KEY["numa"]])
 

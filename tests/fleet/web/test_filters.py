@@ -55,6 +55,32 @@ def test_finds(query, names):
     assert counted == (None if query.startswith("q=") else len(names))
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [("", ["says-it", "silent", "never"]), ("driver=570.172.08", ["says-it"]), ("driver=unknown", ["silent", "never"])],
+)
+def test_a_node_whose_driver_label_is_gone_is_found_as_unknown(query, names):
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "says-it")
+    make.a_node(cluster, "silent", driver_unknown_since=make.NOON)
+    make.a_node(cluster, "never", driver_version="")
+    recount(cluster.pk)
+
+    assert sorted(found(query)) == sorted(names)
+    wanted = NodeFilter.read(QueryDict(query))
+    assert wanted.count_in(read_alike(), {"east": cluster.pk}, pools=Pool.objects.all()) == len(names)
+
+
+def test_a_version_that_no_node_names_any_more_stays_chosen():
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, driver_unknown_since=make.NOON)
+    recount(cluster.pk)
+
+    html = visiting(make.a_user(role="viewer")).get("/?driver_version=570.172.08").content.decode()
+
+    assert "<option selected>570.172.08</option>" in html
+
+
 def test_a_filter_by_a_pool_that_is_not_seen_finds_none_of_the_nodes_that_are():
     """Of a node that two pools claim, it would tell that there is the other."""
     cluster = make.a_cluster("east")

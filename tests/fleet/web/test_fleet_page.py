@@ -81,6 +81,21 @@ def test_pools_name_the_drivers_that_disagree(viewer):
     assert "differ" in seen.text
 
 
+def test_a_driver_whose_label_is_gone_is_not_among_those_that_run(viewer):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, "h200")
+    make.a_node(cluster, pool=pool, driver_version="570.172.08", driver_unknown_since=NOON)
+    make.a_node(cluster, pool=pool, driver_version="580.95.05")
+    make.counted()
+
+    home, own = page(viewer, "/parts/fleet/overview").text, page(viewer, f"/pools/{pool.pk}").text
+
+    assert "no label ×1 580.95.05 ×1" in home
+    assert "differ" not in home
+    assert "570.172.08" not in home + page(viewer, "/pools").text + own
+    assert "no label" in own
+
+
 def test_a_node_in_no_pool_and_one_in_two_are_pointed_at(viewer):
     cluster = make.a_cluster()
     one, other = make.a_pool(cluster), make.a_pool(cluster)
