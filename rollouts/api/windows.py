@@ -1,6 +1,6 @@
 """Maintenance windows of clusters and pools: where there are any, nothing is let go outside of them."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import django_filters as filters
@@ -17,7 +17,7 @@ from rollouts.api.freezes import FreezeEdge, HeldBackSerializer, LiftRequest
 from rollouts.api.serializers import KEY_MOST
 from rollouts.models import MaintenanceWindow
 from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
-from rollouts.windows import Interval, union
+from rollouts.windows import Interval, first_day, union
 from rollouts.windows.rules import LONGEST as LONGEST_RULE
 from rollouts.windows.schedule import LONGEST, LONGEST_ZONE, SHORTEST
 
@@ -65,7 +65,8 @@ class WindowRequest(Asked):
         "INTERVAL, COUNT, UNTIL, BYDAY, BYMONTHDAY, BYMONTH, BYSETPOS, WKST.",
     )
     first_day = serializers.DateField(
-        required=False, help_text="DTSTART; what INTERVAL and COUNT count from. Left out: from now on."
+        required=False,
+        help_text="DTSTART; what INTERVAL and COUNT count from. Left out: from now on, one that is open now included.",
     )
     opens_at = LocalTime(help_text="On the wall's clock of its zone, as 02:00.")
     zone = serializers.CharField(max_length=LONGEST_ZONE, help_text="As Europe/Berlin.")
@@ -105,12 +106,11 @@ class WindowEdge(FreezeEdge):
         if where.cluster is None:
             raise serializers.ValidationError({"cluster": "Name the cluster, or a pool: the fleet has no windows."})
         where.require(self.user, MAY)
-        first_day: date = asked.pop("first_day", None) or timezone.now().date() - timedelta(days=1)
-        given = {**asked, "opens_at": asked["opens_at"].replace(second=0, microsecond=0, tzinfo=None)}
-        return MaintenanceWindow(
-            cluster=where.cluster, pool=where.pool, first_day=first_day, by=self.user.username, at=timezone.now(),
-            **given,
-        )  # fmt: skip
+        now = timezone.now()
+        opens_at, lasts = asked["opens_at"].replace(second=0, microsecond=0, tzinfo=None), asked["duration_s"]
+        begins_on = first_day(opens_at, asked["zone"], timedelta(seconds=lasts), now=now)
+        given = {"first_day": begins_on, **asked, "opens_at": opens_at}
+        return MaintenanceWindow(cluster=where.cluster, pool=where.pool, by=self.user.username, at=now, **given)
 
 
 class WindowList(WindowEdge, Listing):

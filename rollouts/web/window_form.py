@@ -9,6 +9,7 @@ from rollouts.models import MaintenanceWindow
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import BadSchedule
 from rollouts.web.placing import PlacedForm
+from rollouts.windows import first_day
 from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE
 
@@ -64,7 +65,7 @@ class WindowForm(PlacedForm):
     first_day = Day(
         label="From this day on",
         required=False,
-        help_text="what INTERVAL and COUNT count from; empty: from now on",
+        help_text="what INTERVAL and COUNT count from; empty: from now on, one that is open included",
     )
     rule = forms.CharField(
         label="On these days (RRULE)",
@@ -85,8 +86,13 @@ class WindowForm(PlacedForm):
 
     @property
     def begins_on(self) -> date:
-        """Wherever on the earth it is today, where none is given."""
-        return self.cleaned_data["first_day"] or self.now.date() - timedelta(days=1)
+        given = self.cleaned_data
+        return given["first_day"] or first_day(given["opens_at"], given["zone"], self.lasts, now=self.now)
+
+    @property
+    def lasts(self) -> timedelta:
+        given = self.cleaned_data
+        return timedelta(hours=given["hours"] or 0, minutes=given["minutes"] or 0)
 
     def clean_on(self) -> Where:
         where = super().clean_on()
@@ -101,8 +107,7 @@ class WindowForm(PlacedForm):
         given = self.cleaned_data
         return MaintenanceWindow(
             cluster=given["on"].cluster, pool=given["on"].pool, rule=given["rule"], zone=given["zone"],
-            first_day=self.begins_on,
-            opens_at=given["opens_at"], duration_s=((given["hours"] or 0) * 60 + (given["minutes"] or 0)) * 60,
+            first_day=self.begins_on, opens_at=given["opens_at"], duration_s=int(self.lasts.total_seconds()),
             because=given["because"], by=self.user.username, at=self.now,
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """When nodes may be let go: maintenance windows by a recurrence rule, in a time zone. Pure."""
 
 from rollouts.windows.rules import BadWindow
-from rollouts.windows.schedule import HORIZON, Interval, Schedule, common, union, zone_named, zones
+from rollouts.windows.schedule import HORIZON, Interval, Schedule, common, first_day, union, zone_named, zones
 
-__all__ = ["HORIZON", "BadWindow", "Interval", "Schedule", "common", "union", "zone_named", "zones"]
+__all__ = ["HORIZON", "BadWindow", "Interval", "Schedule", "common", "first_day", "union", "zone_named", "zones"]

@@ -3,10 +3,10 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from heapq import merge
-from itertools import islice
+from itertools import count, islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -41,9 +41,7 @@ class Schedule:
         earliest = (after - self.duration - timedelta(days=2)).astimezone(UTC).replace(tzinfo=None)
         starts = openings_of(self.rule, self.starts_at, after.year + HORIZON + 1)
         for start in islice(starts, bisect_left(starts, earliest), None):
-            # A time that the clocks leave out is taken as long after midnight as ever (RFC 5545, 3.3.5); of one that
-            # comes twice the first.
-            opens_at = start.replace(tzinfo=zone).astimezone(UTC)
+            opens_at = _instant(start, zone)
             if opens_at + self.duration > after:
                 yield Interval(opens_at, opens_at + self.duration)
 
@@ -59,6 +57,19 @@ class Schedule:
         if next(self.intervals(after=now), None) is None:
             never = f"This never opens in the {HORIZON} years to come: nothing would ever be let go."
             raise BadWindow("rule", never)
+
+
+def first_day(opens_at: time, zone: str, duration: timedelta, *, now: datetime) -> date:
+    """From now on: the first day of the zone whose opening is not over. Where there is no such zone, as in UTC."""
+    wall = zone_named(zone if zone in zones() else "UTC")
+    earliest = (now - duration).astimezone(wall).date() - timedelta(days=1)
+    days = (earliest + number * timedelta(days=1) for number in count())
+    return next(day for day in days if _instant(datetime.combine(day, opens_at), wall) + duration > now)
+
+
+def _instant(start: datetime, zone: ZoneInfo) -> datetime:
+    """A time that the clocks leave out is taken as long after midnight as ever (RFC 5545, 3.3.5); of two the first."""
+    return start.replace(tzinfo=zone).astimezone(UTC)
 
 
 @cache

@@ -40,6 +40,17 @@ def test_it_is_shown_before_it_is_made(root):
     assert not MaintenanceWindow.objects.exists()
 
 
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("opens_at", ["02:00", "11:30", "14:00"])
+def test_from_now_on_counts_no_opening_that_is_over(root, number, opens_at):
+    asked = {"rule": f"FREQ=DAILY;COUNT={number}", "opens_at": opens_at, "zone": "UTC", "duration_s": 3600}
+
+    shown = post(root, "window-previews", cluster=a_fleet().pk, **asked).json()
+
+    assert len(shown["opens"]) == number
+    assert shown["is_open"] is (opens_at == "11:30")
+
+
 @pytest.mark.parametrize(
     ("asked", "field"),
     [

@@ -28,8 +28,8 @@ def send(client, path: str, **asked) -> tuple[int, str]:
 
 
 def look(on: str) -> str:
-    yesterday = NOON.date() - timedelta(days=1)
-    return f"{on}|FREQ=WEEKLY;BYDAY=SA|02:00|Europe/Berlin|4|30|{yesterday}"
+    tomorrow = NOON.date() + timedelta(days=1)
+    return f"{on}|FREQ=WEEKLY;BYDAY=SA|02:00|Europe/Berlin|4|30|{tomorrow}"
 
 
 def test_it_is_shown_before_it_is_made(root):
@@ -68,6 +68,14 @@ def test_made_is_what_was_shown_though_another_day_began_meanwhile(root):
         send(root, "/windows/new", seen=seen, **asked)
 
     assert not MaintenanceWindow.objects.exists()
+
+
+def test_one_opening_can_be_made_later_today(root):
+    asked = {"rule": "FREQ=DAILY;COUNT=1", "opens_at": "14:00", "zone": "UTC"}
+
+    _, shown = send(root, "/windows/new", **{**NIGHTS, "on": f"cluster-{make.a_fleet().pk}", **asked})
+
+    assert "Saturday 2026-11-21 14:00 UTC" in shown
 
 
 @pytest.mark.parametrize(

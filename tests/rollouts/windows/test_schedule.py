@@ -1,6 +1,6 @@
 """When windows are open: exactly in their intervals, also in the weeks in which the clocks change."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollouts.windows import BadWindow, Interval, Schedule, common, union
+from rollouts.windows import BadWindow, Interval, Schedule, common, first_day, union
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)  # a Friday
 HOURS = timedelta(hours=1)
@@ -105,6 +105,25 @@ def test_what_makes_no_window_is_refused_with_its_field(given, field):
         a_schedule(**given).refuse_nonsense(now=NOW)
 
     assert refusal.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("opens_at", "zone", "hours", "day"),
+    [
+        (time(14), "UTC", 1, 20),  # later today
+        (time(2), "UTC", 1, 21),  # over for today
+        (time(11), "UTC", 2, 20),  # open now
+        (time(11), "UTC", 1, 21),  # closes now
+        (time(22), "UTC", 15, 19),  # open since yesterday, over midnight
+        (time(2), "UTC", 7 * 24, 14),  # open for a week
+        (time(0, 30), "Pacific/Kiritimati", 1, 22),  # where it is 2 o'clock of the 21st: over
+        (time(0, 30), "Pacific/Kiritimati", 2, 21),  # and here open
+        (time(23), "Pacific/Pago_Pago", 1, 20),  # where it is 1 o'clock of the 20th
+        (time(23), "Pacific/Pago_Pago", 3, 19),  # and here open since the 19th
+    ],
+)
+def test_from_now_on_is_from_the_first_day_whose_opening_is_not_over(opens_at, zone, hours, day):
+    assert first_day(opens_at, zone, hours * HOURS, now=NOW) == date(2026, 11, day)
 
 
 def test_those_of_two_places_are_open_together_only_where_both_are():
