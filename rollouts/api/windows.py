@@ -81,7 +81,10 @@ class WindowRequest(Asked):
 class WindowPreviewSerializer(serializers.Serializer):
     """What a window would do, as things are now, together with the others of its place."""
 
-    opens = IntervalSerializer(many=True, help_text="The next ones, the one that is open now included.")
+    opens = IntervalSerializer(
+        many=True,
+        help_text="The next ones, the one that is open now included. Of a pool: when its cluster's are, too.",
+    )
     is_open = serializers.BooleanField()
     held = HeldBackSerializer(many=True, help_text="What would wait; nothing, where it is open now.")
 

@@ -18,7 +18,7 @@ from rollouts.models.plan import wake_plans
 from rollouts.restraints import GOES_BACK, headed, schedules_of
 from rollouts.steering.freezing import HeldBack, Where, held_back_by
 from rollouts.steering.refusals import BadSchedule, Refusal
-from rollouts.windows import BadWindow, Interval, common, union
+from rollouts.windows import BadWindow, Interval, common
 
 MOST = 20  # windows of one cluster or pool
 SHOWN = 5  # openings that a preview shows
@@ -30,7 +30,7 @@ MAY = Permission.ADMINISTER  # who agrees on a cluster or pool: a window that an
 class WindowPreview:
     """What a window would do, as things are now."""
 
-    opens: list[Interval]  # the next ones, the one that is open now included
+    opens: list[Interval]  # the next ones, the one that is open now included; of a pool: while its cluster's are, too
     is_open: bool
     held: list[HeldBack]  # blank: it is open now
 
@@ -74,10 +74,10 @@ def remove_window(window: MaintenanceWindow, *, actor: str, because: str, now: d
 def preview_window(window: MaintenanceWindow, *, user: User, now: datetime) -> WindowPreview:
     """:raises BadSchedule: as `make_window` does"""
     refuse_nonsense(window, now=now)
-    beside = MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool)
-    schedules = [window.schedule, *(each.schedule for each in beside)]
-    opens = list(islice(union(schedules, after=now), SHOWN))
-    is_open = opens[0].opens_at <= now
+    beside, others = schedules_of(window.cluster_id, of_pool=window.pool_id)
+    above = [schedules for _, schedules in others] if window.pool_id else []  # no node need be in any of the pools
+    opens = list(islice(common([[window.schedule, *beside], *above], after=now), SHOWN))
+    is_open = any(each.opens_at <= now for each in opens)
     held = [] if is_open else held_back_by(where_of(window), holds_rollbacks=False, user=user)
     return WindowPreview(opens, is_open, held)
 

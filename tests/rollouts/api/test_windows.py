@@ -1,14 +1,16 @@
 """Maintenance windows over REST: what is read, what is refused, who may."""
 
+from datetime import timedelta
+
 import pytest
 
 from people.models import AuditEntry
 from rollouts.models import MaintenanceWindow
-from rollouts.restraints import restraints_of
+from rollouts.restraints import Windows, restraints_of, windows_of
 from rollouts.steering import windowing
 from rollouts.steering.refusals import Refusal
 from tests.callers import calling
-from tests.make import NOON, a_fleet, a_plan, a_user, a_window
+from tests.make import NOON, a_fleet, a_plan, a_pool, a_user, a_window
 
 NIGHTS = {"rule": "FREQ=WEEKLY;BYDAY=SA,SU", "opens_at": "02:00", "zone": "Europe/Berlin", "duration_s": 14400}
 
@@ -49,6 +51,35 @@ def test_from_now_on_counts_no_opening_that_is_over(root, number, opens_at):
 
     assert len(shown["opens"]) == number
     assert shown["is_open"] is (opens_at == "11:30")
+
+
+def test_that_of_a_pool_is_shown_open_only_while_its_cluster_is(root):
+    """As rounds have it: one window of each place must be open."""
+    plan = a_plan()
+    pool = plan.cluster.pools.get()
+    a_window(plan.cluster, opens_at="02:00", duration_s=10800)
+    a_window(plan.cluster, pool=a_pool(plan.cluster, "other"), opens_at="03:00")
+    asked = {"rule": "FREQ=DAILY", "opens_at": "00:00", "zone": "UTC", "duration_s": 72000}
+
+    shown = post(root, "window-previews", pool=pool.pk, **asked).json()
+
+    made = post(root, "windows", pool=pool.pk, **asked)
+    closed = Windows(NOON, windows_of(plan.cluster_id)).closed(frozenset({pool.pk}))
+    assert made.status_code == 201
+    assert shown["is_open"] is False
+    assert shown["held"]
+    assert [(each["opens_at"][:16], each["closes_at"][11:16]) for each in shown["opens"]] == [
+        (f"2026-11-{day}T02:00", "05:00") for day in range(22, 27)
+    ]
+    assert closed.ends_at == NOON + timedelta(hours=14)
+
+
+def test_that_of_a_cluster_is_shown_without_those_of_its_pools(root):
+    cluster = a_fleet()
+    a_window(cluster, pool=cluster.pools.get(), opens_at="02:00")
+    asked = {"rule": "FREQ=DAILY", "opens_at": "00:00", "zone": "UTC", "duration_s": 72000}
+
+    assert post(root, "window-previews", cluster=cluster.pk, **asked).json()["is_open"] is True
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,17 @@ def test_one_opening_can_be_made_later_today(root):
     assert "Saturday 2026-11-21 14:00 UTC" in shown
 
 
+def test_that_of_a_pool_is_not_shown_open_while_its_cluster_is_shut(root):
+    cluster = make.a_fleet("north")
+    make.a_window(cluster)
+    asked = {"on": f"pool-{cluster.pools.get().pk}", "rule": "FREQ=DAILY", "opens_at": "01:00", "hours": "20"}
+
+    _, shown = send(root, "/windows/new", **{**NIGHTS, "zone": "UTC", **asked})
+
+    assert "open now" not in shown
+    assert "Sunday 2026-11-22 02:00 UTC" in shown
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
