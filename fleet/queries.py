@@ -201,7 +201,7 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
         unplaced=held.unplaced,
         disagreements=held.disagreements,
         exporter=held.exporter,
-        exporter_note=said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
+        exporter_note=said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         pods=pods if seen.pods_freshness.is_known else None,
     )
 

@@ -1,11 +1,11 @@
 """What there is to say of a node's exporter of GPUs, where it matters who holds which GPU."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from fleet.allocation.holding import Held, ToldBy
-from fleet.models import ExporterReading, ExporterRound, ExportersState
+from fleet.models import ExporterReading, ExporterRound, ExportersState, Node, Pod
 from gpu.resources.names import Vendor
 
 NONE_HERE = {
@@ -14,10 +14,11 @@ NONE_HERE = {
     ExportersState.FORBIDDEN: "on this node",
 }
 DCGM = "DCGM exporter"
+NAMED_WITHIN = timedelta(minutes=1)
 CALLED: Mapping[str, str] = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HABANA: "metric exporter of Gaudi's"}
 
 
-def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:
+def said_of_exporter(node: Node, held: Held, asked: ExporterRound | None) -> str:
     """Blank: there is nothing that a person could do, or needs to know."""
     if asked is None or not (held.unplaced or _rests_on_it(held)):
         return ""
@@ -25,7 +26,7 @@ def said_of_exporter(held: Held, asked: ExporterRound | None) -> str:
         where = NONE_HERE.get(ExportersState(asked.state))
         called = CALLED.get(held.vendor, DCGM)
         return f"No pod of a {called} is seen {where}: its labels would name the pods." if where else asked.message
-    return " ".join(filter(None, (_age(held, held.exporter), _short_of(held, held.exporter))))
+    return " ".join(filter(None, (_age(held, held.exporter), _short_of(node, held, held.exporter))))
 
 
 def jobs_in_words(held: Held) -> list[str]:
@@ -66,7 +67,7 @@ def _age(held: Held, reading: ExporterReading) -> str:
     return f"{last} {why}".rstrip()
 
 
-def _short_of(held: Held, reading: ExporterReading) -> str:
+def _short_of(node: Node, held: Held, reading: ExporterReading) -> str:
     """Why it does not name every pod that holds something."""
     if not held.is_current or not held.unplaced:
         return ""
@@ -85,7 +86,21 @@ def _short_of(held: Held, reading: ExporterReading) -> str:
             "Its DCGM exporter names at most one of the pods that share a GPU; with KUBERNETES_VIRTUAL_GPUS=true it "
             "names all of them."
         )
-    return "Its DCGM exporter does not name these: a new pod is named within a minute."
+    return f"Its DCGM exporter does not name these{_because(node, held, reading)}."
+
+
+def _because(node: Node, held: Held, reading: ExporterReading) -> str:
+    if all(_was_new(one.pod, reading) for one in held.unplaced):
+        return ": a new pod is named within a minute"
+    silent = (node.physical_gpus or 0) - len({device["uuid"] for device in reading.devices})
+    if not node.gpus_missing or silent < sum(one.number or 0 for one in held.unplaced):
+        return ""
+    what = "it is the GPU" if silent == 1 else f"they are among the {silent} GPUs"
+    return f": likely {what} that nothing reports any more"
+
+
+def _was_new(pod: Pod, reading: ExporterReading) -> bool:
+    return reading.read_at is not None and reading.read_at - (pod.started_at or pod.created_at) < NAMED_WITHIN
 
 
 def _clock(at: datetime | None) -> str:

@@ -70,7 +70,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
         "nobody_knows": _nobody_knows(held),
         "disagreements": [*held.disagreements, *jobs_in_words(held)],
-        "exporter_note": said_of_exporter(held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
+        "exporter_note": said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         "knows_which": bool(node.unhealthy) or any(board.taints for board in held.boards),
         "unhealthy": node.unhealthy,
         "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now)) for pod in pods],

@@ -25,7 +25,7 @@ def who(node) -> list[list[str]]:
 
 
 def said(node) -> str:
-    return said_of_exporter(held(node), an_exporter_round(node.cluster))
+    return said_of_exporter(node, held(node), an_exporter_round(node.cluster))
 
 
 def by_claim(node, pod, device: str, uuid: str) -> None:
@@ -198,6 +198,44 @@ def test_an_exporter_that_names_nobody_is_told(devices, sentence):
     assert sentence in said(node)
 
 
+def a_node_of_which_one_pod_is_not_named(missing: int = 0, **given):
+    """Of its four GPUs the exporter names so many fewer."""
+    node = a_node(a_cluster(), gpus=4, gpu_allocatable=4 - missing)
+    named, _ = a_pod(node, "named"), a_pod(node, "unnamed", **given)
+    a_reading(node, a_device_told(0, named), *(a_device_told(at) for at in range(1, 4 - missing)))
+    return node
+
+
+def test_a_pod_that_is_new_is_named_within_a_minute():
+    node = a_node_of_which_one_pod_is_not_named(started_at=NOON - timedelta(seconds=40))
+
+    assert said(node) == "Its DCGM exporter does not name these: a new pod is named within a minute."
+
+
+def test_a_pod_that_waited_for_its_node_is_new_when_that_took_it():
+    node = a_node_of_which_one_pod_is_not_named(created_at=NOON - timedelta(hours=3), started_at=NOON)
+
+    assert "within a minute" in said(node)
+
+
+def test_of_a_pod_that_has_run_for_long_it_says_only_that_nothing_names_it():
+    assert said(a_node_of_which_one_pod_is_not_named()) == "Its DCGM exporter does not name these."
+
+
+@pytest.mark.parametrize(
+    ("missing", "gpus", "sentence"),
+    [
+        (1, 1, "these: likely it is the GPU that nothing reports any more."),
+        (2, 2, "these: likely they are among the 2 GPUs that nothing reports any more."),
+        (1, 2, "does not name these."),
+    ],
+)
+def test_what_is_not_named_is_likely_on_the_gpu_that_nothing_reports_any_more(missing, gpus, sentence):
+    node = a_node_of_which_one_pod_is_not_named(missing, gpus=gpus)
+
+    assert sentence in said(node)
+
+
 def test_an_exporter_that_is_not_allowed_or_silent_is_told_with_since_when():
     node = a_node(a_cluster(), gpus=2)
     a_pod(node, "train")
@@ -221,7 +259,7 @@ def test_a_node_whose_exporter_was_never_asked_says_why(state, sentence):
     a_pod(node, "train")
     asked = an_exporter_round(node.cluster, state=state, message="300 exporters are too many …")
 
-    assert sentence in said_of_exporter(held(node), asked)
+    assert sentence in said_of_exporter(node, held(node), asked)
 
 
 def test_where_everything_is_known_nothing_is_said():
