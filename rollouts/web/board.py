@@ -9,7 +9,7 @@ from typing import Any
 from rollouts.gates.base import NEVER_PASSED_OVER, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.queries import StageOnPage
@@ -59,10 +59,11 @@ def _option(value: Any) -> str:
 
 @dataclass(frozen=True)
 class WaveGroup:
-    wave: Wave | None  # None: not released yet
+    wave: Wave | None  # None: not let go in one
     targets: list[Target]
     more: dict[str, int]  # by state: those that are not listed; no Counter, which answers a template with 0
     said: str = ""  # of the wave, once a stage where it stays the same
+    is_outside: bool = False  # they began, and this plan did not let them go: they escaped, or were on their way
 
     @property
     def is_done(self) -> bool:
@@ -227,8 +228,11 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
         wave = by_wave[key][0].wave
         yield WaveGroup(wave, by_wave[key], {}, said_of(wave, before) if wave else "")
         before = wave
-    if waiting := by_wave.get(None):
-        yield WaveGroup(None, waiting[:MOST_TARGETS], dict(Counter(one.shown_state for one in waiting[MOST_TARGETS:])))
+    outside = [target for target in by_wave.get(None, ()) if target.state in BEGUN]
+    waiting = [target for target in by_wave.get(None, ()) if target.state not in BEGUN]
+    for those in filter(None, (outside, waiting)):
+        more = dict(Counter(one.shown_state for one in those[MOST_TARGETS:]))
+        yield WaveGroup(None, those[:MOST_TARGETS], more, is_outside=those is outside)
 
 
 def said_of(wave: Wave, before: Wave | None) -> str:

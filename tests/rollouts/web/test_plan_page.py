@@ -91,6 +91,23 @@ def test_a_target_that_an_ended_plan_never_came_to_is_not_called_held(viewer):
     assert "gpu-1 not begun" in seen.text
 
 
+def test_what_began_outside_of_a_wave_is_neither_to_come_nor_as_it_was(viewer):
+    plan = make.a_plan()
+    plan.stages.forward().update(state="halted")
+    Target.objects.filter(stage__plan=plan, node_name="gpu-1").update(state="changed", has_escaped=True)
+
+    under_way = page(viewer, f"/plans/{plan.pk}").text
+    Plan.objects.filter(pk=plan.pk).update(state="aborted", put_back_at=NOON)
+    plan.stages.update(state="abandoned")
+    let_go(plan, "gpu-0", "gpu-1", "gpu-2")
+    over = page(viewer, f"/plans/{plan.pk}").text
+
+    assert "Begun outside of a wave this plan did not let them go gpu-1 changed, escaped" in under_way
+    assert "To come in this order gpu-2" in under_way
+    assert "Begun outside of a wave this plan did not let them go gpu-1 back, escaped" in over
+    assert "Not begun as they were; our hold is off gpu-2" in over
+
+
 @pytest.mark.parametrize(
     ("state", "is_kept", "shown"),
     [
