@@ -133,7 +133,7 @@ OPTED_OUT = FindingSource(
     "Opt-out left behind",
     timedelta(minutes=2),
     opt_outs_left_behind,
-    "A node carries a label by which a plan that is over kept a neighbour off it.",
+    "A node carries the label or annotation by which a plan that is over kept NVSentinel or an autoscaler off it.",
 )
 GLASS = FindingSource(
     "gate-passed-over",

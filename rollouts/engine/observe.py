@@ -243,7 +243,11 @@ def _stage(
         compared=compared,
         despite=despite(plan),
         others_passing_since=_passing_since(_soaked_by(gates, glass), answers, off.last_ended(targets)),
-        opted_out=tuple(target.node_name for target in targets if target.node_uid in off.in_force),
+        opted_out={
+            target.node_name: off.in_force[target.node_uid].neighbours
+            for target in targets
+            if target.node_uid in off.in_force
+        },
     )
     return StageSnapshot(
         index=stage.index,

@@ -13,7 +13,7 @@ from rollouts.models import OptOut, Plan, Target
 class OptOuts:
     in_force: Mapping[str, OptedOut]  # by node uid
     ended_at: Mapping[str, datetime]  # node's name → when it was last read back that nothing of ours is there
-    back: frozenset[str]  # names of nodes on which all is as it was
+    back: Mapping[str, tuple[str, ...]]  # node's name, where all is as it was → neighbours that were kept off
     left: tuple[str, ...]  # sentences: where it is not
 
     def last_ended(self, targets: Iterable[Target]) -> datetime | None:
@@ -26,17 +26,20 @@ def read_opt_outs(plan: Plan) -> OptOuts:
     """One query."""
     in_force: dict[str, list[OptOut]] = defaultdict(list)
     ended_at: dict[str, datetime] = {}
+    ended: dict[str, tuple[str, ...]] = defaultdict(tuple)
     left: dict[str, str] = {}
     for row in OptOut.objects.filter(plan=plan):
         if row.ended_at is None:
             in_force[row.node_uid].append(row)
         elif row.placed_at is not None:
+            ended[row.node_name] += (row.its_neighbour.title,)
             ended_at[row.node_name] = max(row.ended_at, ended_at.get(row.node_name, row.ended_at))
             if row.left_because:
                 left[row.node_name] = f"{row.node_name}: {row.left_because}"
-    back = ended_at.keys() - left.keys() - {row.node_name for rows in in_force.values() for row in rows}
+    not_yet = left.keys() | {row.node_name for rows in in_force.values() for row in rows}
+    back = {name: who for name, who in ended.items() if name not in not_yet}
     off = {uid: _opted_out(rows) for uid, rows in in_force.items()}
-    return OptOuts(off, ended_at, frozenset(back), tuple(left.values()))
+    return OptOuts(off, ended_at, back, tuple(left.values()))
 
 
 def _opted_out(rows: list[OptOut]) -> OptedOut:

@@ -126,7 +126,7 @@ class Snapshot:
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
     places: frozenset[str] = frozenset()  # uids of the nodes for which this plan has places in the ledger
     opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
-    opted_in: frozenset[str] = frozenset()  # names of nodes on which all is as it was again
+    opted_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
     opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 

@@ -21,8 +21,9 @@ class Soak(Gate):
         """One clock: `until` is the instant that gate, stage and plan count down to."""
         needed = {"needed_s": self.duration.total_seconds()}
         if off := evidence.opted_out:
-            sentence = f"The clock starts when what keeps neighbours off {names(off)} is put back."
-            return wait(sentence, cause="opted-out", nodes=off, measured=needed)
+            who = sorted({neighbour for those in off.values() for neighbour in those})
+            sentence = f"The clock starts when what keeps {names(who)} off {names(list(off))} is put back."
+            return wait(sentence, cause="opted-out", nodes=tuple(off), measured=needed)
         since = evidence.others_passing_since
         if since is None:
             return wait("The clock starts when every other gate passes.", cause="not-begun", measured=needed)

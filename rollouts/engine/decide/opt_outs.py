@@ -4,7 +4,7 @@ NVSentinel sees a fault where the driver is away, and an autoscaler sees an empt
 held again or given up, their eyes are open: before its stage soaks, and before its plan ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import IN_FLIGHT, PLAN_FINAL, PlanState, StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
-from wording.numbers import count, either
+from wording.numbers import either
 
 SOON = timedelta(seconds=1)
 COMES_UP = timedelta(minutes=10)  # what runs on a changed node; what takes longer is a fault that they should see
@@ -90,13 +90,18 @@ def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts
     """First of those that still come up: the others are put back in this moment."""
     due = {uid for act in acts if isinstance(act, PutBack) for uid in act.nodes}
     off = [snapshot.opted_out[uid] for uid in sorted(kept - due or kept)]
-    who = names(sorted({neighbour for one in off for neighbour in one.neighbours}))
+    who = names(_who(one.neighbours for one in off))
     nodes, then = names(sorted(one.name for one in off)), _what_waits(snapshot, decision)
     if kept <= due:
         trouble = next((f" {one.trouble}" for one in off if one.trouble), "")
         return f"{then} once what keeps {who} off {nodes} is put back.{trouble}"
     they_are = either(len(off), "it is", "they are")
     return f"{then} once {who} may look at {nodes} again: when {they_are} back in order, in {spell(COMES_UP)} at most."
+
+
+def _who(neighbours: Iterable[Iterable[str]]) -> list[str]:
+    """Each once, by name."""
+    return sorted({one for those in neighbours for one in those})
 
 
 def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
@@ -111,8 +116,8 @@ def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
     ends = [move for move in decision.moves if isinstance(move, MovePlan) and move.to in PLAN_FINAL]
     if not ends or not snapshot.is_live or not (snapshot.opted_in or snapshot.opt_outs_left):
         return decision
-    back = len(snapshot.opted_in)
-    said = [f"What kept neighbours off {count(back, 'node')} is put back."] if back else []
+    back = snapshot.opted_in
+    said = [f"What kept {names(_who(back.values()))} off {names(sorted(back))} is put back."] if back else []
     because = " ".join([*said, *snapshot.opt_outs_left[:3]])
     moves = tuple(
         replace(move, because=f"{move.because} {because}") if isinstance(move, MovePlan) else move

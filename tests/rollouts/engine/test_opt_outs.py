@@ -508,7 +508,7 @@ def test_a_plan_whose_rows_forgot_it_does_not_end_before_it_is_put_back(ground: 
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert ours(ground) == {}
-    assert "What kept neighbours off 1 node is put back." in ground.plan.because
+    assert f"What kept NVSentinel off {CANARY} is put back." in ground.plan.because
 
 
 def test_a_recall_that_arrives_first_makes_the_late_release_lose_whole(ground: Ground, monkeypatch):

@@ -165,15 +165,17 @@ def test_no_plan_ends_before_all_is_read_back():
 
 
 def test_that_all_is_put_back_is_said_of_a_list_of_every_node_only():
-    ended = put_back(a_snapshot(a_stage(a_held_target("a"))), opted_in=frozenset({"a"}))
+    ended = put_back(
+        a_snapshot(a_stage(a_held_target("a"))), opted_in={"a": ("NVSentinel",), "b": ("Karpenter", "NVSentinel")}
+    )
 
     on_rows = decided(ended).waiting_for
-    live = decided(put_back(ended, is_live=True, opt_outs_left=("b: it is true: somebody else's, and left.",)))
+    live = decided(put_back(ended, is_live=True, opt_outs_left=("c: it is true: somebody else's, and left.",)))
 
-    assert "neighbours" not in on_rows
+    assert "put back" not in on_rows
     (end,) = [move for move in live.moves if isinstance(move, MovePlan)]
     assert end.because.endswith(
-        "What kept neighbours off 1 node is put back. b: it is true: somebody else's, and left."
+        "What kept Karpenter, NVSentinel off a, b is put back. c: it is true: somebody else's, and left."
     )
 
 
@@ -187,9 +189,9 @@ def test_what_nobody_has_read_back_is_written_again():
 
 
 def test_the_soak_waits_for_their_eyes():
-    seen = evidence(a_target("a"), others_passing_since=NOON - timedelta(hours=1), opted_out=("a",))
+    seen = evidence(a_target("a"), others_passing_since=NOON - timedelta(hours=1), opted_out={"a": ("NVSentinel",)})
 
     answer = Soak().judge(seen, now=NOON)
 
     assert answer.answer == "wait"
-    assert answer.because == "The clock starts when what keeps neighbours off a is put back."
+    assert answer.because == "The clock starts when what keeps NVSentinel off a is put back."
