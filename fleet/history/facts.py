@@ -3,8 +3,8 @@
 A column was, at a moment, what the first change after it says it was before; where none came after it, what it is now.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ TITLES: Mapping[str, str] = {
     "mig_config_state": "MIG manager",
 }
 WHOLE, PARTS = ("gpu_capacity", "gpu_allocatable"), ("slices_allocatable", "shares_allocatable")
+IS_DRIVER_NAMED = "is_driver_named"  # a change that is of no column: its label went, or came again
 NO_WORDS: Mapping[str, Mapping[Any, str]] = {
     "is_ready": {True: "yes", False: "no", None: "its kubelet did not report"},
     "is_unschedulable": {True: "yes", False: "no"},
@@ -45,6 +46,7 @@ class Fact:
     is_known: bool
     value: Any = None
     since: datetime | None = None  # when it was seen to become so; None: before anything was written down
+    last: Any = None  # what nothing said any more
 
     @property
     def title(self) -> str:
@@ -53,7 +55,7 @@ class Fact:
     @property
     def words(self) -> str:
         if not self.is_known:
-            return "not known"
+            return f"not known: no label named it, the last was {self.last}" if self.last else "not known"
         words = NO_WORDS.get(self.column, {}).get(self.value)
         if words is None:
             return "not known" if self.value in (None, "") else str(self.value)
@@ -61,11 +63,31 @@ class Fact:
 
 
 def facts_at(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any] | None) -> list[Fact]:
-    """`changes`: all that there are, the oldest first. `now`: the columns of its row; None: it is gone."""
+    """`changes`: all that there are, the oldest first. `now`: the columns of its row; None: it is gone.
+
+    A driver whose label was gone was not known then, however well it is remembered.
+    """
     by_column = {column: [one for one in changes if one.column == column] for column in TITLES}
     facts = [_fact(column, at, its, now) for column, its in by_column.items()]
+    if nameless := _nameless(at, changes, now or {}):
+        facts = [replace(nameless, last=fact.value) if fact.column == "driver_version" else fact for fact in facts]
     unsaid = _unsaid(facts, ever_cut={column for column in PARTS if by_column[column]})
     return [fact for fact in facts if fact.column not in unsaid]
+
+
+def _nameless(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any]) -> Fact | None:
+    """Its driver, where no label named it at that moment. None: one did, or nobody wrote down that none did."""
+    told = [one for one in changes if one.column in ("driver_version", IS_DRIVER_NAMED)]
+    gone_since = now.get("driver_unknown_since")
+    if gone_since is not None:
+        told.append(NodeChange(gone_since, IS_DRIVER_NAMED, was=True, now=False))
+    before, after = [one for one in told if one.at <= at], [one for one in told if one.at > at]
+    if before:
+        last = before[-1]
+        is_nameless, since = last.column == IS_DRIVER_NAMED and not last.now, last.at
+    else:
+        is_nameless, since = bool(after) and after[0].column == IS_DRIVER_NAMED and not after[0].was, None
+    return Fact("driver_version", is_known=False, since=since) if is_nameless else None
 
 
 def _unsaid(facts: Iterable[Fact], *, ever_cut: set[str]) -> set[str]:
@@ -88,10 +110,13 @@ def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping
 
 
 def changes_in(rows: Iterable[tuple[datetime, Mapping[str, Any]]]) -> list[NodeChange]:
-    """Those entries of a timeline that say which column changed, from what to what."""
-    return [
-        NodeChange(at, each["column"], each["was"], each["is"])
-        for at, detail in rows
-        for each in (detail, *detail.get("also", ()))
-        if each.get("column") in TITLES and "was" in each and "is" in each
-    ]
+    """Those entries of a timeline that say which column changed, from what to what, or that its driver has no name."""
+    return [change for at, detail in rows for change in _changes_of(at, detail)]
+
+
+def _changes_of(at: datetime, detail: Mapping[str, Any]) -> Iterator[NodeChange]:
+    if detail.keys() in ({"was"}, {"is"}):  # the version, before its label went or after it came again
+        yield NodeChange(at, IS_DRIVER_NAMED, was="was" in detail, now="is" in detail)
+    for each in (detail, *detail.get("also", ())):
+        if each.get("column") in TITLES and "was" in each and "is" in each:
+            yield NodeChange(at, each["column"], each["was"], each["is"])

@@ -17,6 +17,7 @@ from wording.numbers import count
 
 AROUND = timedelta(minutes=30)
 MOST_AROUND = 100
+COLUMNS = (*TITLES, "driver_unknown_since")
 MOST_PODS = 1000  # a kubelet takes 110 unless it is told otherwise
 
 
@@ -59,7 +60,7 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
     if unseen := _unseen(node, at, now=now):
         return NodeMoment(at, unseen)
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
-    current = None if isinstance(node, GoneNode) else {column: getattr(node, column) for column in TITLES}
+    current = None if isinstance(node, GoneNode) else {name: getattr(node, name) for name in COLUMNS}
     span = Span(WITHOUT_PODS, since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
     return NodeMoment(
         at,

@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -104,6 +105,46 @@ def test_where_nobody_knows_an_amount_that_is_said_of_whole_gpus_once():
     not_known = {"Whole GPUs of the node": "not known", "Whole GPUs that can be allocated": "not known"}
 
     assert amounts([], None) == not_known
+
+
+GONE, AGAIN = {"was": "580.1"}, {"is": "580.1"}
+
+
+@pytest.mark.parametrize(
+    ("hour", "words"),
+    [
+        (0, "580.1"),
+        (1, "not known: no label named it, the last was 580.1"),
+        (2, "580.1"),
+        (3, "not known: no label named it, the last was 580.1"),
+        (4, "590.1"),
+        (5, "not known: no label named it, the last was 590.1"),
+    ],
+)
+def test_a_driver_whose_label_was_gone_was_not_known_however_well_it_is_remembered(hour, words):
+    upgraded = {"column": "driver_version", "was": "580.1", "is": "590.1"}
+    changes = changes_in([(NOON + timedelta(hours=at), it) for at, it in enumerate((GONE, AGAIN, GONE, upgraded), 1)])
+    now = {"driver_version": "590.1", "driver_unknown_since": NOON + timedelta(hours=5)}
+
+    then = fact("driver_version", NOON + timedelta(hours=hour, minutes=30), changes, now)
+
+    assert (then.words, then.is_known) == (words, "not" not in words)
+    assert then.since == (NOON + timedelta(hours=hour) if hour not in (0, 2) else None)
+
+
+def test_a_label_that_came_again_was_gone_before():
+    """Also where what told of its going was pruned."""
+    changes = changes_in([(NOON, AGAIN)])
+
+    assert not fact("driver_version", NOON - timedelta(hours=1), changes, {"driver_version": "580.1"}).is_known
+    assert fact("driver_version", NOON, changes, {"driver_version": "580.1"}).words == "580.1"
+
+
+def test_what_a_node_that_is_gone_named_last_is_not_known_where_it_named_it_no_more():
+    changes = [driver(0, "570.1", "580.1"), *changes_in([(NOON + timedelta(hours=1), GONE)])]
+
+    assert fact("driver_version", NOON, changes, None).words == "580.1"
+    assert "the last was 580.1" in fact("driver_version", NOON + timedelta(hours=2), changes, None).words
 
 
 STEPS = some.lists(some.tuples(some.sampled_from(sorted(TITLES)), some.integers(0, 5)), max_size=30)

@@ -102,6 +102,20 @@ def test_gpus_that_were_cut_were_whole_before(node, ada):
     assert next(fact.value for fact in then.facts if fact.column == "gpu_capacity") == 8
 
 
+def test_the_driver_of_a_node_whose_label_is_gone_is_not_known(node, ada):
+    at = NOON - timedelta(hours=1)
+    for entry in entries(vars(node), vars(node) | {"driver_unknown_since": at}):
+        make.a_node_event(node, entry.sentence, at=at, kind=entry.kind, detail=entry.detail)
+    node.driver_unknown_since = at
+
+    found = [moment_of(node, ada, then, now=NOON).facts[3] for then in (at - timedelta(minutes=1), at)]
+
+    assert [(fact.title, fact.is_known, fact.value) for fact in found] == [
+        ("Driver", True, "580.95.05"),
+        ("Driver", False, None),
+    ]
+
+
 def test_before_it_was_seen_nobody_knows(node, ada):
     then = moment_of(node, ada, EARLY - timedelta(hours=1), now=NOON)
 
