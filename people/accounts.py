@@ -14,6 +14,7 @@ from people.models.role_binding import ScopeKind
 from people.places import Place
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
+LONGEST_NAME = 150  # characters
 NO_PASSWORD = "!"  # noqa: S105 - what Django begins a password with that nobody can have
 
 
@@ -29,14 +30,25 @@ class HasItAlready(Exception):
     """The role was given before."""
 
 
+def spelt_name(name: str) -> str:
+    """As the database has it. A longer one than may be is not worth spelling out.
+
+    :raises ValidationError: when it is no name
+    """
+    name = name.strip()
+    if len(name) <= LONGEST_NAME:
+        name = User.normalize_username(name)
+    User._meta.get_field("username").clean(name, None)  # noqa: SLF001 - documented, in spite of its name
+    return name
+
+
 def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
     """Somebody who has no role and no password yet. `key`: the same again is the same command, carried out once.
 
     :raises ValidationError: when it is no name
     :raises NameTaken: when it is somebody's
     """
-    name = User.normalize_username(name.strip())
-    User._meta.get_field("username").clean(name, None)  # noqa: SLF001 - documented, in spite of its name
+    name = spelt_name(name)
     if User.objects.filter(username__iexact=name).exists():
         return _added_before(name, actor=actor, key=key)
     try:

@@ -35,7 +35,7 @@ def spelt_view(*, name: str, query: str) -> tuple[str, str]:
 
     :raises BadView
     """
-    named = " ".join(name[: LONGEST_NAME + 1].split())
+    named = " ".join(name.split()) if len(name) <= LONGEST_SENT else ""  # never cut: it might be that of another
     if not named or len(named) > LONGEST_NAME or not named.isprintable():
         raise BadView(f"A view needs a name of at most {LONGEST_NAME} characters.")
     if len(query) > LONGEST_QUERY or len(spelt := filter_sent(query).query()) > LONGEST_QUERY:

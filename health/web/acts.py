@@ -20,6 +20,7 @@ from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
 from health.models import Finding, Mute
+from people.accounts import LONGEST_NAME
 from people.rights import NotAllowed
 
 REFUSALS = (FindingRefusal, IllegalMove, LostRace, NotAllowed)
@@ -55,7 +56,8 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
 
 
 def _tell(request: PersonRequest, finding: Finding, verb: str) -> None:
-    more: dict[str, Any] = {"to": request.POST.get("to", "").strip()[:150]} if verb == "assign" else {}
+    to = request.POST.get("to", "").strip()[: LONGEST_NAME + 1]  # one more: it is nobody's
+    more: dict[str, Any] = {"to": to} if verb == "assign" else {}
     TOLD[verb](finding, because=_because(request), **more, **_told(request))
 
 

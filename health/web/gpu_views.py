@@ -7,14 +7,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
-from health.gpus.views import LONGEST_NAME, BadView, filter_sent, save_view, views_of
+from health.gpus.views import BadView, filter_sent, save_view, views_of
 from health.web.gpus_page import address
 
 
 @require_POST
 def save(request: PersonRequest) -> HttpResponse:
-    name = request.POST.get("name", "")[: LONGEST_NAME + 1]
-    query = request.POST.get("query", "")
+    name, query = request.POST.get("name", ""), request.POST.get("query", "")
     try:
         view = save_view(request.user, name=name, query=query, now=timezone.now())
     except BadView as refusal:

@@ -31,7 +31,7 @@ def people_groups(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def add(request: PersonRequest) -> HttpResponse:
-    name = request.POST.get("name", "")[: groups.LONGEST_NAME + 1]
+    name = request.POST.get("name", "")
     try:
         require(request.user, Permission.ADMINISTER)
         group = groups.add(name, **_acting(request))
@@ -53,7 +53,7 @@ def remove(request: PersonRequest, group_id: int) -> HttpResponse:
 @require_POST
 def join(request: PersonRequest, group_id: int) -> HttpResponse:
     group = get_object_or_404(Group, pk=group_id)
-    person = User.objects.filter(username=request.POST.get("person", "")[:150]).first()
+    person = User.objects.filter(username=request.POST.get("person", "")).first()
     if person is None:
         messages.error(request, "Choose somebody who is there.")
         return redirect("groups")
@@ -89,7 +89,7 @@ def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: in
     context = {
         "place": "people",
         "rows": [(group, inside, [each for each in everybody if each not in inside]) for group, inside in rows],
-        "name": name,
+        "name": name[: groups.LONGEST_NAME + 1],
         "wrong": wrong,
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from edges.requests import PersonRequest, answered
 from people import accounts
-from people.accounts import HasItAlready, LastAdmin, NameTaken
+from people.accounts import LONGEST_NAME, HasItAlready, LastAdmin, NameTaken
 from people.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.password_links import path_for
@@ -22,7 +22,6 @@ from people.rights import NotAllowed, Permission, may_administer, require, requi
 from people.tokens import revoke
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
-LONGEST_NAME = 150
 
 
 @never_cache
@@ -35,7 +34,7 @@ def people(request: PersonRequest) -> HttpResponse:
 def add(request: PersonRequest) -> HttpResponse:
     """Somebody new, and the link by which they set their password. It is shown on this one page."""
     _only_admins(request)
-    name = request.POST.get("name", "")[: LONGEST_NAME + 1]
+    name = request.POST.get("name", "")
     try:
         require(request.user, Permission.ADMINISTER)
         person = accounts.add(name, actor=request.user.username, now=timezone.now())
@@ -143,7 +142,7 @@ def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: in
         "place": "people",
         "rows": see_people(everybody(), roles),
         "knows_all": roles.are_all,
-        "name": name,
+        "name": name[: LONGEST_NAME + 1],
         "wrong": wrong,
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }

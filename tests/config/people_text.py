@@ -46,14 +46,13 @@ from health.web.rule_page import LimitsForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
-from people import groups
+from people import accounts, groups
 from people.addresses import client_address
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.models import User
 from people.models.api_token import digest_of
-from people.throttle import LONGEST_NAME
 from people.web.account import TokenForm
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
@@ -167,11 +166,11 @@ def _forwarded(text: str) -> str:
 
 
 def _person(text: str) -> None:
-    User._meta.get_field("username").clean(User.normalize_username(text[:LONGEST_NAME].strip()), None)
+    accounts.spelt_name(text)
 
 
 def _group(text: str) -> None:
-    groups.NAME.fullmatch(text[: groups.LONGEST_NAME + 1].strip())
+    groups.NAME.fullmatch(text.strip())
 
 
 def _nul(text: str) -> None:

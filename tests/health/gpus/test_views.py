@@ -36,6 +36,18 @@ def test_a_name_that_is_none_is_refused(bob, name):
         save_view(bob, name=name, query="", now=NOON)
 
 
+def test_a_name_that_is_too_long_is_refused_and_never_cut_to_that_of_another(bob):
+    save_view(bob, name="prod", query="q=a", now=NOON)
+    longer = f"prod{' ' * 60}{'staging' * 9}"
+
+    with pytest.raises(BadView, match="needs a name"):
+        save_view(bob, name=longer, query="q=b", now=NOON)
+    visiting(bob).post("/gpus/views", {"name": longer, "query": "q=b"})
+    visiting(bob).post("/gpus/views", {"name": f"prod{' ' * 60}staging", "query": "q=c"})
+
+    assert dict(GpuView.objects.values_list("name", "query")) == {"prod": "q=a", "prod staging": "q=c"}
+
+
 def test_a_filter_that_is_too_long_is_refused_and_never_cut_to_another(bob):
     query = urlencode({"q": "深" * 240})
     assert len(query) > views.LONGEST_QUERY

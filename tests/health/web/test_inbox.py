@@ -184,6 +184,16 @@ def test_who_may_not_changes_nothing(cluster, bob, verb):
     assert not FindingAct.objects.exists()
 
 
+def test_nobody_whose_name_is_the_beginning_of_another_is_assigned(cluster):
+    finding = make.a_finding(cluster)
+    ada = visiting(make.a_user("a" * 150, role="operator"))
+
+    said = ada.post(f"/findings/{finding.pk}/assign", {"to": "a" * 151}, follow=True).content.decode()
+
+    assert "may see this finding" in said
+    assert not FindingAct.objects.exists()
+
+
 def test_a_stranger_finds_nothing(cluster):
     finding, mute = make.a_finding(cluster), make.a_mute(cluster)
     eve = visiting(make.a_user("eve"))

@@ -43,7 +43,15 @@ def test_nobody_unknown_is_put_into_it(root, sre):
     assert "Choose somebody who is there" in after(root, f"/groups/{sre.pk}/members", person="nobody")
 
 
-@pytest.mark.parametrize(("name", "status"), [("sre", 409), ("two words", 400), (HOSTILE, 400), ("", 400)])
+def test_nobody_whose_name_is_the_beginning_of_another_is_put_into_it(root, sre):
+    make.a_user("x" * 150)
+
+    assert "Choose somebody who is there" in after(root, f"/groups/{sre.pk}/members", person="x" * 151)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("sre", 409), ("two words", 400), (f"two{' ' * 63}words", 400), (HOSTILE, 400), ("", 400)]
+)
 def test_a_name_that_cannot_be_is_shown_again_with_why(root, sre, name, status):
     reply = root.post("/groups/add", {"name": name})
 

@@ -44,7 +44,9 @@ def test_somebody_new_sets_their_own_password(root):
     assert path not in page(root, f"/people/{person.pk}").text
 
 
-@pytest.mark.parametrize(("name", "status"), [("root", 409), ("two words", 400), (HOSTILE, 400), ("", 400)])
+@pytest.mark.parametrize(
+    ("name", "status"), [("root", 409), ("two words", 400), (f"two{' ' * 150}words", 400), (HOSTILE, 400), ("", 400)]
+)
 def test_a_name_that_cannot_be_is_shown_again_with_why(root, name, status):
     reply = root.post("/people/add", {"name": name})
 
