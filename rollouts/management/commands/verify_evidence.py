@@ -26,6 +26,7 @@ class Command(BaseCommand):
         chain = f"{count(found.decisions, 'decision')}, {count(found.entries, 'audit entry', 'audit entries')}"
         self.stdout.write(f"It is as it was written: {chain}.")
         self.stdout.write(f"The last hash of its audit chain is {found.last_hash}.")
+        self.stdout.write(f"The SHA-256 of the whole file is {found.file_hash}.")
 
 
 def _content(name: str) -> bytes:

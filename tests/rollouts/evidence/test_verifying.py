@@ -1,5 +1,7 @@
 import json
 from copy import deepcopy
+from datetime import timedelta
+from hashlib import sha256
 from io import StringIO
 from typing import Any
 
@@ -8,11 +10,18 @@ from django.core.management import CommandError, call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edges.digests import digest
+from rollouts.engine.decide.acts import MovePlan
+from rollouts.engine.record import make_moves
 from rollouts.evidence.exporting import evidence_of
-from rollouts.evidence.verifying import NoEvidence, bytes_of, verify
+from rollouts.evidence.verifying import NoEvidence, bytes_of, hashes_of_parts, verify
+from rollouts.lifecycle import PlanState
 from rollouts.steering.approving import approve, bundle_for, reject
+from rollouts.steering.commands import resume
+from rollouts.steering.drafting import edit
+from rollouts.steering.starting import start
 from tests.make import NOON, a_user
-from tests.rollouts.rows import a_driver_cluster, a_started_plan, answered, opened
+from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster, a_started_plan, answered, in_state, opened
 
 
 def a_file() -> bytes:
@@ -109,21 +118,138 @@ def put(content: Any, place: tuple, value: Any) -> Any:
 
 
 def test_who_makes_the_hash_of_the_whole_anew_is_found_all_the_same(file):
-    from edges.digests import digest
-    from rollouts.evidence.verifying import hashes_of_parts
-
     content = json.loads(file)
     content["decisions"][0]["by"] = "mallory"
     content["audit"][2]["because"] = "Because."
-    content["parts"] = hashes_of_parts(content)
-    content["hash"] = digest({key: value for key, value in content.items() if key != "hash"})
 
-    said = [str(flaw) for flaw in verify(bytes_of(content)).flaws]
+    said = [str(flaw) for flaw in verify(made_anew(content)).flaws]
 
     assert said == [
         "audit[2]: its content is not what was written",
         "decisions[0]: no entry of the audit chain says this decision",
     ]
+
+
+def first_is_twice(content) -> None:
+    content["decisions"].append(content["decisions"][0])
+
+
+def nobody_rejected(content) -> None:
+    del content["decisions"][1]
+
+
+def nobody_decided(content) -> None:
+    content["decisions"] = []
+
+
+def approved_twice_for_a_rejection(content) -> None:
+    content["decisions"][1] = content["decisions"][0]
+
+
+def somebody_else_wrote_it(content) -> None:
+    content["plan"]["author"] = "mallory"
+
+
+def somebody_else_changed_it(content) -> None:
+    content["plan"]["last_editor"] = "mallory"
+
+
+def sealed_at_another_time(content) -> None:
+    content["plan"]["sealed_at"] = "2026-01-01T00:00:00.000000+00:00"
+
+
+def never_started(content) -> None:
+    content["plan"] |= {"sealed": {}, "content_hash": ""}
+
+
+def another_answer(content) -> None:
+    content["answers"][0]["answer"] = "fail"
+
+
+def another_number(content) -> None:
+    content["answers"][0]["measured"] = [["changed", 2]]
+
+
+def no_answer(content) -> None:
+    content["answers"] = []
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (first_is_twice, "decisions[2]"), (nobody_rejected, "decisions"), (nobody_decided, "decisions"),
+        (approved_twice_for_a_rejection, "decisions[1]"), (somebody_else_wrote_it, "plan.author"),
+        (somebody_else_changed_it, "plan.last_editor"), (sealed_at_another_time, "plan.sealed_at"),
+        (never_started, "plan.content_hash"), (another_answer, "answers[0]"), (another_number, "answers[0]"),
+        (no_answer, "answers"),
+    ],
+)  # fmt: skip
+def test_what_the_chain_says_cannot_be_altered_beside_it(file, change, where: str):
+    content = json.loads(file)
+    change(content)
+    found = verify(made_anew(content))
+
+    assert where in [flaw.field for flaw in found.flaws]
+    assert found.last_hash == verify(file).last_hash
+
+
+def test_what_the_chain_does_not_say_makes_another_file_at_least(file):
+    content = json.loads(file)
+    content["decisions"][1] |= {"void_at": content["decisions"][1]["at"], "void_because": "She took it back."}
+    found = verify(made_anew(content))
+
+    assert found.flaws == []
+    assert found.file_hash != verify(file).file_hash
+
+
+@pytest.mark.django_db
+def test_an_answer_that_a_move_rested_on_is_in_the_chain():
+    plan = in_state(a_started_plan(a_driver_cluster(), a_user(role="operator")), "promoting")
+    canary = opened(plan)
+    answered(canary, since=NOON - timedelta(hours=1))
+    plan.take_lease(owner="w", now=NOON)
+    make_moves(plan, [canary], (MovePlan(PlanState.HALTED, "Enough."),), now=NOON)
+    plan.refresh_from_db()
+    content = json.loads(evidence_of(plan))
+
+    assert verify(evidence_of(plan)).flaws == []
+    another_answer(content)
+    assert [str(flaw) for flaw in verify(made_anew(content)).flaws] == [
+        "answers[0]: the audit chain says another answer at that time"
+    ]
+
+
+@pytest.mark.django_db
+def test_of_several_approvers_an_edit_and_a_resumed_rejection_all_is_as_it_was():
+    ada = a_user(role="operator")
+    plan = a_draft(a_driver_cluster(), ada)
+    plan = edit(
+        plan, title="Other", to_version=plan.to_version, stages=[CANARY, REST], expected_revision=1,
+        actor=a_user("olga", role="operator"), now=NOON,
+    )  # fmt: skip
+    start(plan, actor=ada, because="It is time.", expected_revision=2, now=NOON)
+    canary = opened(plan)
+    for name in ("amy", "amos"):
+        approve(canary, actor=a_user(name), bundle_hash=bundle_for(canary).hash, because="Seen.", now=NOON)
+    answered(canary)
+    reject(opened(plan, 1), actor=a_user("ann"), bundle_hash="", because="Not today.", now=NOON)
+    in_state(plan, "halted").stages.filter(index=1).update(state="halted")
+    resume(plan, actor=ada, because="It is another day.", now=NOON + timedelta(hours=1))
+    later = answered(canary, at=NOON + timedelta(hours=1), since=NOON + timedelta(hours=1), answer="wait")
+    reject(opened(plan, 1), actor=a_user("al"), bundle_hash="", because="Nor now.", now=NOON + timedelta(hours=2))
+    type(later).objects.filter(pk=later.pk).update(at=NOON + timedelta(hours=3), because="It goes on.")
+    plan.refresh_from_db()
+    found = verify(evidence_of(plan))
+
+    assert (plan.author, plan.last_editor) == (ada.username, "olga")
+    assert (found.flaws, found.decisions) == ([], 4)
+    assert plan.stages.get(index=1).approvals.filter(void_at__isnull=False).count() == 1
+
+
+def made_anew(content: dict) -> bytes:
+    content["parts"] = hashes_of_parts(content)
+    content["hash"] = digest({key: value for key, value in content.items() if key != "hash"})
+    return bytes_of(content)
 
 
 def test_the_same_in_other_bytes_is_found(file):
@@ -154,6 +280,7 @@ def test_the_command_needs_no_database_and_names_what_was_altered(file, tmp_path
     call_command("verify_evidence", str(path), stdout=out)
     path.write_bytes(file.replace(b"Not today.", b"Not Today."))
 
+    assert out.getvalue().endswith(f"The SHA-256 of the whole file is {sha256(file).hexdigest()}.\n")
     assert out.getvalue().startswith("It is as it was written: 2 decisions, 4 audit entries.\n")
     with pytest.raises(CommandError, match=r"decisions\[1\]: it is not what was written"):
         call_command("verify_evidence", str(path))

@@ -201,10 +201,14 @@ def test_evidence_proves_it_and_finds_what_was_taken_out(stage, owner, approver)
     content = json.loads(file)
     without = {key: value for key, value in content.items() if key != "passed_over"}
     other = content | {"passed_over": [content["passed_over"][0] | {"by": "mallory"}]}
+    why = content | {"passed_over": [content["passed_over"][0] | {"because": "It was fine."}]}
+    twice = content | {"passed_over": content["passed_over"] * 2}
 
     assert verify(file).flaws == []
     assert [flaw.field for flaw in verify(made_anew(without)).flaws] == ["passed_over"]
     assert [flaw.field for flaw in verify(made_anew(other)).flaws] == ["passed_over[0]", "passed_over"]
+    assert [flaw.field for flaw in verify(made_anew(why)).flaws] == ["passed_over[0]", "passed_over"]
+    assert [flaw.field for flaw in verify(made_anew(twice)).flaws] == ["passed_over[1]"]
 
 
 def made_anew(content: dict) -> bytes:
