@@ -94,13 +94,22 @@ def test_discarding_a_draft(ada):
 
 
 def test_a_node_is_taken_out_of_its_stage(ada):
-    target = Target.objects.filter(stage__plan=a_plan()).first()
+    target = Target.objects.filter(stage__plan=a_plan()).last()
 
     reply = ada.post(f"/api/v1/targets/{target.pk}/exclusions", {"because": "Its fan."}, format="json")
 
     assert reply.status_code == 204
     target.refresh_from_db()
     assert target.state == "excluded"
+
+
+def test_the_last_node_of_a_stage_that_others_wait_for_is_not(ada):
+    target = Target.objects.filter(stage__plan=a_plan()).first()
+
+    reply = ada.post(f"/api/v1/targets/{target.pk}/exclusions", {"because": "Its fan."}, format="json")
+
+    assert reply.status_code == 409
+    assert "is the last node of Canary" in reply.json()["detail"]
 
 
 def test_who_may_take_a_node_out(nobody, eve, bob):
