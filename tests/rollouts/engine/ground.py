@@ -208,9 +208,12 @@ class Ground:
 
     # The plan
 
-    def draft(self, *, gates: dict[str, dict[str, Any]] = QUICK_GATES, max_unavailable: int = 1) -> Plan:
-        canary = StageDraft("Canary", StageKind.CANARY, count=1, gate_options=gates, max_unavailable=max_unavailable)
-        rest = StageDraft("Rest", StageKind.POOL, gate_options=gates, max_unavailable=max_unavailable)
+    def draft(
+        self, *, gates: dict[str, dict[str, Any]] = QUICK_GATES, max_unavailable: int = 1, canaries: int = 1
+    ) -> Plan:
+        given: dict[str, Any] = {"gate_options": gates, "max_unavailable": max_unavailable}
+        canary = StageDraft("Canary", StageKind.CANARY, count=canaries, **given)
+        rest = StageDraft("Rest", StageKind.POOL, **given)
         of = {"kind": "ClusterPolicy"} if self.is_by_policy else {"kind": "NVIDIADriver", "name": "h100"}
         self.plan = draft(
             cluster=self.cluster,
