@@ -70,8 +70,9 @@ class OfFacet(filters.Filter):
         return qs.filter(BY_KEY[self.key].picks(value)) if value else qs
 
 
-def ordering(*names: str) -> Ordering:
-    return Ordering(fields=[(name, name) for name in names])
+def ordering(*names: str, **columns: str) -> Ordering:
+    """`columns`: of names that are ordered by another column than the one of that name."""
+    return Ordering(fields=[(columns.get(name, name), name) for name in names])
 
 
 class PoolFilters(filters.FilterSet):
@@ -119,7 +120,7 @@ class NodeFilters(filters.FilterSet):
     has_fault = YesNo(method="with_fault", label="Not ready, unknown, upgrade failed, GPUs missing, or findings.")
     ordering = ordering(
         "name", "cluster__name", "gpu_product", "driver_version", "upgrade_state", "changed_at", "created_at",
-        "gpu_allocated",
+        "gpu_allocated", driver_version="said_driver",
     )  # fmt: skip
 
     class Meta:

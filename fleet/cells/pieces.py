@@ -24,8 +24,14 @@ COUNTED = (
     "slices_allocated", "slices_allocatable", "slices_expected",
     "shares_allocated", "shares_allocatable", "shares_expected", "physical_gpus",
 )  # fmt: skip
-# What the map knows of a node beside its cells, and its pools.
-LAID_OUT = ("name", "zone", "nvlink_domain", "gpu_product", "driver_version")
+# What the map knows of a node beside its cells, and its pools: the column of each.
+LAID_OUT = {
+    "name": "name",
+    "zone": "zone",
+    "nvlink_domain": "nvlink_domain",
+    "gpu_product": "gpu_product",
+    "driver_version": "said_driver",
+}
 
 Drawn = tuple[bytes, NodeCells]  # of a node: its mark, its cells
 Told = tuple[int, int] | tuple[int, int, str]
@@ -125,7 +131,7 @@ def _drawn(cluster_id: int, nodes: Collection[int] | None) -> dict[int, Drawn]:
     split = len(COUNTED)
     return {
         row[0]: (_mark(*row[split:], *pools.get(row[0], ())), _cells(*row[1:split]))
-        for row in found.values_list(*COUNTED, *LAID_OUT)
+        for row in found.values_list(*COUNTED, *LAID_OUT.values())
     }
 
 

@@ -1,18 +1,15 @@
 from collections.abc import Collection, Iterable
 
 from django.db import models
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Q, Value
 
 from fleet.models.mirrored import Mirrored, one_per_uid
-from fleet.models.state_column import GPUS_FREE, STATE_CODE
+from fleet.models.state_column import GPUS_FREE, SAID_DRIVER, STATE_CODE
 from fleet.models.visible import Visible
 from fleet.states.node import RECONFIGURING, NodeState, node_state
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from gpu.resources.words import PAIRS
-
-# What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
-SAID_DRIVER = Case(When(driver_unknown_since=None, then=F("driver_version")), default=Value(""))
 
 
 def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
@@ -121,6 +118,9 @@ class Node(Mirrored):
     # The database's own: never written, and not read again after `save()`.
     state_code = models.GeneratedField(expression=STATE_CODE, output_field=models.IntegerField(), db_persist=True)
     gpus_free = models.GeneratedField(expression=GPUS_FREE, output_field=models.IntegerField(), db_persist=True)
+    said_driver = models.GeneratedField(  # blank: nothing says it now
+        expression=SAID_DRIVER, output_field=models.CharField(max_length=64), db_persist=True
+    )
     # The large ones last: what comes after them in a row costs SQLite a walk through all their pages.
     labels = models.JSONField(default=dict)
     annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
@@ -134,7 +134,7 @@ class Node(Mirrored):
             models.Index(fields=["cluster", "name"]),
             # Counts and choices that read no row.
             models.Index(fields=["is_gpu_node", "gpu_product"]),
-            models.Index(fields=["is_gpu_node", "driver_version", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "said_driver", "cluster", "name"]),
             # Pages of a list, in its order, without a look at the others.
             models.Index(fields=["is_gpu_node", "state_code", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "cluster", "name"]),

@@ -1,6 +1,6 @@
-"""`fleet.states.node` as the database computes it: columns of each node, kept by the database with every write."""
+"""What of a node the database computes itself: columns that it keeps with every write, `fleet.states.node` first."""
 
-from django.db.models import Case, F, IntegerField, Q, Value, When
+from django.db.models import Case, CharField, F, IntegerField, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from fleet.states.node import AT_REST, REBOOTING, RECONFIGURING, NodeState
@@ -31,3 +31,7 @@ STATE_CODE = Case(
     output_field=IntegerField(),
 )
 GPUS_FREE = Coalesce(F("gpu_allocatable"), 0) - F("gpu_allocated")
+# What a node says of its driver now: a version whose label is gone counts as unknown, however well it is remembered.
+SAID_DRIVER = Case(
+    When(driver_unknown_since=None, then=F("driver_version")), default=Value(""), output_field=CharField()
+)

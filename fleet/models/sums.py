@@ -10,7 +10,7 @@ from django.db.models import Case, F, Q, Value, When
 from fleet.models.visible import Visible
 
 S = TypeVar("S", bound=models.Model)
-# As `SAID_DRIVER` of a node.
+# As `said_driver` of a node.
 SAID_DRIVER_OF_SUMS = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
 
 

@@ -12,7 +12,6 @@ from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from fleet.models import Bookmark, Cluster, Node, Pool, SegmentSums
-from fleet.models.node import SAID_DRIVER
 from fleet.models.sums import SAID_DRIVER_OF_SUMS
 from fleet.segments.facets import (
     FACETS,
@@ -45,7 +44,6 @@ OF_SUMS: dict[str, Any] = {
     ),
 }
 OF_NODES: dict[str, Any] = {
-    "said_driver": SAID_DRIVER,
     "sharing_mode": SHARING_MODE,
     "numa": LabelValue(NUMA),
     "a_pool": Case(

@@ -48,13 +48,6 @@ def _column(name: str) -> Callable[[tuple[str, ...]], Q]:
     return lambda values: Q(**{f"{name}__in": ["" if value == UNKNOWN else value for value in values]})
 
 
-def _driver(values: tuple[str, ...]) -> Q:
-    """As `SAID_DRIVER`, and by an index."""
-    said = Q(driver_unknown_since=None, driver_version__in=[value for value in values if value != UNKNOWN])
-    silent = Q(driver_version="") | Q(driver_unknown_since__isnull=False)
-    return said | silent if UNKNOWN in values else said
-
-
 def _sharing(values: tuple[str, ...]) -> Q:
     known = {name: Q(mig_strategy=mig, sharing=sharing) for (mig, sharing), name in LAYOUTS.items()}
     rest = ~_any(known.values())
@@ -115,7 +108,7 @@ FACETS: tuple[Facet, ...] = (
     ),
     Facet("vendor", "vendor", "gpu_vendor", _column("gpu_vendor"), why_no_label="no label of all vendors says it"),
     Facet(
-        "driver_version", "driver", "said_driver", _driver, why_no_label=CHANGES,
+        "driver_version", "driver", "said_driver", _column("said_driver"), why_no_label=CHANGES,
         silence=f"GPU feature discovery labels it: {labels.DRIVER_VERSION}.",
     ),
     Facet(

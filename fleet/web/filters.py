@@ -28,7 +28,7 @@ OLD_NAMES = {"driver_version": "driver"}  # in the URLs that people keep
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("worst first", ("state_code", "cluster_id", "name")),
     "name": ("by name", ("cluster_id", "name")),
-    "driver": ("by driver", ("driver_version", "cluster_id", "name")),
+    "driver": ("by driver", ("said_driver", "cluster_id", "name")),
     "free": ("most free GPUs", ("-gpus_free", "cluster_id", "name")),
     "changed": ("last changed", ("-changed_at", "name")),
 }

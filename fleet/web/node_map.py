@@ -162,7 +162,7 @@ def _layout(seen: SeenMap, version: str) -> dict[str, Any]:
     """
     clusters = [one.cluster for one in seen.clusters]
     nodes = Node.objects.filter(cluster__in=clusters).order_by()
-    found = {row[0]: row[1:] for row in nodes.values_list("pk", *LAID_OUT)}
+    found = {row[0]: row[1:] for row in nodes.values_list("pk", *LAID_OUT.values())}
     members = Node.pools.through.objects.filter(pool_id__in=seen.pools).order_by("-pool_id")
     pool_of = dict(members.values_list("node_id", "pool_id"))  # of two pools, the first: each GPU is drawn once
     keys = [key for one in seen.clusters for key in one.keys]
@@ -172,7 +172,7 @@ def _layout(seen: SeenMap, version: str) -> dict[str, Any]:
     by = {
         "cluster": [one.cluster.name for one in seen.clusters for _ in one.keys],
         "pool": [seen.pools.get(pool_of.get(key, 0), "") for key in keys],
-        **{name: columns[name] for name in LAID_OUT[1:]},
+        **{name: column for name, column in columns.items() if name != "name"},
     }
     return {
         "version": version,

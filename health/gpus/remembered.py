@@ -25,7 +25,7 @@ class SeenNode(NamedTuple):
     cluster_id: int
     name: str
     product: str
-    driver: str
+    driver: str  # as it says now; blank: it does not
 
 
 @dataclass
@@ -91,7 +91,7 @@ def _read(clusters: Collection[int]) -> dict[int, ClusterGpus]:
     found = {key: ClusterGpus() for key in clusters}
     nodes = Node.objects.with_gpus().filter(cluster__in=clusters).order_by("cluster", "name")
     by_node: dict[int, list[tuple[int, int, str, str]]] = {}
-    for row in nodes.values_list("pk", "cluster_id", "name", "gpu_product", "driver_version"):
+    for row in nodes.values_list("pk", "cluster_id", "name", "gpu_product", "said_driver"):
         node = SeenNode._make(row)
         found[node.cluster_id].nodes[node.key] = node
         by_node[node.key] = []

@@ -91,9 +91,10 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     verb = "is" if heard.is_fresh else "was"
     then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
     product, driver = node.gpu_product, node.driver_version
+    last_named = ", which this one last named: its label is gone" if driver and node.driver_unknown_since else ""
     pools = list(node.pools.order_by("name"))
     where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
-    running = f"runs driver {driver}" if driver else "names no driver that it runs"
+    running = f"runs driver {driver}{last_named}" if driver else "names no driver that it runs"
     others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)
     rows = _of(others.exclude(pk=node.pk), pools)
     if not rows.exists():
@@ -103,8 +104,8 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
         (
             f"with them in {where}",
             running,
-            f"does not run driver {driver}" if driver else "names its driver",
-            Q(driver_version=driver),
+            f"does not say that it runs driver {driver}{last_named}" if driver else "names its driver",
+            Q(said_driver=driver),
         ),
         (
             "with its driver",

@@ -12,7 +12,6 @@ from django.db.models.lookups import Exact
 from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
 from fleet.drivers.reading import Drivers, read_drivers
 from fleet.models import Cluster, DriverObject, Node, Operand, SegmentSums
-from fleet.models.node import SAID_DRIVER
 from fleet.models.sums import SAID_DRIVER_OF_SUMS
 from fleet.segments.labelled import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
@@ -213,7 +212,6 @@ def _read_with_labels(cluster: Cluster, user: Any, alike: Sequence[str]) -> Quer
     nodes = every.with_gpus().filter(LABELS_MATTER, cluster=cluster, gpu_vendor__in=OURS)
     pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), PRE_INSTALLED), then=True), default=False)
     annotated = nodes.order_by().annotate(
-        said_driver=SAID_DRIVER,
         is_pre=Case(When(PRE_MATTERS, then=pre_installed), output_field=BooleanField(null=True)),
         openshift=Case(When(IS_OPENSHIFT, then=_label(OPENSHIFT)), output_field=TextField(null=True)),
         aks=Case(When(ON_AZURE, then=_label(AKS)), output_field=TextField(null=True)),

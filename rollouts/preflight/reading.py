@@ -90,8 +90,8 @@ def facts_of(
 
 
 def images_on(cluster_id: int, driver: str) -> frozenset[str]:
-    """Images of GPU pods that are Ready on a node of the cluster with this driver. One query."""
-    pods = Pod.objects.filter(cluster=cluster_id, node__driver_version=driver, is_ready=True).tenants()
+    """Images of GPU pods that are Ready on a node of the cluster that says that it runs this driver. One query."""
+    pods = Pod.objects.filter(cluster=cluster_id, node__said_driver=driver, is_ready=True).tenants()
     return frozenset(pods.order_by().values_list("image", flat=True).distinct())
 
 

@@ -79,6 +79,19 @@ def test_filters(bob, asked, found):
     assert names(reply) == found
 
 
+def test_in_the_order_of_drivers_whose_label_is_gone_stands_with_who_never_said_it(bob):
+    east = a_cluster("east")
+    a_node(east, "new", driver_version="580.95.05")
+    a_node(east, "silent", driver_version="580.126.20", driver_unknown_since=NOON)
+    a_node(east, "old", driver_version="570.172.08")
+    a_node(east, "never", driver_version="")
+
+    rows = bob.get("/api/v1/nodes?ordering=-driver_version")
+
+    assert names(rows)[:2] == ["new", "old"]
+    assert set(names(rows)[2:]) == {"silent", "never"}
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -8,6 +8,7 @@ from fleet.cells import pieces
 from fleet.models import MapPiece, Node
 from fleet.states.node import NodeState
 from tests import make
+from tests.make import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +90,14 @@ def test_more_than_a_few_are_read_as_a_whole(cluster, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "change", [{"driver_version": "580.95.05"}, {"zone": "b"}, {"name": "other"}, {"gpu_product": "NVIDIA-B200"}]
+    "change",
+    [
+        {"driver_version": "580.95.05"},
+        {"driver_unknown_since": NOON},
+        {"zone": "b"},
+        {"name": "other"},
+        {"gpu_product": "NVIDIA-B200"},
+    ],
 )
 def test_a_mark_is_another_where_the_node_is_found_by_another_name(cluster, change):
     node = make.a_node(cluster)

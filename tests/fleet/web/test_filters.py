@@ -71,6 +71,16 @@ def test_a_node_whose_driver_label_is_gone_is_found_as_unknown(query, names):
     assert wanted.count_in(read_alike(), {"east": cluster.pk}, pools=Pool.objects.all()) == len(names)
 
 
+def test_in_the_order_of_drivers_whose_label_is_gone_stands_with_who_never_said_it():
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "a-new", driver_version="580.95.05")
+    make.a_node(cluster, "b-old", driver_version="570.172.08")
+    make.a_node(cluster, "c-silent", driver_version="580.95.05", driver_unknown_since=make.NOON)
+    make.a_node(cluster, "d-never", driver_version="")
+
+    assert found("sort=driver") == ["c-silent", "d-never", "b-old", "a-new"]
+
+
 def test_a_version_that_no_node_names_any_more_stays_chosen():
     cluster = make.a_cluster("east")
     make.a_node(cluster, driver_unknown_since=make.NOON)

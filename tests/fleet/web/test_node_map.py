@@ -39,6 +39,14 @@ def test_a_node_is_drawn_with_all_that_it_is_found_by(viewer):
     assert (second.name, second.by["pool"], second.code) == ("gpu-2", "", NodeState.NOT_READY)
 
 
+def test_a_driver_whose_label_is_gone_is_none_that_the_map_groups_and_colours_by(viewer):
+    make.a_node(make.a_cluster(), driver_version="580.95.05", driver_unknown_since=NOON)
+
+    (node,) = read_map(viewer)
+
+    assert node.by["driver_version"] == ""
+
+
 def test_a_node_of_two_pools_is_drawn_once_in_the_first(viewer):
     cluster = make.a_cluster("east")
     one, two = make.a_pool(cluster, "one"), make.a_pool(cluster, "two")
@@ -146,7 +154,16 @@ def test_a_pod_moves_the_frame_and_leaves_the_layout(viewer):
     assert after[1] == before[1]
 
 
-@pytest.mark.parametrize("change", [{"driver_version": "1"}, {"name": "x"}, {"zone": "b"}, {"is_gpu_node": False}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"driver_version": "1"},
+        {"driver_unknown_since": NOON},
+        {"name": "x"},
+        {"zone": "b"},
+        {"is_gpu_node": False},
+    ],
+)
 def test_what_a_node_is_found_by_moves_the_layout_and_the_frame_names_it(viewer, change):
     node = make.a_node(make.a_cluster())
     before = viewer.get(LAYOUT)["ETag"]

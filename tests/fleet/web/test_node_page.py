@@ -90,6 +90,13 @@ def test_a_label_that_vanished_is_unknown_since_and_not_the_version_it_had(viewe
     assert "Unknown since 11:53 UTC: the label is gone. It last said 570.172.08." in seen.text
 
 
+def test_lists_say_of_a_label_that_vanished_what_it_was_and_since_when(viewer):
+    node = make.a_node(make.a_cluster(), gpus=1, driver_unknown_since=NOON - timedelta(minutes=7))
+
+    for path in ("/", "/gpus?column=driver", f"/nodes/{node.pk}/gpus/0"):
+        assert "was 570.172.08 no label for 7 min" in page(viewer, path).text, path
+
+
 def test_a_driver_of_the_host_is_observed_never_managed(viewer):
     node = make.a_node(make.a_cluster(), labels={"nvidia.com/gpu.deploy.driver": "pre-installed"})
 

@@ -131,6 +131,17 @@ def test_drivers_are_in_the_order_of_their_numbers_and_who_has_none_comes_last(s
     assert names(seer, ordering="driver") == ["a/0", "e/0", "b/0", "d/0", "c/0"]
 
 
+def test_a_driver_whose_label_is_gone_is_in_no_order_until_it_is_back(seer, cluster):
+    make.a_node(cluster, "a", gpus=1, driver_version="570.172.08")
+    node = make.a_node(cluster, "b", gpus=1, driver_version="580.95.05")
+    assert names(seer, ordering="-driver") == ["b/0", "a/0"]
+
+    node.driver_unknown_since = node.changed_at = NOON
+    node.save()
+
+    assert names(seer, ordering="-driver") == ["a/0", "b/0"]
+
+
 def test_a_filter_by_a_pool_that_is_not_seen_finds_none_of_the_nodes_that_are(cluster):
     mine = make.a_pool(cluster, "mine")
     make.a_node(cluster, "gpu-1", gpus=1, pool=mine).pools.add(make.a_pool(cluster, "secret"))

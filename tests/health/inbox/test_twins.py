@@ -57,6 +57,31 @@ def test_is_healthy_and_of_the_same_product_pool_and_driver(cluster, pool, root)
     )
 
 
+def test_a_driver_whose_label_is_gone_is_none_that_a_twin_runs(cluster, pool, root):
+    here = like(cluster, "gpu-1", pool)
+    like(cluster, "gpu-2", pool, driver_unknown_since=NOON)
+
+    found = twin_of(here, root, now=NOON)
+
+    assert found.node is None
+    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in found.because
+
+
+def test_who_names_its_driver_no_more_is_held_against_who_runs_what_it_last_named(cluster, pool, root):
+    here = like(cluster, "gpu-1", pool, driver_unknown_since=NOON)
+    like(cluster, "gpu-2", pool, driver_unknown_since=NOON)
+    like(cluster, "gpu-3", pool, driver_version="570.1")
+    twin = like(cluster, "gpu-4", pool)
+
+    found = twin_of(here, root, now=NOON)
+
+    assert found.node == twin
+    assert found.because == (
+        "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1, which this one last named: its label is "
+        "gone; it is the only such node."
+    )
+
+
 def test_the_same_kernel_goes_first_then_the_load_then_the_name(cluster, pool, root):
     here = like(cluster, "gpu-5", pool, gpu_allocated=8)
     idle = like(cluster, "gpu-1", pool, gpu_allocated=0)
@@ -82,7 +107,7 @@ def test_says_what_lacks_where_there_is_none(cluster, pool, root):
 
     assert "no other node of pool h100, of those that you may see, has GPUs H100." in because()
     other = like(cluster, "gpu-2", pool, driver_version="570.1", layout="time-slicing:4", is_ready=False)
-    assert "the only node with them in pool h100 does not run driver 580.1." in because()
+    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in because()
     type(other).objects.update(driver_version="580.1")
     assert "the only node with its driver has its GPUs cut and shared in another way." in because()
     type(other).objects.update(layout="")

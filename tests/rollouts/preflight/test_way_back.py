@@ -43,6 +43,13 @@ def test_an_image_that_runs_on_the_old_driver_elsewhere_is_known_to(plan):
     assert [check.code for check in told(plan)] == ["cuda-unknown"]
 
 
+def test_an_image_is_not_proven_where_nothing_says_which_driver_it_runs_on(plan):
+    Pod.objects.filter(is_tenant=True).update(image="team/serve:1")
+    Node.objects.exclude(name=plan.canary).update(driver_unknown_since=NOON)
+
+    assert [check.code for check in told(plan)] == ["cuda-unknown"]
+
+
 @pytest.mark.parametrize("state", ["holding", "rolling-back", "aborting", "promoted"])
 def test_where_no_rollback_can_be_asked_for_nothing_is_said(plan, state):
     assert told(in_state(plan, state)) == []
