@@ -4,10 +4,11 @@ A failure domain is what people feel as one when nodes of it are out together: a
 domain, the nodes on which one service is Ready.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from heapq import heapify, heappop, heappush
 
 from wording.lists import names
 from wording.numbers import count
@@ -58,15 +59,41 @@ class Budgets:
         for name in ready:
             if len(found) >= room:
                 break
-            if self._full(name, taken) is None:
+            needs = self._needs(name)
+            if self._full(needs, taken) is None:
                 found.append(name)
-                taken.update(self._needs(name))
+                taken.update(needs)
+        return tuple(found)
+
+    def in_waves(self, order: Iterable[str], room: int) -> Iterator[tuple[str, ...]]:
+        """All of them, one wave of `going` after another. Whom a domain keeps back for good goes alone, last.
+
+        Nodes of the same domains wait together: in a wave one is asked for all of them, however many there are.
+        """
+        alike: dict[tuple[Domain, ...], deque[tuple[int, str]]] = defaultdict(deque)
+        for place, name in enumerate(order):
+            alike[self._needs(name)].append((place, name))
+        while alike:
+            yield self._wave(alike, room) or (_first(alike),)
+
+    def _wave(self, alike: dict[tuple[Domain, ...], deque[tuple[int, str]]], room: int) -> tuple[str, ...]:
+        taken: Counter[Domain] = Counter()
+        found: list[str] = []
+        heads = [(its[0], needs) for needs, its in alike.items()]
+        heapify(heads)
+        while heads and len(found) < room:
+            _, needs = heappop(heads)
+            if self._full(needs, taken) is None:
+                found.append(_next(alike, needs))
+                taken.update(needs)
+                if needs in alike:
+                    heappush(heads, (alike[needs][0], needs))
         return tuple(found)
 
     def waiting(self, ready: Iterable[str]) -> dict[str, str]:
         """Node's name → why it may not go now, though no other goes with it."""
         nobody: Counter[Domain] = Counter()
-        full = {name: self._full(name, nobody) for name in ready}
+        full = {name: self._full(self._needs(name), nobody) for name in ready}
         return {name: self.of[domain].says(name) for name, domain in full.items() if domain is not None}
 
     def empty(self) -> "Budgets":
@@ -85,8 +112,19 @@ class Budgets:
         """Where it takes a place. One that is out already takes no other: it goes in the place that it has."""
         return tuple(domain for domain in self.domains.get(name, ()) if name not in self.of[domain].out)
 
-    def _full(self, name: str, taken: Mapping[Domain, int]) -> Domain | None:
-        return next((one for one in self._needs(name) if len(self.of[one].out) + taken[one] >= self.of[one].most), None)
+    def _full(self, needs: Iterable[Domain], taken: Mapping[Domain, int]) -> Domain | None:
+        return next((one for one in needs if len(self.of[one].out) + taken[one] >= self.of[one].most), None)
+
+
+def _first(alike: dict[tuple[Domain, ...], deque[tuple[int, str]]]) -> str:
+    return _next(alike, min(alike, key=lambda needs: alike[needs][0]))
+
+
+def _next(alike: dict[tuple[Domain, ...], deque[tuple[int, str]]], needs: tuple[Domain, ...]) -> str:
+    _, name = alike[needs].popleft()
+    if not alike[needs]:
+        del alike[needs]
+    return name
 
 
 UNBOUND = Budgets()

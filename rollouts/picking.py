@@ -70,12 +70,7 @@ def next_wave(ready: Sequence[str], room: int, budgets: Budgets = UNBOUND) -> tu
 
 def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> list[tuple[str, ...]]:
     """All of them, where each wave has all of its room. Whom a failure domain keeps back for good goes alone, last."""
-    found, left = [], list(targets)
-    while left:
-        found.append(next_wave(left, max(1, at_once), budgets) or (left[0],))
-        gone = set(found[-1])
-        left = [name for name in left if name not in gone]
-    return found
+    return list(budgets.in_waves(targets, max(1, at_once)))
 
 
 def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:

@@ -71,6 +71,30 @@ def test_a_preview_names_every_node_once(budgets: Budgets, order, at_once: int):
     assert sorted(name for wave in found for name in wave) == sorted(order)
 
 
+@given(BUDGETS, st.permutations(NODES), st.integers(1, 8))
+def test_a_preview_shows_the_waves_that_the_engine_would_let_go(budgets: Budgets, order, at_once: int):
+    left = list(order)
+    for wave in waves(order, at_once, budgets):
+        assert wave == (next_wave(left, at_once, budgets) or (left[0],))
+        left = [name for name in left if name not in wave]
+
+
+def test_five_thousand_nodes_of_one_domain_are_handed_out_in_no_time():
+    """Each wave asked every node that was left: a preview of this size took most of a minute."""
+    order = [f"n{number}" for number in range(5_000)]
+    asked = []
+
+    class Counted(Budgets):
+        def _full(self, needs, taken):
+            asked.append(needs)
+            return super()._full(needs, taken)
+
+    found = waves(order, 8, Counted({A: zone(1)}, dict.fromkeys(order, (A,))))
+
+    assert [len(wave) for wave in found] == [1] * 5_000
+    assert len(asked) <= 2 * len(order)
+
+
 def test_who_is_out_already_goes_in_the_place_that_it_has():
     budgets = Budgets({A: zone(1, "n1")}, {"n1": (A,), "n2": (A,)})
 
