@@ -5,7 +5,10 @@ It wakes on changes of the labels of state and hold and of its own objects, else
 was seen to stand in pod-restart-required for up to that long after its new driver was loaded.
 """
 
+import math
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 # States of a node, as its label says them (NVIDIA/k8s-operator-libs, pkg/upgrade/consts.go).
 UPGRADE_REQUIRED = "upgrade-required"
@@ -20,3 +23,22 @@ DRIVER_RESTARTED = frozenset({"pod-restart-required", "validation-required", "un
 
 LOOKS_EVERY = timedelta(minutes=2)
 LOOKS_AGAIN = "the operator looks again within two minutes"
+
+
+def parallel_of(policy: Mapping[str, Any]) -> int:
+    """How many nodes it takes on at once; 0: as many as there are."""
+    return int(policy.get("maxParallelUpgrades", 1))
+
+
+def unavailable_of(policy: Mapping[str, Any], nodes: int) -> int | None:
+    """How many of its nodes may be unavailable; None: all. Percentages are rounded up, as it does (upgrade_spec.go).
+
+    What cannot be read is none: it changes nothing then.
+    """
+    amount: int | str | None = policy.get("maxUnavailable", "25%")
+    if amount is None or isinstance(amount, int):
+        return amount
+    try:
+        return math.ceil(nodes * int(amount[:-1]) / 100) if amount.endswith("%") else int(amount)
+    except ValueError:
+        return 0

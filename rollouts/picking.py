@@ -8,9 +8,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.domains import UNBOUND, Budgets
 from rollouts.harm import UNHARMED, Harm, least_first
+from wording.numbers import count
 
 FACTORS = (
     *("kernel", "os_image", "gpu_product", "gpu_layout", "driver_version", "container_runtime", "zone"),
@@ -71,6 +74,32 @@ def next_wave(ready: Sequence[str], room: int, budgets: Budgets = UNBOUND) -> tu
 def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> list[tuple[str, ...]]:
     """All of them, where each wave has all of its room. Whom a failure domain keeps back for good goes alone, last."""
     return list(budgets.in_waves(targets, max(1, at_once)))
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    nodes: int
+    because: str  # what allows so many, as a sentence
+    by_wave: Sequence[tuple[str, ...]]  # the order in which they go, where each wave has all of its room
+
+
+def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], budgets: Budgets, *, fleet: int) -> AtOnce:
+    """The least that a stage, the operator and failure domains allow.
+
+    `allowed`: by the stage. `targets`: names, in their order. `policy`: the operator's. `fleet`: nodes of the object.
+    """
+    found, because = allowed, f"The stage allows {allowed}"
+    unavailable = unavailable_of(policy, fleet)
+    if unavailable is not None and unavailable < found:
+        found, because = unavailable, f"The operator lets {count(unavailable, 'node')} be unavailable"
+    parallel = parallel_of(policy) or fleet
+    if parallel < found:
+        found, because = parallel, f"The operator upgrades {parallel} at once"
+    by_wave = waves(targets, found, budgets.empty())
+    largest = max(map(len, by_wave), default=0)
+    if largest < min(found, len(targets)):
+        found, because = largest, f"The stage allows {allowed}, and its failure domains {largest} at once"
+    return AtOnce(found, f"{because}.", by_wave)
 
 
 def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:

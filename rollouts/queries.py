@@ -171,6 +171,11 @@ class PlanOnPage:
         return self.plan.waiting_for or "A worker has not looked at it yet."
 
     @property
+    def ahead(self) -> list[StageOnPage]:
+        """The stages that are not over, of a plan that is under way."""
+        return [one for one in self.stages if one.stage.state not in OVER] if self.plan.is_under_way else []
+
+    @property
     def besides(self) -> list[str]:
         """What else holds it back, once a person has acted on `why`."""
         return self._told[1:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Prefetch
 
 from fleet.models import DriverObject, Node, Pod
+from gpu.upgrade_controller import parallel_of, unavailable_of
 from people.groups import groups_of
 from rollouts.domains import UNBOUND, Budgets
 from rollouts.engine.baseline import read_baseline, traits_of
@@ -138,22 +138,14 @@ def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
-    """The operator's throttle in nodes. Percentages are rounded up, as the operator does (upgrade_spec.go)."""
+    """The operator's throttle in nodes."""
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
     policy = upgrade_policy(row) if row else {}
     return UpgradePolicy(
         auto_upgrade=policy.get("autoUpgrade") is True,
-        max_parallel=int(policy.get("maxParallelUpgrades", 1)),
-        max_unavailable=in_nodes(policy.get("maxUnavailable", "25%"), nodes),
+        max_parallel=parallel_of(policy),
+        max_unavailable=unavailable_of(policy, nodes),
     )
-
-
-def in_nodes(amount: int | str | None, nodes: int) -> int | None:
-    if amount is None or isinstance(amount, int):
-        return amount
-    if amount.endswith("%"):
-        return math.ceil(nodes * int(amount[:-1]) / 100)
-    return int(amount)
 
 
 def _busy(unheld: Sequence[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Q
@@ -19,7 +19,7 @@ from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.domains import Budgets
 from rollouts.harm import Harm, costs, total
 from rollouts.models import Plan, Stage
-from rollouts.picking import bound_on_failure_rate, nodes_for, waves
+from rollouts.picking import at_once, bound_on_failure_rate, nodes_for
 from rollouts.preflight import checks
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.reading import driver_facts
@@ -44,7 +44,7 @@ class StagePreview:
     max_unavailable: int
     gates: list[tuple[str, dict]]
     harms: list[tuple[str, Harm]]  # why each stands where it stands, in the same order
-    is_kept_apart: bool = False  # it is the failure domains that make waves smaller than stage and operator would
+    limit: str = ""  # a sentence: what allows so many
 
     @property
     def costs(self) -> str:
@@ -57,12 +57,8 @@ class StagePreview:
     @property
     def waves_because(self) -> str:
         """What makes waves as large as they are, and what makes them smaller."""
-        operators = self.at_once < self.max_unavailable
-        allows = f"The operator upgrades {self.at_once} at once" if operators else f"The stage allows {self.at_once}"
-        if self.is_kept_apart:
-            allows = f"The stage allows {self.max_unavailable}, and its failure domains {self.at_once} at once"
         smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
-        return f"{allows}. {smaller} make waves smaller."
+        return f"{self.limit} {smaller} make waves smaller."
 
 
 @dataclass(frozen=True)
@@ -109,9 +105,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(
-            plan, picks, _duration(stages, previews, facts), waves=sum(stage.waves for stage in previews)
-        ),
+        forecast=_forecast(plan, picks, _duration(stages, previews), waves=sum(stage.waves for stage in previews)),
         canary_proves=_proof(picks),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
@@ -129,30 +123,25 @@ def _driver_object(plan: Plan) -> DriverObject:
 
 def _stage_preview(stage: Stage, picks: Picks, facts: DriverFacts, budgets: Budgets) -> StagePreview:
     targets = [node.name for node in picks.by_stage[stage.index]]
-    at_once = stage_time(stage, len(targets), facts.upgrade_policy).at_once
-    by_wave = waves(targets, at_once, budgets.empty())
-    largest = max(map(len, by_wave), default=0)
-    is_kept_apart = largest < min(at_once, len(targets))
+    allowed = at_once(stage.max_unavailable, targets, facts.upgrade_policy, budgets, fleet=facts.nodes)
     return StagePreview(
         name=stage.name,
         kind=stage.kind,
         targets=targets,
-        by_wave=by_wave,
-        at_once=largest if is_kept_apart else at_once,
+        by_wave=list(allowed.by_wave),
+        at_once=allowed.nodes,
         max_unavailable=stage.max_unavailable,
         # By name: PostgreSQL gives the keys of JSON back in an order of its own.
         gates=[(gate.title, dict(sorted(stage.gate_options.get(gate.key, {}).items()))) for gate in stage.gates],
         harms=[(name, picks.harms[name]) for name in targets],
-        is_kept_apart=is_kept_apart,
+        limit=allowed.because,
     )
 
 
-def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview], facts: DriverFacts) -> Duration:
-    times = (
-        replace(stage_time(stage, len(shown.targets), facts.upgrade_policy), in_waves=shown.waves)
-        for stage, shown in zip(stages, previews, strict=True)
-    )
-    return duration_of(list(times), took=())
+def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview]) -> Duration:
+    pairs = zip(stages, previews, strict=True)
+    times = [stage_time(stage, len(shown.targets), shown.at_once, in_waves=shown.waves) for stage, shown in pairs]
+    return duration_of(times, took=())
 
 
 def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Forecast:

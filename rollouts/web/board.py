@@ -12,6 +12,7 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
+from rollouts.picking import AtOnce
 from rollouts.queries import StageOnPage
 from wording.lists import names
 
@@ -96,6 +97,7 @@ class Column:
     total: int
     is_shown: bool
     soak_until: datetime | None
+    at_once: AtOnce | None  # None: it is over, or nobody knows what its operator allows
 
     @property
     def is_over(self) -> bool:
@@ -115,6 +117,7 @@ def column_of(
     following: StageOnPage | None = None,
     *,
     seen_until: datetime | None = None,
+    at_once: AtOnce | None = None,
 ) -> Column:
     """`seen_until`: when its cluster was heard last; None: it is seen now."""
     stage, counts = on_page.stage, on_page.counts
@@ -145,6 +148,7 @@ def column_of(
         back=counts[Shown.BACK],
         total=total,
         is_shown=stage.kind != StageKind.ROLLBACK or stage.state != StageState.WAITING,
+        at_once=at_once,
     )
 
 

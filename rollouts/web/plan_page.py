@@ -17,6 +17,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.preflight.way_back import way_back
 from rollouts.queries import PlanOnPage, buttons, plan_on_page
+from rollouts.steering.at_once import at_once_now
 from rollouts.steering.remaining import holding, remaining
 from rollouts.verbs import VERBS
 from rollouts.web.board import Column, column_of, soak_until
@@ -72,7 +73,11 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
     following = [*on_page.stages[1:], None]
     pairs = zip(on_page.stages, following, strict=True)
-    columns = [column_of(stage, node_ids, after, seen_until=seen_until) for stage, after in pairs]
+    at_once = at_once_now(row, on_page, driver_object)
+    columns = [
+        column_of(stage, node_ids, after, seen_until=seen_until, at_once=at_once.get(stage.stage.pk))
+        for stage, after in pairs
+    ]
     return {
         "plan": row,
         "on_page": on_page,
@@ -85,7 +90,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "why": _why(on_page, has_blockers=bool(preview and preview.blockers)),
         "preview": preview,
-        "resume_says": resume_says(row, on_page, driver_object),
+        "resume_says": resume_says(row, on_page, driver_object, at_once),
         "since_then": _since_then(row) if sight.is_live else "",
         "shown_state": "paused" if on_page.pause and row.state in VERBS["pause"].states else row.state,
         "soak_until": soak_until(on_page.current) if sight.is_live else None,
@@ -94,7 +99,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
         "holding": holding(on_page, now=now),
-        "duration": remaining(row, on_page, driver_object, sight, now=now),
+        "duration": remaining(row, on_page, at_once, sight, now=now),
     }
 
 

@@ -1,16 +1,21 @@
 """What goes when somebody resumes: which nodes, how many, of which stage and wave; and where nothing would."""
 
+from collections.abc import Mapping
+
 from django.utils import timezone
 
 from fleet.models import DriverObject
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
+from rollouts.picking import AtOnce
 from rollouts.queries import PlanOnPage, StageOnPage, upgrade_policy
 from wording.lists import names
 from wording.numbers import count, either
 
 
-def resume_says(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None) -> str:
+def resume_says(
+    plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None, at_once: Mapping[int, AtOnce]
+) -> str:
     """Blank: there is nothing to resume. `driver_object`: None where its cluster no longer shows it. One query."""
     if plan.state != PlanState.HALTED and not on_page.pause:
         return ""
@@ -18,7 +23,8 @@ def resume_says(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | N
         return ""
     if plan.state != PlanState.ROLLING_BACK and (why := _why_it_does_not_help(plan, driver_object)):
         return f"Resuming does not help: {why}"
-    goes = f"{_next(plan, on_page.current)} {_after(on_page, on_page.current)}".strip()
+    current = on_page.current
+    goes = f"{_next(plan, current, at_once.get(current.stage.pk))} {_after(on_page, current)}".strip()
     if failing := _failing(on_page):
         return f"It halts again at once while this fails: {failing}. Once that passes: {goes}"
     return goes
@@ -37,13 +43,14 @@ def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str
     return ""
 
 
-def _next(plan: Plan, current: StageOnPage) -> str:
+def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
     stage = current.stage
     held = [target.node_name for target in current.targets if target.state == TargetState.HELD]
     on_the_way = sum(target.state in IN_FLIGHT for target in current.targets)
     if plan.armed_since is None and plan.state != PlanState.ROLLING_BACK:
         return f"Every node is held first, then {plan.to_version} is written; {stage.name} follows."
-    going = held[: max(0, stage.max_unavailable - on_the_way)]
+    allowed = at_once.nodes if at_once else stage.max_unavailable
+    going = held[: max(0, allowed - on_the_way)]
     waves = {target.wave.number for target in current.targets if target.wave}
     if not waves and "approval" in stage.gate_options:
         return f"{stage.name} has let nothing go: it waits for its approval, then {_goes(going, len(held))}."

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu.upgrade_controller import unavailable_of
 from rollouts.engine.decide.budget import operator_room, room
-from rollouts.engine.observe import in_nodes
 from rollouts.engine.snapshot import NodeSnapshot, UpgradePolicy
 from rollouts.lifecycle import TargetState
 from tests.rollouts.make import (
@@ -133,10 +133,12 @@ def test_never_finds_more_room_than_the_operator_does(nodes: tuple[NodeSnapshot,
         (3, 8, 3),
         ("3", 8, 3),
         (None, 8, None),
+        ("half", 8, 0),
+        ("%", 8, 0),
     ],
 )
 def test_percentages_are_of_all_nodes_and_rounded_up(amount, nodes: int, expected: int | None):
-    assert in_nodes(amount, nodes) == expected
+    assert unavailable_of({"maxUnavailable": amount}, nodes) == expected
 
 
 def test_the_smaller_of_the_two_budgets_counts():
