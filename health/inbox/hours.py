@@ -72,9 +72,10 @@ class NodeHour:
         return max((each.temperature_max for each in self.devices if each.temperature_max is not None), default=None)
 
     @property
-    def xids(self) -> int:
-        """At least so many. An exporter says a board's of each of its slices."""
-        return sum(max(each.xids for each in of) for of in self.boards.values())
+    def xids(self) -> int | None:
+        """At least so many. An exporter says a board's of each of its slices. None: nothing said which there were."""
+        known = [[each.xids for each in of if each.xids is not None] for of in self.boards.values()]
+        return sum(max(of) for of in known if of) if any(known) else None
 
     @property
     def sentence(self) -> str:
@@ -85,11 +86,8 @@ class NodeHour:
             return "Nobody heard a GPU of it."
         busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
         said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}."]
-        if self.hottest is not None:
-            said.append(f"The hottest had {self.hottest:.0f} °C.")
-        if self.xids:
-            said.append(f"At least {count(self.xids, 'Xid')}.")
-        return " ".join(said)
+        warm = "How warm they were nothing says." if self.hottest is None else f"The hottest had {self.hottest:.0f} °C."
+        return " ".join([*said, warm, *self._xids_in_words("they")])
 
     @property
     def _sentence_of_one(self) -> str:
@@ -97,11 +95,14 @@ class NodeHour:
             return "Nobody heard it."
         busy = "how busy it was nothing says" if self.load is None else f"under load {self.load:.0%} of that"
         said = [f"Heard for {spell(self.seen_h * HOUR)}, {busy}."]
-        if self.hottest is not None:
-            said.append(f"It had at most {self.hottest:.0f} °C.")
-        if self.xids:
-            said.append(f"At least {count(self.xids, 'Xid')}.")
-        return " ".join(said)
+        warm = "How warm it was nothing says." if self.hottest is None else f"It had at most {self.hottest:.0f} °C."
+        return " ".join([*said, warm, *self._xids_in_words("it")])
+
+    def _xids_in_words(self, who: str) -> list[str]:
+        """Empty: there was none."""
+        if self.xids is None:
+            return [f"Which Xids {who} had nothing says."]
+        return [f"At least {count(self.xids, 'Xid')}."] if self.xids else []
 
     @property
     def severity(self) -> str:

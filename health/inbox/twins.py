@@ -207,12 +207,17 @@ def said_by_hours(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterat
     yield TwinDifference(
         "Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there))
     )
-    yield TwinDifference("Xids, at least", *(str(sum(hour.xids for hour in hours)) for hours in (here, there)))
+    yield TwinDifference("Xids, at least", *(_xids(hours) for hours in (here, there)))
 
 
 def _busy(hours: Sequence[NodeHour]) -> str:
     known = [hour.busy_h for hour in hours if hour.busy_h is not None]
     return f"{sum(known):.1f}" if known else ""
+
+
+def _xids(hours: Sequence[NodeHour]) -> str:
+    known = [hour.xids for hour in hours if hour.xids is not None]
+    return str(sum(known)) if known else ""
 
 
 def _mean(values: list[float]) -> float:

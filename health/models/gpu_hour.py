@@ -21,7 +21,7 @@ class GpuHour(models.Model):
     temperature_max = models.FloatField(null=True)
     power_watts = models.FloatField(null=True)  # mean
     memory_max_mib = models.FloatField(null=True)
-    xids = models.PositiveIntegerField(default=0)  # at least so many
+    xids = models.PositiveIntegerField(null=True)  # at least so many; null: nothing said which
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "node_name", "hour"]), models.Index(fields=["hour"])]

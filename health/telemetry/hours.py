@@ -37,7 +37,7 @@ class GpuHourSums:
     temperature_max: float | None
     power_watts: float | None  # mean
     memory_max_mib: float | None
-    xids: int  # at least so many: a second of the same is not seen
+    xids: int | None  # at least so many: a second of the same is not seen
 
 
 @dataclass
@@ -91,6 +91,7 @@ class HourTally:
         for place, device in enumerate(self.devices):
             if every["seen_s"][place]:
                 busy_known = every["utilisation_s"][place] > 0
+                has_gauge = _said(every["last_xid"][place]) is not None
                 yield GpuHourSums(
                     device=device,
                     seen_s=every["seen_s"][place],
@@ -100,7 +101,7 @@ class HourTally:
                     temperature_max=_said(every["temperature_max"][place]),
                     power_watts=self._mean("power", place),
                     memory_max_mib=_said(every["memory_max"][place]),
-                    xids=int(every["xids"][place]),
+                    xids=int(every["xids"][place]) if has_gauge else None,
                 )
 
     def _means(self, frame: Frame, gap: float, fresh: float) -> None:

@@ -57,6 +57,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
     bars = [Bar(hour, place * (WIDE + GAP), _height(hour)) for place, hour in enumerate(hours)]
     known = [hour for hour in hours if hour.devices]
     busy = [hour.busy_h for hour in known if hour.busy_h is not None]
+    xids = [hour.xids for hour in known if hour.xids is not None]
     return {
         "bars": bars,
         "tall": TALL,
@@ -67,7 +68,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
         "busy_h": sum(busy) if busy else None,
         "seen_h": sum(hour.seen_h for hour in known),
         "hottest": max((hour.hottest for hour in known if hour.hottest is not None), default=None),
-        "xids": sum(hour.xids for hour in known),
+        "xids": sum(xids) if xids else None,
         "with_findings": sum(1 for hour in hours if hour.findings),
     }
 

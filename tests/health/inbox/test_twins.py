@@ -7,7 +7,9 @@ import pytest
 from django.urls import reverse
 
 from health.inbox.twins import twin_of
+from health.models import GpuHour
 from health.sources import frames
+from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from tests import make
@@ -204,6 +206,19 @@ def test_what_each_slice_says_of_its_board_counts_once_and_the_engine_says_how_b
     said = measured(here, root)
     assert said["ECC errors not corrected"] == "2"
     assert said["Utilisation now, mean"] == "50% (6 of 7 GPUs and slices)"
+
+
+def test_no_xids_are_said_of_hours_of_which_nothing_says_them(cluster, pool, root):
+    here = like(cluster, "gpu-1", pool)
+    like(cluster, "gpu-2", pool)
+    hour = NOON - timedelta(hours=2)
+    provide_partition(hour)
+    row = {"cluster": cluster, "node_name": "gpu-1", "hour": hour, "seen_s": 3600.0}
+
+    GpuHour.objects.create(**row, uuid="GPU-a", xids=None)
+    assert measured(here, root)["Xids, at least"] == ""
+    GpuHour.objects.create(**row, uuid="GPU-b", xids=0)
+    assert measured(here, root)["Xids, at least"] == "0"
 
 
 def test_says_of_how_many_gpus_a_number_is_where_not_all_are_fresh(cluster, pool, root):

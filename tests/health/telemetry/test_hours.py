@@ -45,10 +45,17 @@ def test_time_under_load_is_its_exposure():
 
 
 def test_what_nobody_says_is_null_and_not_nought():
-    (sums,) = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, xid=0.0)).rows()
+    (sums,) = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, sm_clock_mhz=0.0)).rows()
 
     assert sums.seen_s == 60
     assert (sums.busy_s, sums.utilisation, sums.temperature, sums.power_watts, sums.memory_max_mib) == (None,) * 5
+    assert sums.xids is None
+
+
+def test_no_xid_is_none_and_not_null():
+    (sums,) = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, xid=0.0)).rows()
+
+    assert sums.xids == 0
 
 
 def test_a_gap_and_a_sample_that_is_old_are_in_no_sum():

@@ -53,6 +53,23 @@ def test_the_strip_and_rest_sum_to_the_same(node):
     assert {hour["gpu_hours_busy"] for hour in rest if hour["devices"]} == {4.0, None}
 
 
+def test_what_no_exporter_says_is_said_and_not_nought(node):
+    an_hour(node, 2, busy_s=None, temperature_max=None, xids=None)
+    an_hour(node, 3, xids=0)
+
+    _, rest = strip_and_rest(node)
+    html = visiting(make.a_user(role="viewer")).get(f"/parts/nodes/{node.pk}/hours").content.decode()
+
+    (known, unknown) = (hour for hour in rest if hour["devices"])
+    assert (known["devices"][0]["xids"], unknown["devices"][0]["xids"]) == (0, None)
+    unsaid = "how busy they were nothing says. How warm they were nothing says. Which Xids they had nothing says."
+    assert f"1.0 GPU-hours heard, {unsaid}<" in html
+    assert "1.0 GPU-hours heard, 0.5 of them under load. The hottest had 81 °C.<" in html
+    GpuHour.objects.filter(xids=0).delete()
+    strip = strip_and_rest(node)[0].text
+    assert "1.0 GPU-hours, how busy they were nothing says; how warm nothing says; which Xids nothing says." in strip
+
+
 def test_a_gpu_that_is_cut_is_one_and_so_is_its_xid(node):
     for index in range(8):
         an_hour(node, 2, index, busy_s=None, xids=1)
