@@ -53,6 +53,7 @@ class Known:
     notes: tuple[str, ...] = ()
     exploding: tuple[Exploding, ...] = ()
     left_out: int = 0  # devices that series name and that are none of this cluster's
+    beside: frozenset[str] = frozenset()  # names of series that had devices which none of `TELLING` has
 
 
 @dataclass
@@ -76,15 +77,18 @@ class Prometheus:
         frame = carried.copied()
         frame.taken_at = now
         placing, are_doubled = Placing(frame.index()), self._are_doubled(known.names)
-        series, odd = [SERIES[name] for name in sorted(known.names)], list[str]()
+        series, odd, stranger = [SERIES[name] for name in sorted(known.names)], list[str](), ""
         for row in series:
             if time.monotonic() > until:
                 raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
+            unknown = placing.unknown
             filled = self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+            stranger = row.name if placing.unknown > unknown else stranger
             odd += _odd_in(row, filled)
         if placing.unknown > known.left_out:
             # New devices came: the next round looks who they are.
-            self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown)
+            beside = known.beside | {stranger}
+            self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown, beside=beside)
         anew = tuple(frame.devices[place] for place in remember(carried, frame))
         xids = self._xids() if XID in known.names else {}
         put_in_words(frame, xids)
@@ -119,8 +123,9 @@ class Prometheus:
         names = there.intersection(SERIES)
         if not names:
             raise Unusable(self._why_none(there))
-        found = self._inventory(_telling(names))
-        return Known(names, found.devices, now, found.notes, self._exploding(), found.left_out)
+        beside = self.known.beside & names if self.known is not None else frozenset[str]()
+        found = self._inventory(dict.fromkeys([*_telling(names), *sorted(beside)]))
+        return Known(names, found.devices, now, found.notes, self._exploding(), found.left_out, beside)
 
     def _names(self, pattern: str) -> frozenset[str]:
         counted = self.client.query(promql.exported_names(pattern, self.matchers))

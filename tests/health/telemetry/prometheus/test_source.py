@@ -102,6 +102,23 @@ def test_looks_again_at_once_when_an_answer_names_a_new_device(ask, playing):
     assert len(after.frame.devices) == 3
 
 
+def test_knows_gpus_whose_exporters_lack_what_others_have(ask, playing):
+    """An AMD GPU in a VM says neither power nor memory; a DCGM exporter with a file of counters says what is in it."""
+    playing.add("gpu_junction_temperature", {"serial_number": "s1", "gpu_id": "0", "hostname": "gpu-1"}, 40)
+    playing.add("gpu_junction_temperature", {"serial_number": "s2", "gpu_id": "1", "hostname": "gpu-1"}, 41)
+    playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-t4", "Hostname": "gpu-1", "gpu": "2"}, 20)
+    source, frame = ask(), None
+    for number in range(3):
+        frame = source.take(frame, now=NOW + 15 * number).frame
+    looks = sum(query.startswith("group by") for query in playing.queries)
+
+    frame = source.take(frame, now=NOW + LOOK_EVERY_S + 45).frame
+    source.take(frame, now=NOW + LOOK_EVERY_S + 60)
+
+    assert {device.uuid for device in frame.devices} == {"GPU-a", "GPU-b", "GPU-t4", "s1", "s2"}
+    assert sum(query.startswith("group by") for query in playing.queries) == looks + 1
+
+
 def test_does_not_look_each_time_for_devices_of_others(ask, playing):
     playing.add("DCGM_FI_DEV_GPU_TEMP", {"UUID": "GPU-x", "Hostname": "elsewhere"}, 50)
     playing.add("DCGM_FI_DEV_FAN", {"UUID": "GPU-y", "Hostname": "elsewhere"}, 50)
