@@ -167,7 +167,9 @@ _AMD = (
     MetricSeries("gpu_edge_temperature", "temperature_celsius", is_blank_at_0=True),  # MI2xx
     MetricSeries("gpu_junction_temperature", "temperature_celsius", is_blank_at_0=True),  # MI3xx
     MetricSeries("gpu_memory_temperature", "memory_temperature_celsius", is_blank_at_0=True),
-    MetricSeries("gpu_power_usage", "power_watts"),
+    MetricSeries("gpu_power_usage", "power_watts", is_blank_at_0=True),
+    MetricSeries("gpu_average_package_power", "power_watts", is_blank_at_0=True),  # MI2xx
+    MetricSeries("gpu_package_power", "power_watts", is_blank_at_0=True),  # MI3xx
     MetricSeries("gpu_energy_consumed", "energy_joules", 1e-6),
     MetricSeries("gpu_ecc_correct_total", "ecc_corrected"),
     MetricSeries("gpu_ecc_uncorrect_total", "ecc_uncorrected"),

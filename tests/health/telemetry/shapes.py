@@ -228,6 +228,16 @@ OTHER_SHAPES: dict[str, Shape] = {
         {AMD_KEY: {"power_watts": 255}},
         index={AMD_KEY: 2},
     ),
+    "AMD, by its socket's power": Shape(
+        line("gpu_package_power", 748, **AMD) + line("gpu_energy_consumed", "1.4e+15", **AMD),
+        {AMD_KEY: {"power_watts": 748, "energy_joules": 1.4e9}},
+        index={AMD_KEY: 2},
+    ),
+    "AMD, MI2xx, with power by two names and one that is none": Shape(
+        line("amd_gpu_average_package_power", 0, **AMD) + line("amd_gpu_power_usage", 142, **AMD),
+        {AMD_KEY: {"power_watts": 142}},
+        index={AMD_KEY: 2},
+    ),
     "Gaudi, whose node Prometheus writes": Shape(
         line("habanalabs_power_mW", 350_000, Serial="s", UUID="01P0", device="s", id="3", pod_name="", node="gpu-1")
         + line("habanalabs_memory_used_bytes", 1 << 30, Serial="s", UUID="01P0", device="s", id="3", node="gpu-1")
