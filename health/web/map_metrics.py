@@ -15,7 +15,7 @@ from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_map import SeenMap
 from health.sources.of_clusters import BoardTold, ClusterTelemetry, telemetry_of_clusters
-from health.sources.reading import UTILISATION
+from health.sources.reading import NOT_UNDER_MIG, UTILISATION
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
 NO_DATA = 255
@@ -93,14 +93,20 @@ def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: flo
     first, *others = columns
     for other in others:
         first = [second if one == NO_DATA else one for one, second in zip(first, other, strict=True)]
-    return bytes(first).replace(bytes([NO_DATA]), bytes([_without(metric, telemetry)]))
+    without = _without(metric, telemetry)
+    if not telemetry.boards.has_slices:
+        return bytes(first).replace(bytes([NO_DATA]), bytes([without]))
+    of_cut = _without(metric, telemetry, is_cut=True)
+    boards = zip(first, telemetry.boards.every, strict=True)
+    return bytes(one if one != NO_DATA else of_cut if board.is_mig else without for one, board in boards)
 
 
-def _without(metric: MapMetric, telemetry: ClusterTelemetry) -> int:
+def _without(metric: MapMetric, telemetry: ClusterTelemetry, *, is_cut: bool = False) -> int:
     """What stands for a GPU that has no value."""
     standing = telemetry.standing
     is_known = standing.has_source and not standing.is_silent and telemetry.kept is not None
-    return NOT_EXPORTED if is_known and standing.exported.isdisjoint(metric.keys) else NO_DATA
+    keys = set(metric.keys) - NOT_UNDER_MIG if is_cut else metric.keys
+    return NOT_EXPORTED if is_known and standing.exported.isdisjoint(keys) else NO_DATA
 
 
 def _bytes_of(metric: MapMetric, telemetry: ClusterTelemetry, key: str, *, now: float) -> Iterable[int]:

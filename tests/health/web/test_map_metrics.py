@@ -107,6 +107,19 @@ def test_under_mig_the_engine_says_how_busy_a_board_is_and_its_slices_how_warm(v
     assert coloured(viewer, "utilisation") == [40, NO_DATA]
 
 
+def test_under_mig_what_says_how_busy_whole_gpus_are_is_not_what_says_it_of_a_board(viewer):
+    """As the table of GPUs has it."""
+    cluster = make.a_cluster()
+    make.a_node(cluster, "gpu-1", gpus=3)
+    make.a_source(cluster, exported=["gpu_utilisation_ratio"])
+    tell(
+        cluster, GpuDevice("gpu-1", 0, "a", "1"), GpuDevice("gpu-1", 1, "b"), GpuDevice("gpu-1", 2, "c"),
+        gpu_utilisation_ratio=[0.0, 0.3, UNSAID],
+    )  # fmt: skip
+
+    assert coloured(viewer, "utilisation") == [NOT_EXPORTED, 30, NO_DATA]
+
+
 def test_a_board_without_an_index_and_one_too_many_never_move_another():
     boards = boards_in(GpuDevice("gpu-1", index, uuid) for index, uuid in [(None, "x"), (1, "b"), (1, "c"), (9, "d")])
 
