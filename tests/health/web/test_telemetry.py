@@ -233,3 +233,14 @@ def test_without_a_prometheus_what_an_exporter_said_is_in_the_table(admin, clust
     assert "61" in said
     assert "not exported" in said
     assert "no source" not in said
+    assert "Prometheus" not in said
+
+
+def test_of_a_node_that_no_exporter_names_it_says_where_to_look(admin, cluster, redis):
+    node = make.a_node(cluster, "gpu-001", gpus=1)
+    make.an_exporter_round(cluster, exporters=1, answered=1)
+    frames.keep(cluster.pk, TelemetryReading(Frame(AT, ()), frozenset(), {}))
+
+    assert "has no series of a GPU of this node: look whether its exporter runs." in table(admin, node)
+    make.a_source(cluster)
+    assert "look whether its exporter runs, and whether Prometheus scrapes it." in table(admin, node)
