@@ -38,11 +38,7 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
 
     A device that two nodes claim is neither's: one of them lies, and nobody can tell which.
     """
-    claimed: dict[Key, set[str]] = {}
-    for node, each in said.items():
-        for key in each.devices:
-            claimed.setdefault(key, set()).add(node)
-    contested = {key for key, by in claimed.items() if len(by) > 1}
+    contested = contested_in(said)
     told = [device for each in said.values() for key, device in each.devices.items() if key not in contested]
     oldest = now - FORGET_AFTER_S
     carried = before.carried(
@@ -63,6 +59,15 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
     put_in_words(frame, xids)
     exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
     return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew)
+
+
+def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[Key, Collection[str]]:
+    """By the device that several nodes claim, which those are."""
+    claimed: dict[Key, set[str]] = {}
+    for node, each in said.items():
+        for key in each.devices:
+            claimed.setdefault(key, set()).add(node)
+    return {key: by for key, by in claimed.items() if len(by) > 1}
 
 
 def _kept(

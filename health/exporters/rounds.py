@@ -4,7 +4,7 @@ A cluster with more exporters than can be asked in half a minute is asked for no
 whole one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Event
@@ -20,10 +20,11 @@ from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, Lost
 from fleet.models import ExportersState as State
 from gpu.operands import EXPORTERS
 from health.exporters.asking import ExporterAnswer, answers
-from health.exporters.framing import keep_frame
+from health.exporters.framing import contested_in, keep_frame
 from health.exporters.keeping import Keeper
 from health.sources import frames
 from health.telemetry.exposition import NodeSaid
+from health.telemetry.identity import notes_on_claims, untrue_name
 from kube import client
 from wording.numbers import count
 
@@ -122,9 +123,17 @@ def _ask_all(
     keeper.keep(
         [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
     )
-    _keep_frame(cluster, said, now=clock())
+    nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+    _keep_frame(cluster, said, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
-    return Outcome(state, forbidden or _odd(said), len(pods), keeper.answered, keeper.has_changed)
+    odd = " ".join(filter(None, (*_untrue(said, nodes), _odd(said))))
+    return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
+
+
+def _untrue(said: Mapping[str, NodeSaid], nodes: Collection[str]) -> tuple[str, ...]:
+    """What exporters say of where they are, and of whose GPUs, that cannot be, as a Prometheus is told of it."""
+    named = sorted((node, name) for node, each in said.items() for name in each.called if name in nodes)
+    return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(said))
 
 
 def _odd(said: Mapping[str, NodeSaid]) -> str:
@@ -137,8 +146,7 @@ def _odd(said: Mapping[str, NodeSaid]) -> str:
     return f"Left out: {', '.join(parts)}{more}, which cannot be." if parts else ""
 
 
-def _keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, now: datetime) -> None:
-    nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+def _keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: datetime) -> None:
     try:
         keep_frame(cluster, said, nodes=nodes, now=now.timestamp())
     except frames.FramesAway as error:

@@ -23,6 +23,7 @@ _LINE = re.compile(
 _LABEL = re.compile(r'[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
 
+HOST = ("Hostname", "hostname")
 PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
 
 Key = tuple[str, str]
@@ -36,6 +37,7 @@ class NodeSaid:
     values: dict[Key, dict[str, float]] = field(default_factory=dict)
     xids: dict[Key, XidTold] = field(default_factory=dict)
     parts: dict[Key, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
+    called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
 
 
@@ -78,6 +80,7 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
     if series.only and part not in series.only:
         return
     said.devices.setdefault(device.key, device)
+    said.called.update(name for label in HOST if (name := labels.get(label)))
     values = said.values.setdefault(device.key, {})
     values[series.metric] = max(value * series.factor, values.get(series.metric, -math.inf))
     if part and value > 0:

@@ -12,7 +12,7 @@ somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is t
 version is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from health.telemetry.frame import Frame, GpuDevice, in_order
@@ -82,7 +82,7 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     runs_on = _runs_on(labels, where)
     claimed = next((node for name in said if (node := _claimed(name, where))), "")
     if runs_on and claimed and claimed != runs_on:
-        odd.untrue[f"the exporter on {runs_on} calls itself {claimed[:100]}"] = None
+        odd.untrue[untrue_name(runs_on, claimed)] = None
     target = labels.get("instance", "").rpartition(":")[0] or labels.get("instance", "")
     node = runs_on or claimed or (target if target in where.nodes else "")
     if not node:
@@ -161,8 +161,14 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
             f"{count(odd.placeless, 'series', 'series')} that no node's name is on, left out: let Prometheus write it, "
             "as the label node."
         )
-    if odd.untrue:
-        notes.append(f"Where it runs is believed, not what it says: {_some(list(odd.untrue))}.")
+    return (*notes, *notes_on_claims(list(odd.untrue), contested))
+
+
+def notes_on_claims(untrue: Sequence[str], contested: Mapping[tuple[str, str], Collection[str]]) -> tuple[str, ...]:
+    """`untrue`: what exporters call themselves. `contested`: by the device's key the nodes that claim it."""
+    notes = []
+    if untrue:
+        notes.append(f"Where it runs is believed, not what it says: {_some(untrue)}.")
     if contested:
         first, number = next(iter(contested)), len(contested)
         notes.append(
@@ -172,6 +178,10 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
     return tuple(notes)
 
 
-def _some(names: list[str]) -> str:
+def untrue_name(runs_on: str, claimed: str) -> str:
+    return f"the exporter on {runs_on} calls itself {claimed[:100]}"
+
+
+def _some(names: Sequence[str]) -> str:
     rest = len(names) - NAMED_AT_MOST
     return ", ".join(names[:NAMED_AT_MOST]) + (f" and {rest} more" if rest > 0 else "")

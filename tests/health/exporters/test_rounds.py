@@ -176,6 +176,28 @@ def test_values_that_no_gpu_can_have_are_named_with_the_round(cluster, told, mon
     assert ask(cluster).message == ""
 
 
+def test_a_gpu_that_two_nodes_claim_and_an_exporter_that_calls_itself_another_node_are_named(
+    cluster, told, monkeypatch
+):
+    first, second, *_ = cluster.nodes.order_by("name").values_list("name", flat=True)
+
+    def lying(connection, namespace, pod, port):
+        text = metrics_of(connection, namespace, pod, port)
+        return text + f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-x",Hostname="{first}"}} 61\n'
+
+    monkeypatch.setattr(asking, "metrics_of", lying)
+
+    outcome = ask(cluster)
+
+    assert f"Where it runs is believed, not what it says: the exporter on {second} calls itself {first}" in (
+        outcome.message
+    )
+    assert f"1 device is claimed by several nodes and taken for none's: GPU-x by {first} and {second}" in (
+        outcome.message
+    )
+    assert len(outcome.message) <= 500
+
+
 def test_an_exporter_that_does_not_run_is_not_asked(cluster):
     Pod.objects.filter(cluster=cluster, operand="dcgm-exporter").update(phase="Pending")
 
