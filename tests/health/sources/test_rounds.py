@@ -8,7 +8,7 @@ from health.sources import frames, rounds
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
-from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server
+from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
 from tests.make import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
@@ -75,6 +75,55 @@ def test_a_source_that_falls_silent_leaves_what_was_seen(cluster, url):
     assert row.state == SourceState.SILENT
     assert row.answered_at == NOON
     assert frames.of_node(cluster.pk, "gpu-1") is not None
+
+
+def wrongly(body: bytes, *, at: int, playing):
+    """As `playing` answers, but for one of the round's questions."""
+    asked = iter(range(10_000))
+    return lambda to: saying(body)(to) if next(asked) == at else playing(to)
+
+
+def everything(now: float) -> Playing:
+    """With series of each kind that a round asks for."""
+    playing = Playing(now)
+    playing.add("DCGM_FI_DEV_GPU_TEMP", LABELS, 61)
+    playing.add("DCGM_FI_DEV_XID_ERRORS", {**LABELS, "err_code": "79", "err_msg": "GPU has fallen off the bus"}, 79)
+    playing.add("DCGM_EXP_GPU_HEALTH_STATUS", {**LABELS, "health_watch": "PCIE"}, 20)
+    return playing
+
+
+BAD = {
+    "nothing": b"",
+    "a page": b"<html>Sign in</html>",
+    "an error": b'{"status":"error","errorType":"timeout","error":"query timed out"}',
+    "a part": b'{"status":"success","warnings":["store eu-2 away"],"data":{"resultType":"vector","result":[]}}',
+    "another shape": b'{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}',
+}
+
+
+@pytest.mark.parametrize("called", BAD)
+def test_whatever_it_answers_to_any_question_costs_its_round_and_is_one_sentence(cluster, url, called):
+    other, at, number = make.a_cluster("other"), NOON, 0
+    make.a_node(other, "gpu-1")
+    a_source(other, url)
+    with a_server(everything(NOON.timestamp())) as (whole, server):
+        a_source(cluster, whole)
+        assert asked(cluster).state == SourceState.ANSWERING
+        questions = len(server.queries)
+    before = frames.newest(cluster.pk).frame.columns
+    assert questions > 10
+
+    for number in range(questions):
+        at += timedelta(minutes=10)
+        rounds._known.clear()
+        with a_server(wrongly(BAD[called], at=number, playing=everything(at.timestamp()))) as (bad, _):
+            TelemetrySource.objects.filter(cluster=cluster).update(url=bad, next_look_at=at)
+            row = asked(cluster, at=at)
+
+        assert (row.state, bool(row.message)) == (SourceState.SILENT, True), number
+        assert frames.newest(cluster.pk).frame.columns == before
+
+    assert asked(other).state == SourceState.ANSWERING
 
 
 def test_is_asked_once_when_two_workers_come(cluster, url):

@@ -51,8 +51,6 @@ class Playing:
             pattern = query[query.index('=~"') + 3 :].split('"')[0]
             named = {name: rows for name, rows in self.series.items() if re.fullmatch(pattern, name)}
             return [self.row({"__name__": name}, len(rows)) for name, rows in named.items()]
-        if query.endswith("> 1"):
-            return []
         kept = re.match(r"\w+ by \(([^)]*)\)", query)
         keys = kept.group(1).split(", ") if kept else []
         names = (
@@ -62,13 +60,16 @@ class Playing:
         wanted = {label: values for label, values in MATCHER.findall(query) if label != "__name__"}
         rows = [row for row in rows if all(re.fullmatch(values, row[0].get(key, "")) for key, values in wanted.items())]
         is_time, is_some = "timestamp(" in query, query.endswith("> 0")
-        most: dict[tuple[tuple[str, str], ...], float] = {}
+        of_keys: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
         for labels, value, at in rows:
             if value > 0 or not is_some:
                 key = tuple((key, labels[key]) for key in keys if labels.get(key))  # as no label, where it is blank
-                said = at if is_time else value
-                most[key] = max(said, most.get(key, said))
-        return [self.row(dict(key), value) for key, value in most.items()]
+                of_keys.setdefault(key, []).append((at, value))
+        if query.endswith("> 1"):
+            return [self.row(dict(key), len(of)) for key, of in of_keys.items() if len(of) > 1]
+        if "group_left" in query:  # of each device the newest
+            return [self.row(dict(key), max(of)[1]) for key, of in of_keys.items()]
+        return [self.row(dict(key), max(at if is_time else value for at, value in of)) for key, of in of_keys.items()]
 
     def name(self, query: str) -> str:
         return next(name for name in self.series if f"({name}{{" in query)

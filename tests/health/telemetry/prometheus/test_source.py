@@ -102,6 +102,18 @@ def test_looks_again_at_once_when_an_answer_names_a_new_device(ask, playing):
     assert len(after.frame.devices) == 3
 
 
+def test_of_two_series_of_a_gpu_the_newer_counts(ask, playing):
+    """As of an exporter whose pod was made anew: a Prometheus has the old one's for five minutes more."""
+    playing.series = {}
+    playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "pod": "old"}, 90, age_s=200)
+    playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "pod": "new"}, 40, age_s=5)
+
+    taken = ask().take(None, now=NOW)
+
+    assert column(taken, "temperature_celsius") == [40.0]
+    assert list(taken.frame.columns["temperature_celsius"].times) == [NOW - 5]
+
+
 def test_knows_gpus_whose_exporters_lack_what_others_have(ask, playing):
     """An AMD GPU in a VM says neither power nor memory; a DCGM exporter with a file of counters says what is in it."""
     playing.add("gpu_junction_temperature", {"serial_number": "s1", "gpu_id": "0", "hostname": "gpu-1"}, 40)
