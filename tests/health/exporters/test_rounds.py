@@ -11,6 +11,7 @@ from fleet.messages import announce
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
 from health.exporters import asking, rounds
+from health.sources import frames
 from kube.client.proxying import metrics_of
 from tests import make
 from tests.api_server import ApiServer, an_api_server
@@ -157,6 +158,55 @@ def test_what_was_said_outlives_a_try_that_fails(api, cluster):
         assert row.devices == said[row.node_name]
         assert "does not answer at port 9400" in row.refused
         assert row.refused_since
+
+
+SERIES = 'DCGM_FI_DEV_GPU_TEMP{gpu="%d",UUID="GPU-%d"} 61\n'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<html><body>502 Bad Gateway</body></html>",
+        "ERROR - the host engine is away\n",
+        '{"error": "no such pod"}',
+        "".join(SERIES % (number, number) for number in range(2_000)),
+        SERIES % (0, 0) * 20_001,
+    ],
+    ids=["a page", "an error", "JSON", "too many GPUs", "too many series"],
+)
+def test_what_one_exporter_answers_wrongly_costs_its_node_and_is_one_sentence(cluster, monkeypatch, answer):
+    bad = Pod.objects.filter(cluster=cluster, operand="dcgm-exporter").order_by("node_name").first()
+    ask(cluster)
+    said = ExporterReading.objects.get(node_name=bad.node_name).devices
+
+    def metrics(connection, namespace, pod, port):
+        return answer if pod == bad.name else metrics_of(connection, namespace, pod, port)
+
+    monkeypatch.setattr(asking, "metrics_of", metrics)
+    due(cluster)
+    outcome = ask(cluster)
+
+    (refused,) = ExporterReading.objects.exclude(refused="")
+    assert (refused.node_name, refused.devices) == (bad.node_name, said)
+    assert "cannot be understood" in refused.refused
+    assert (outcome.state, outcome.exporters - outcome.answered) == ("asked", 1)
+
+
+def test_an_exporter_that_answers_nothing_leaves_what_its_gpus_said(cluster, redis, monkeypatch):
+    """It runs, and its GPUs are not there for it: they are silent, and not gone."""
+    frames.forget(cluster.pk)
+    ask(cluster)
+    before = frames.newest(cluster.pk)
+    monkeypatch.setattr(asking, "metrics_of", lambda *_: "")
+    due(cluster)
+
+    outcome = ask(cluster, later=timedelta(minutes=1))
+
+    after = frames.newest(cluster.pk)
+    assert outcome.answered == outcome.exporters
+    assert after.frame.devices == before.frame.devices
+    times = after.frame.columns["temperature_celsius"].times
+    assert times == before.frame.columns["temperature_celsius"].times
 
 
 def test_values_that_no_gpu_can_have_are_named_with_the_round(cluster, told, monkeypatch):
