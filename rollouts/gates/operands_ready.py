@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from wording.lists import names
 from wording.numbers import every
 
 
@@ -25,10 +26,18 @@ class OperandsReady(Gate):
             overdue = any(now - target.state_since > self.timeout for target in down)
             say = fail if overdue else wait
             return say(sentence, cause=lacking(down[0]), nodes=nodes, measured=measured)
+        if blind := tuple(target.name for target in evidence.changed if target.is_seen and not _had_any(target)):
+            before = f"No operand was Ready on {names(blind)} before the change"
+            sentence = f"{before}: none would be missed, so that nothing shows that the stack is back."
+            return wait(sentence, cause="none-before", nodes=blind, measured=measured, is_final=True)
         if evidence.not_changed:
             to_come = f"{share(len(evidence.changed), len(evidence.counted))} back with every operand."
             return wait(to_come, cause=TO_COME, measured=measured)
         return passed(f"Every operand is ready on {every(len(evidence.counted), 'node')}.", measured=measured)
+
+
+def _had_any(target: TargetEvidence) -> bool:
+    return target.baseline is not None and bool(target.baseline.operands)
 
 
 def lacking(target: TargetEvidence) -> str:

@@ -32,6 +32,17 @@ def test_an_operand_that_was_not_ready_before_is_not_asked_for():
     assert GATE.judge(evidence(target), now=NOON).answer is Answer.PASS
 
 
+def test_where_no_operand_was_ready_before_nothing_shows_that_the_stack_is_back():
+    """No answer is no yes: it passed, and said that every operand is ready, while all of them crashed."""
+    target = a_target(baseline=a_baseline(operands=()), operands=(CRASHING,))
+
+    judgement = GATE.judge(evidence(target), now=NOON)
+
+    assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, "none-before", ("node-1",))
+    assert judgement.is_final
+    assert judgement.because.startswith("No operand was Ready on node-1 before the change")
+
+
 def test_an_operand_without_a_pod_lacks():
     assert lacking(a_target(operands=ready("Driver", "Validator"))) == "Device plugin is not ready"
 
