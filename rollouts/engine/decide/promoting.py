@@ -239,8 +239,9 @@ def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, n
         return waits
     earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
     for other in earlier:
-        if unsure := first(Answer.WAIT, counted(other, judgements.get(other.index, {}))):
-            return Decision(f"{stage.name} waits: {other.name} is no longer sure. {unsure[1].because}")
+        unsure = f"{stage.name} waits: {other.name} is no longer sure."
+        if waits := wait_for_gates(other, judgements.get(other.index, {}), says=unsure, now=now):
+            return waits
     moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 

@@ -103,18 +103,21 @@ def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[st
     return tuple(name for name in ready if stage.node_uids[name] in broken)[:1] if may_add else ()
 
 
-def wait_for_gates(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision | None:
+def wait_for_gates(
+    stage: StageSnapshot, answers: Mapping[str, Judgement], *, says: str = "", now: datetime
+) -> Decision | None:
     """A gate that counts waits. Once the patience of one is over the plan pauses, and a person is asked.
 
-    None: none waits.
+    `says`: what its sentence follows, where the stage's name alone would not do. None: none waits.
     """
+    said = says or f"{stage.name}:"
     waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
     for key, judgement in waiting:
         if key not in UNHURRIED and (waited := out_of_patience(stage, key, now=now)):
-            sentence = f"{stage.name}: {judgement.because} It has waited for {waited}"
+            sentence = f"{said} {judgement.because} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude or go back."
             return Decision(asks, pause_because=asks)
-    return Decision(f"{stage.name}: {waiting[0][1].because}") if waiting else None
+    return Decision(f"{said} {waiting[0][1].because}") if waiting else None
 
 
 def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:

@@ -401,6 +401,21 @@ def test_an_opening_stage_waits_while_the_one_before_is_no_longer_sure():
 
     assert not stage_moves(decision)
     assert "Stage 0 is no longer sure" in decision.waiting_for
+    assert not decision.pause_because
+
+
+def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_its_patience():
+    snapshot = opening(an_approval(), earlier=a_target("a", driver_version=""))
+    passed, second, *others = snapshot.stages
+    passed = replace(passed, state_since=NOON - timedelta(hours=3))
+    hour_ago = replace(passed, waiting_since={"driver_version": NOON - timedelta(hours=1, seconds=1)})
+    just_now = replace(passed, waiting_since={"driver_version": NOON - timedelta(minutes=59)})
+
+    asks = decided(replace(snapshot, stages=(hour_ago, second, *others))).pause_because
+
+    assert asks.startswith("Stage 1 waits: Stage 0 is no longer sure. Which driver a runs is not said.")
+    assert "It has waited for 1 h: a person decides" in asks
+    assert not decided(replace(snapshot, stages=(just_now, second, *others))).pause_because
 
 
 def test_a_rejection_halts():
