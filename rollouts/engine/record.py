@@ -257,8 +257,8 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
     """Make the holds' rows say what the API server shows: no label is not placed, a node that is gone not wanted."""
     ours = Hold.objects.filter(plan=plan, is_foreign=False)
     there = {node.uid for node in seen}
-    key = plan.its_component.hold.key
-    labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and key in node.labels}
+    hold = plan.its_component.hold
+    labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and hold.is_on(node.labels)}
     with transaction.atomic():
         plan.keep_lease(now=now)
         ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled).update(placed_at=None)

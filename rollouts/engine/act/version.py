@@ -45,7 +45,7 @@ def _not_held_live(writer: Writer) -> set[str]:
     Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25). And not
     those that are gone: a label that nobody can place must not keep the version from being written for ever.
     """
-    free = {node.name for node in client.list_nodes(writer.connection) if writer.hold.key not in node.labels}
+    free = {node.name for node in client.list_nodes(writer.connection) if not writer.hold.is_on(node.labels)}
     wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
     return (wanted | _with_driver_pod(writer)) & free
 

@@ -1,6 +1,7 @@
 import pytest
 
 from edges.moves import LostRace
+from gpu.labels import UPGRADE_SKIP
 from kube import client
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.writer import Writer
@@ -49,6 +50,16 @@ def test_a_label_that_vanished_since_keeps_the_version_from_being_written(held: 
     assert held.version() == OLD
     assert held.plan.write_intended_at is None
     assert Hold.objects.get(plan=held.plan, node_name=CANARY).placed_at is None
+
+
+def test_a_label_that_says_false_since_keeps_the_version_from_being_written(held: Ground):
+    """Z1: the operator reads `true`, and nothing else, as a hold."""
+    held.label(CANARY, **{UPGRADE_SKIP: "false"})
+
+    held.act(FORWARD)
+
+    assert held.version() == OLD
+    assert held.plan.write_intended_at is None
 
 
 def test_a_node_that_joined_since_keeps_the_version_from_being_written(held: Ground):
