@@ -208,6 +208,8 @@ def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datet
 
 def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
     """A cluster on which a plan can start: an NVIDIADriver, its DaemonSet, its nodes, and all of it just seen."""
+    from fleet.models import OperandRevision
+
     cluster = a_cluster(name, **given)
     for kind in ("daemonsets.apps", "nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com"):
         a_bookmark(cluster, kind)
@@ -217,9 +219,13 @@ def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
     )
     driver_object = a_driver_object(cluster)
     selector = {"nvidia.com/gpu.deploy.driver": "true"}
-    an_operand(
+    daemonset = an_operand(
         cluster, owner_kind="NVIDIADriver", owner_name=driver_object.name, owner_uid=driver_object.uid,
         node_selector=selector, generation=1, observed_generation=1,
+    )  # fmt: skip
+    OperandRevision.objects.create(
+        cluster=cluster, uid=f"uid-of-a-revision-{name}", owner_uid=daemonset.uid, revision=1, revision_hash="old",
+        changed_at=NOON,
     )  # fmt: skip
     pool = a_pool(cluster, "h200")
     for number in range(nodes):

@@ -14,10 +14,11 @@ from functools import reduce
 from typing import Any, ClassVar, cast
 
 from gpu.labels import UPGRADE_SKIP
-from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, unavailable_of
 from gpu.versions import same
 from rollouts.checks import Check
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, Unit
+from wording.lists import names
 from wording.numbers import are, count, either
 
 LONGEST = 64
@@ -52,6 +53,7 @@ class DriverFacts:
     is_driver_off: bool = False  # the ClusterPolicy leaves drivers to the nodes' images
     pre_installed: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()  # driver DaemonSets of which no revision is seen
     under_way: tuple[str, ...] = field(default=())  # nodes in the middle of another change
 
 
@@ -137,6 +139,11 @@ def _nodes(facts: DriverFacts) -> Iterator[Check]:
         yield Check("no-nodes", "The object runs a driver on no node.")
     if facts.unsettled:
         yield Check("unsettled", f"{facts.unsettled[0]} is not through with its last change.", "Wait until it is.")
+    if facts.unrecorded:
+        sentence = (
+            f"No revision of {names(facts.unrecorded)} is seen: nobody could tell that its earlier pods are back."
+        )
+        yield Check("unrecorded", sentence, "Let Quarterdeck read controllerrevisions.apps, and wait until it has.")
     if facts.under_way:
         many = f"{count(len(facts.under_way), 'node')} {are(len(facts.under_way))}"
         yield Check("under-way", f"{many} in the middle of another change.", "Wait until that is through.")
@@ -147,6 +154,10 @@ def _policy(facts: DriverFacts) -> Iterator[Check]:
     if policy.get("autoUpgrade") is not True:
         sentence = "autoUpgrade is not on: without it the operator's upgrade controller changes no node."
         yield Check("auto-upgrade", sentence, "Set upgradePolicy.autoUpgrade to true.")
+    if facts.nodes and unavailable_of(policy, facts.nodes) == 0:
+        allowed = policy.get("maxUnavailable")
+        sentence = f"maxUnavailable is {allowed}: the operator's upgrade controller changes no node."
+        yield Check("unavailable", sentence, "Set upgradePolicy.maxUnavailable to a number, or to a share as in 25%.")
     if policy.get("maxParallelUpgrades") == 0:
         sentence = "maxParallelUpgrades is 0, which means: as many as there are. A slip would take every node."
         yield Check("parallel", sentence, "Set it to a number.")

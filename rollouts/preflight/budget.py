@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from gpu.upgrade_controller import unavailable_of
 from rollouts.checks import Check
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
@@ -16,6 +17,11 @@ def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
             used = f"{names(broken)} already {are(len(broken))}"
             sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
             yield Check("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
+    allowed = unavailable_of(subject.driver.upgrade_policy, len(subject.nodes))
+    if allowed and len(broken) >= allowed:
+        used = f"{names(broken)} already {are(len(broken))}"
+        sentence = f"The operator lets {count(allowed, 'node')} of the object be unavailable, and {used}."
+        yield Check("budget", sentence, "Nothing goes until they are back, or maxUnavailable of its policy is more.")
 
 
 def domains_are_full(subject: PreflightSubject) -> Iterator[Check]:

@@ -89,6 +89,7 @@ class PreflightFacts:
     proven_images: frozenset[str] = frozenset()  # Ready on a node with the version that the plan goes to
     evicts_claims: bool | None = True  # whether this operator evicts pods that claim GPUs; None: nobody knows
     budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
+    claims_unseen: str = ""  # the same of what pods claim; blank also where none of them claims anything
 
     @cached_property
     def evicted(self) -> list[PodFacts]:

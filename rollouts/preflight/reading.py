@@ -14,14 +14,14 @@ from gpu.evictions import DRA_DRIVER, read_policy
 from gpu.images import cuda_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import DRIVER
-from kube.resources import DISRUPTION_BUDGETS
+from kube.resources import DISRUPTION_BUDGETS, RESOURCE_CLAIMS
 from kube.selectors import readable
 from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
 from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeToChange, PodFacts, PreflightFacts
-from rollouts.queries import cluster_policy, driver_daemonsets, upgrade_policy
+from rollouts.queries import cluster_policy, driver_daemonsets, newest_hashes, upgrade_policy
 
 ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 
@@ -32,8 +32,10 @@ OF_A_POD = (  # tens of thousands are read: what no check asks for stays where i
 
 
 def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node]) -> DriverFacts:
-    """Two queries; three where the ClusterPolicy's throttle counts."""
+    """Three queries; four where the ClusterPolicy's throttle counts."""
     policy = cluster_policy(plan.cluster_id)
+    daemonsets = driver_daemonsets(plan)
+    recorded = newest_hashes(plan.cluster_id, [each.uid for each in daemonsets])
     return DriverFacts(
         kind=driver_object.kind,
         object_version=driver_object.version,
@@ -49,7 +51,8 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
         owned_by=tuple(driver_object.owned_by),
         nodes=len(nodes),
         pre_installed=tuple(node.name for node in nodes if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED),
-        unsettled=tuple(d.name for d in driver_daemonsets(plan) if d.observed_generation < d.generation),
+        unsettled=tuple(each.name for each in daemonsets if each.observed_generation < each.generation),
+        unrecorded=tuple(each.name for each in daemonsets if each.uid not in recorded),
         under_way=tuple(n.name for n in nodes if plan.its_component.phase(n.upgrade_state) in BEGUN),
     )
 
@@ -69,17 +72,19 @@ def facts_of(
     evicts_claims: bool | None,
     now: datetime,
 ) -> PreflightFacts:
-    """Four queries; one more where pods claim GPUs, where driver pods have no node, and on a way to an older driver."""
+    """Four queries; two more where pods claim GPUs, one where driver pods have no node, and to an older driver."""
     rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
     those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
     leads_back = is_older(plan.to_version, plan.from_version)
-    unseen = _unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
+    unseen = why_unseen(plan.cluster_id, DISRUPTION_BUDGETS.name, now=now)
+    claims = any(pod.claims for pod in rows)
     return PreflightFacts(
         policy=read_policy(driver.upgrade_policy),
         pods=those,
         budgets=() if unseen else _budgets(plan.cluster_id, {pod.namespace for pod in those if pod.is_tenant}),
         budgets_unseen=unseen,
+        claims_unseen=why_unseen(plan.cluster_id, RESOURCE_CLAIMS.name, now=now) if claims else "",
         nodes=[_node(node) for node in nodes],
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
         to_version=plan.to_version,
@@ -156,7 +161,7 @@ def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
     ]
 
 
-def _unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
+def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
     """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none."""
     mark = Bookmark.objects.filter(cluster=cluster_id, kind=kind).first()
     seen = freshness_of(mark, now=now) if mark else never_heard(kind)

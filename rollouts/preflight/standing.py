@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from fleet.models import ClusterMode
+from kube.resources import CLUSTER_POLICIES
 from rollouts.checks import Check
 from rollouts.models import Plan
+from rollouts.preflight.reading import why_unseen
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries import heard
 
@@ -13,6 +15,8 @@ def stands_against(subject: PreflightSubject) -> Iterator[Check]:
     plan, facts = subject.plan, subject.driver
     if stale := heard(plan, now=subject.now).stale_because:
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
+    elif unseen := why_unseen(plan.cluster_id, CLUSTER_POLICIES.name, now=subject.now):
+        yield Check("stale", unseen, "It says whether the operator upgrades at all: bring it back into sight first.")
     if plan.cluster.mode != ClusterMode.OPERATE:
         yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
     if facts.object_version != plan.from_version:

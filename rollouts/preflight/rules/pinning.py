@@ -20,6 +20,9 @@ FIX = (
 
 
 def pin_the_driver(facts: PreflightFacts) -> Iterator[Check]:
+    if facts.claims_unseen:
+        unknown = "Pods there have ResourceClaims, and whether they claim GPUs (DRA) is not known."
+        yield Check("claims-unseen", f"{unknown} {facts.claims_unseen}")
     found = {pod: how for pod in facts.pods if (how := _how(facts, pod))}
     if found:
         number = len(found)

@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Pod, ResourceClaim
-from kube.resources import DISRUPTION_BUDGETS
+from kube.resources import DISRUPTION_BUDGETS, RESOURCE_CLAIMS
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
@@ -139,6 +139,15 @@ def test_a_pod_that_claims_its_gpus_is_evicted_by_a_newer_operator_only(cluster,
     assert [check.about for check in older if check.code == "pins-driver"] == [
         ("team-a/claims on node-1: it claims them; operators before 26.7.0 do not look at claims",)
     ]
+
+
+def test_claims_that_are_not_seen_are_not_taken_for_none(cluster, owner):
+    a_tenant(cluster, "claims", gpus=0, claims=["mine"], is_tenant=True)
+    plan = a_draft(cluster, owner)
+    assert "have never been seen" in warned(plan)["claims-unseen"]
+
+    a_bookmark(cluster, RESOURCE_CLAIMS.name)
+    assert "claims-unseen" not in warned(plan)
 
 
 def test_a_driver_pod_without_a_node_is_named(cluster, owner):

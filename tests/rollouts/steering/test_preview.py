@@ -1,12 +1,12 @@
 from datetime import timedelta
 
-from fleet.models import Node
+from fleet.models import DriverObject, Node
 from rollouts.models import DomainBudget, StageKind
 from rollouts.steering.preview import preview
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start
 from tests.make import NOON, a_pod
-from tests.rollouts.rows import CANARY, GATES, REST, a_draft, a_driver_cluster
+from tests.rollouts.rows import CANARY, GATES, POLICY, REST, a_draft, a_driver_cluster
 
 
 def warned(plan) -> dict[str, str]:
@@ -23,6 +23,16 @@ def test_a_budget_that_broken_nodes_use_up_is_named_before_the_start(cluster, ow
 
 def test_a_budget_with_room_is_no_warning(cluster, owner):
     assert "budget" not in warned(a_draft(cluster, owner))
+
+
+def test_a_budget_of_the_operator_that_is_used_up_is_named_before_the_start(cluster, owner):
+    """Z6: whoever cordoned a node, it counts in the operator's maxUnavailable, which lets no other begin then."""
+    plan = a_draft(cluster, owner, stages=(CANARY, StageDraft("Rest", StageKind.POOL, gate_options=GATES)))
+    plan.stages.update(max_unavailable=2)
+    DriverObject.objects.filter(kind="ClusterPolicy").update(upgrade_policy=POLICY | {"maxUnavailable": 1})
+    Node.objects.filter(name="node-2").update(is_unschedulable=True)
+
+    assert warned(plan)["budget"] == "The operator lets 1 node of the object be unavailable, and node-2 already is."
 
 
 def test_waves_keep_to_the_budgets_of_failure_domains(cluster, owner):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from edges.digests import digest
-from fleet.models import DriverObject, Node, Operand
+from fleet.models import Bookmark, DriverObject, Node, Operand, OperandRevision
 from people.models import AuditEntry
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan, Target
@@ -127,7 +127,9 @@ BLOCKERS = {
     "pre-installed": lambda _: Node.objects.filter(name="node-2").update(
         labels={"nvidia.com/gpu.product": "NVIDIA-H200", "nvidia.com/gpu.deploy.driver": "pre-installed"}
     ),
+    "unrecorded": lambda _: OperandRevision.objects.all().delete(),
     "auto-upgrade": policy(autoUpgrade=False),
+    "unavailable": policy(maxUnavailable="0%"),
     "parallel": policy(maxParallelUpgrades=0),
     "owned": driver(owned_by=["Argo CD"]),
     "no-nodes": lambda cluster: cluster.nodes.all().delete(),
@@ -152,6 +154,21 @@ def test_what_stands_against_it_is_named(cluster, owner, code: str):
     assert not Hold.objects.exists()
     plan.refresh_from_db()
     assert plan.state == PlanState.DRAFT
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"state": "forbidden"}, "may not be read"), ({"heard_at": NOON - timedelta(hours=1)}, "not been seen since")],
+)
+def test_a_policy_that_nobody_sees_any_more_stands_against_it(cluster, owner, given, words):
+    """An NVIDIADriver is upgraded as the ClusterPolicy says: its row alone may be of yesterday."""
+    plan = a_draft(cluster, owner)
+    Bookmark.objects.filter(cluster=cluster, kind="clusterpolicies.nvidia.com").update(**given)
+
+    stale = next(check for check in preview(plan, now=NOON).blockers if check.code == "stale")
+
+    assert stale.sentence.startswith("ClusterPolicies")
+    assert words in stale.sentence
 
 
 def test_one_plan_at_a_time_on_one_object(cluster, owner):
