@@ -46,12 +46,22 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:
         new = {one.uid: one.cohorts - covered for one in left}
+        if like := _that_add_nothing(left, new):
+            chosen += like[: count - len(chosen)]
+            left = left[len(like) :]
+            continue
         # max keeps the first of equals
         best = max(left, key=lambda one: (one.is_fit, len(new[one.uid]), sum(alike[cohort] for cohort in new[one.uid])))
         chosen.append(best)
         covered |= best.cohorts
         left.remove(best)
     return chosen
+
+
+def _that_add_nothing(left: Sequence[Candidate], new: Mapping[str, frozenset[tuple[str, str]]]) -> list[Candidate]:
+    """Those that are as fit as the first, where none of them meets a kind of node more: one is as good as the next."""
+    like = [one for one in left if one.is_fit is left[0].is_fit]
+    return [] if any(new[one.uid] for one in like) else like
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
