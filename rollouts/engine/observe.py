@@ -276,7 +276,8 @@ def _budgets(plan: Plan, stages: Sequence[Stage]) -> Budgets:
 def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, budgets: Budgets) -> list[Node]:
     """No more than the stage, the operator and failure domains allow at once; a wave may still be smaller."""
     held = {target.node_name: target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD}
-    at_once = min(policy.max_parallel or stage.max_unavailable, stage.max_unavailable)
+    limits = [policy.max_parallel or stage.max_unavailable, stage.max_unavailable]
+    at_once = min([*limits, *([] if policy.max_unavailable is None else [policy.max_unavailable])])
     return [may_go[held[name]] for name in budgets.going([n for n, uid in held.items() if uid in may_go], at_once)]
 
 

@@ -12,6 +12,7 @@ from rollouts.gates.headroom import Headroom, short_of, shortage
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.headroom import ClusterRoom, read_room
 from rollouts.models import Stage
+from rollouts.picking import at_once
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
 from wording.numbers import either
@@ -67,8 +68,9 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
     room = read_room(plan.cluster_id, products) if asks else None
     for stage in stages:
         nodes = picked.get(stage.index, ())
+        first = _first_wave(subject, stage, nodes) if room and nodes else ()
         for gate in stage.gates if nodes else ():
-            yield from _of_gate(stage, gate, nodes, pods, room)
+            yield from _of_gate(stage, gate, nodes, pods, _lacks_room(room, gate, first, pods))
 
 
 def _by_node(pods: Sequence[Pod]) -> Pods:
@@ -79,12 +81,20 @@ def _by_node(pods: Sequence[Pod]) -> Pods:
     return found
 
 
-def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, room: ClusterRoom | None) -> Iterator[Check]:
+def _first_wave(subject: PreflightSubject, stage: Stage, nodes: Sequence[Node]) -> list[Node]:
+    policy, names_of = subject.driver.upgrade_policy, [node.name for node in nodes]
+    going = at_once(stage.max_unavailable, names_of, policy, subject.budgets, fleet=len(subject.nodes)).by_wave[0]
+    return [node for node in nodes if node.name in going]
+
+
+def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, lacks: str) -> Iterator[Check]:
     where = f"{stage.name}, {gate.title}"
     if isinstance(gate, Headroom):
-        if room and (lacks := _lacks_room(room, stage, gate, nodes, pods)):
+        if lacks:
             helps = "Free some, let its option tolerate say how many may wait, or make it advisory."
-            yield Check("headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory)
+            yield Check(
+                "headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory
+            )
         return
     if gate.advisory:
         return
@@ -98,9 +108,10 @@ def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, room: 
         yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True)
 
 
-def _lacks_room(room: ClusterRoom, stage: Stage, gate: Headroom, nodes: Sequence[Node], pods: Pods) -> str:
-    """What its first wave would lack now. Blank: nothing."""
-    first = nodes[: stage.max_unavailable]
+def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> str:
+    """What the first wave would lack now. Blank: nothing, or the gate asks for no room."""
+    if room is None or not isinstance(gate, Headroom):
+        return ""
     tenants = [pod for node in first for pod in pods.get(node.name, ()) if pod.is_tenant]
     wave = room.next_wave(first, tenants)
     return f"{shortage(wave)}." if short_of(wave) > gate.tolerate else ""

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Node, Observer, Pod, PriorityClass
+from fleet.models import Bookmark, DriverObject, Node, Observer, Pod, PriorityClass
 from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
@@ -12,7 +12,7 @@ from rollouts.models import Approval, Command, Hold, Plan, StageKind, Target
 from rollouts.models.moving import record_event
 from tests.make import NOON, a_pod
 from tests.rollouts.make import OLD, OLD_HASH
-from tests.rollouts.rows import a_started_plan, answered, in_state
+from tests.rollouts.rows import POLICY, a_started_plan, answered, in_state
 
 LIVE = Live(object_version=OLD, hashes={}, unsettled=(), stopped_because="")
 
@@ -283,6 +283,17 @@ def test_the_next_wave_needs_what_its_tenants_request_and_is_offered_what_others
         ("team-a/model-0", "H100", {"nvidia.com/gpu": 3})
     ]
     assert wave.free == {"H100": ({"nvidia.com/gpu": 5},)}
+
+
+def test_room_is_asked_for_no_more_nodes_than_the_operator_lets_be_unavailable(plan: Plan):
+    plan.stages.filter(index=0).update(state="passed")
+    plan.stages.filter(index=1).update(gate_options={"headroom": {}}, state="promoting", max_unavailable=2)
+    policies = DriverObject.objects.filter(kind="ClusterPolicy")
+
+    policies.update(upgrade_policy=POLICY | {"maxUnavailable": 2})
+    assert len(seen(plan).stages[1].evidence.next_wave.nodes) == 2
+    policies.update(upgrade_policy=POLICY | {"maxUnavailable": 1})
+    assert len(seen(plan).stages[1].evidence.next_wave.nodes) == 1
 
 
 def test_pods_that_anybody_may_displace_need_no_room_and_make_some(plan: Plan):

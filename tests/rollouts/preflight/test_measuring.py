@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from fleet.models import Node
+from fleet.models import DriverObject, Node
 from rollouts.checks import Check
+from rollouts.models import StageKind
 from rollouts.steering.preview import preview
+from rollouts.steering.stage_drafts import StageDraft
 from tests.make import NOON, a_pod
-from tests.rollouts.rows import CANARY, REST, a_draft
+from tests.rollouts.rows import CANARY, GATES, POLICY, REST, a_draft
 
 
 def warned(cluster, owner, *codes: str, **gates: dict[str, Any]) -> list[Check]:
@@ -74,3 +76,18 @@ def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count
     assert [check.is_grave for check in checks] == [is_grave]
     assert "needs 8 nvidia.com/gpu elsewhere and 0 are free: 1 pod fits on no node, 8 short." in checks[0].sentence
     assert bool(checks[0].fix) is is_grave
+
+
+@pytest.mark.parametrize(("allowed", "codes"), [("100%", ["headroom"]), (1, [])])
+def test_room_is_looked_for_as_many_nodes_as_may_go_at_once(cluster, owner, allowed, codes):
+    """The stage allows two; where the operator lets one be unavailable, eight GPUs elsewhere are room enough."""
+    Node.objects.update(gpu_product="H100")
+    policies = DriverObject.objects.filter(kind="ClusterPolicy")
+    policies.update(upgrade_policy=POLICY | {"maxUnavailable": allowed})
+    gates = GATES | {"headroom": {}}
+    wide = StageDraft("Rest", StageKind.POOL, gate_options=gates, max_unavailable=2)
+    plan = a_draft(cluster, owner, stages=(CANARY, wide))
+    for name in preview(plan, now=NOON).stages[1].targets:
+        a_pod(Node.objects.get(name=name), gpus=8)
+
+    assert [check.code for check in preview(plan, now=NOON).warnings if check.code == "headroom"] == codes
