@@ -24,7 +24,8 @@ class DecisionRequest(Asked):
         allow_blank=True,
         required=False,
         default="",
-        help_text="Needed to reject, and to approve where the bundle has no answer, or one that is not pass.",
+        help_text="Needed to reject, and to approve where the bundle has no answer, one that is not pass, or none of "
+        "the last minute.",
     )
 
 

@@ -1,12 +1,14 @@
 """What an approval binds, and what the approver is shown beside it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from edges.digests import digest
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import TargetState
 from rollouts.models import BreakGlass, GateAnswer, Stage, Target
+from rollouts.models.gate_answer import BLIND
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,14 @@ class Bundle:
     content: dict[str, Any]
     hash: str
     evidence: dict[str, Any]  # the sentences and numbers behind the answers; new numbers do not void an approval
+
+    def unasked_since(self, *, now: datetime) -> datetime | None:
+        """When one of these gates was last asked, where that was too long ago. None: they are asked, or there is none.
+
+        Of stages before the last nobody asks any more.
+        """
+        last = max((datetime.fromisoformat(one["at"]) for one in self.evidence.values()), default=now)
+        return last if now - last > BLIND else None
 
 
 def bundle_for(stage: Stage) -> Bundle:

@@ -1,16 +1,19 @@
 """Which stages wait for somebody's approval, and who may not give it. For pages and REST alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
 from people.rights import Permission, who_may, why_not
 from rollouts.approvals.approvers import Members, Share, counts_not, gate_of, members_asked_for, shares
+from rollouts.approvals.bundles import Bundle
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, Stage
+from wording.instants import moment
 from wording.numbers import are, count
 
 GATE = ApprovalGate.key
@@ -77,13 +80,16 @@ def why_closed(stage: Stage) -> str:
     return ""
 
 
-def why_a_reason(stage: Stage, answers: Mapping[str, str]) -> str:
-    """Why an approval of this needs a reason. Blank: there are answers, and every one is green."""
+def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
+    """Why an approval of this needs a reason. Blank: there are answers, and every one is green now."""
+    answers = bundle.content["answers"]
     if not answers:
         return "no gate has judged anything yet"
     wrong = sum(answer != "pass" for answer in answers.values())
     if wrong:
         return f"{count(wrong, 'answer')} {are(wrong)} not green"
+    if since := bundle.unasked_since(now=now):
+        return f"no gate was asked since {moment(since, now=now)}, so that nobody knows whether they are green now"
     return "the plan was started despite a blocker" if stage.plan.sealed.get("despite") else ""
 
 

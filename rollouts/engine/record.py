@@ -1,7 +1,7 @@
 """Write down what a round found: the answers of the gates, the moves it makes, the approvals that stand no more."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -20,13 +20,13 @@ from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
+from rollouts.models.gate_answer import BLIND
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
 from wording.durations import spell
 from wording.lists import names
 
 LONGEST_CAUSE = 200
-BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
 def record_answers(

@@ -1,8 +1,11 @@
+from datetime import timedelta
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
+
+BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
 class GateAnswer(models.Model):

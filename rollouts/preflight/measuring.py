@@ -92,9 +92,7 @@ def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, lacks:
     if isinstance(gate, Headroom):
         if lacks:
             helps = "Free some, let its option tolerate say how many may wait, or make it advisory."
-            yield Check(
-                "headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory
-            )
+            yield Check("headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory)
         return
     if gate.advisory:
         return

@@ -77,7 +77,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
                 changed = changed_since(stage, asked.bundle_hash, bundle)
                 said = f"What you saw has changed since. {in_one(changed)} Look at it again before you decide."
                 raise StaleBundle(said, changed)
-            if not asked.because.strip() and (needed := why_a_reason(stage, bundle.content["answers"])):
+            if not asked.because.strip() and (needed := why_a_reason(stage, bundle, now=now)):
                 raise Refusal(f"Say why you approve it: {needed}.")
             given_for = _groups_given_for(stage, asked)
             approval = Approval.objects.create(

@@ -106,7 +106,7 @@ def _what(stage: Stage) -> dict[str, Any]:
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:
     """What was seen against what is so now, and whether this person may decide on it."""
-    bundle, closed = bundle_for(stage), why_closed(stage)
+    bundle, closed, now = bundle_for(stage), why_closed(stage), timezone.now()
     mine = None if closed else _awaited(request, stage)
     return {
         "stage": stage,
@@ -114,7 +114,8 @@ def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[s
         "bundle": bundle,
         "look": look,
         "table": table_of(bundle, look, changed_since(stage, look.bundle_hash, bundle) if look else ()),
-        "needs_reason": why_a_reason(stage, bundle.content["answers"]),
+        "needs_reason": why_a_reason(stage, bundle, now=now),
+        "unasked_since": bundle.unasked_since(now=now),
         "why_not": mine.why_not if mine else closed or f"{stage.name} asks for no approval.",
         "counts_not": mine.counts_not if mine else "",
         "shares": mine.shares if mine else [],

@@ -8,10 +8,11 @@ from django.test.utils import CaptureQueriesContext
 from edges.moves import LostRace
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
-from rollouts.engine.record import BLIND, make_moves, pause, record_answers
+from rollouts.engine.record import make_moves, pause, record_answers
 from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Plan, PlanEvent, Stage, Target
+from rollouts.models.gate_answer import BLIND
 from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state

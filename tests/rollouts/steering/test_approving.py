@@ -216,6 +216,16 @@ def test_an_approval_on_no_evidence_at_all_needs_a_reason(stage: Stage, approver
     assert approved(stage, approver, because="The canary is idle.").because == "The canary is idle."
 
 
+def test_an_approval_on_answers_that_nobody_gives_any_more_needs_a_reason(stage: Stage, approver):
+    """Its cluster does not answer, or no worker runs: what was green then says nothing of now."""
+    answered(stage.plan.stages.get(index=0), at=NOON - timedelta(seconds=61))
+
+    with pytest.raises(Refusal, match="no gate was asked since 11:58:59 UTC"):
+        approved(stage, approver)
+
+    assert approved(stage, approver, because="I looked at the nodes.").because
+
+
 @pytest.mark.parametrize("decide", [approve, reject])
 @pytest.mark.parametrize("state", ["holding", "halted", "rolling-back", "aborting", "aborted", "promoted"])
 def test_nothing_is_decided_on_a_plan_that_does_not_move(stage: Stage, approver, decide, state: str):
@@ -251,5 +261,5 @@ def test_an_approval_that_is_too_old_makes_room_for_another(stage: Stage, approv
     void_approvals(plan, plan.stages.all(), now=late)
 
     assert Approval.objects.get().void_because == "An approval is valid for 8 h: this one was given before."
-    approved(stage, approver, now=late)
+    approved(stage, approver, because="Fine.", now=late)
     assert Approval.objects.standing().count() == 1

@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta
 
 import pytest
 
@@ -6,6 +7,7 @@ from people import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
 from tests import make
+from tests.make import NOON
 from tests.pages import Page, page, visiting
 from tests.rollouts.rows import answered
 
@@ -216,6 +218,17 @@ def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
     assert "Say why you approve it: 1 answer is not green." in said
     assert not second.approvals.exists()
     assert "To approve, say why: 1 answer is not green." in said
+
+
+def test_what_nobody_asks_any_more_is_not_called_green(amy, stage, second):
+    assert "green" in Page(live(amy, second, opened(amy, second))).text
+    stage.answers.update(at=NOON - timedelta(minutes=5))
+
+    seen = Page(live(amy, second, opened(amy, second))).text
+
+    assert "as of 11:55:00 UTC: not asked since" in seen
+    assert "green" not in seen.partition("Gate")[0]
+    assert "To approve, say why: no gate was asked since 11:55 UTC" in seen
 
 
 def test_a_look_that_is_forgotten_locks_it(amy, second):
