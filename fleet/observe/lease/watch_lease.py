@@ -25,7 +25,8 @@ from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.identity import ForeignCluster, make_sure
 from fleet.observe.reading.watch_cursor import WatchCursor
-from fleet.observe.writing import allocation, cpu_memory, overdue, placements, pools
+from fleet.observe.writing import overdue, placements, pools
+from fleet.observe.writing.counting import count_all
 from fleet.observe.writing.flush import Flusher
 from fleet.observe.writing.forget import forget
 from kube import client
@@ -112,8 +113,7 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
     remembered = memory.recall(cluster_id, epoch=lease.epoch)
     if not remembered.fingerprints:
         # Who wrote the rows of a whole list may have died before they were counted.
-        allocation.count_all(cluster_id)
-        cpu_memory.count_all(cluster_id)
+        count_all(cluster_id)
         recount(cluster_id)
         placements.reconcile(cluster_id, epoch=lease.epoch, clock=lease.clock)
     known.learn(cluster_id, remembered)

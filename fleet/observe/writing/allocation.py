@@ -14,7 +14,6 @@ from fleet.observe.writing.upsert import Written
 from gpu.operands import DRIVER
 from gpu.resources import Layout, count_taken
 
-AT_ONCE = 500
 COLUMNS = ("gpu_allocated", "slices_allocated", "shares_allocated")
 
 
@@ -34,7 +33,7 @@ class Taken:
         return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())), daemon_set)
 
 
-Differing = dict[Taken, list[int]]
+Differing = Mapping[Taken, Collection[int]]  # the keys of nodes
 
 
 def touched_by(written: Written) -> set[str]:
@@ -52,14 +51,7 @@ def recut(written: Written) -> set[str]:
 def count(cluster_id: int, names: Collection[str]) -> None:
     """Count again for these nodes. Inside the transaction that wrote the pods."""
     if names:
-        _write(cluster_id, _differing(cluster_id, names))
-
-
-def count_all(cluster_id: int) -> None:
-    """Count again for the whole cluster, as after a list: in short transactions of its own."""
-    for taken, ids in _differing(cluster_id, None).items():
-        for start in range(0, len(ids), AT_ONCE):
-            _write(cluster_id, {taken: ids[start : start + AT_ONCE]})
+        write(cluster_id, differing(cluster_id, names))
 
 
 def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
@@ -77,14 +69,17 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
     return set(orphans)
 
 
-def _differing(cluster_id: int, names: Collection[str] | None) -> Differing:
-    """The nodes of which something else is written, by what it should be. Four queries, and two where DRA is used."""
+def differing(cluster_id: int, names: Collection[str] | None) -> Differing:
+    """The nodes of which something else is written, by what it should be. Four queries, and two where DRA is used.
+
+    `names`: of these nodes; None: of all.
+    """
     pods = Pod.objects.filter(cluster_id=cluster_id).not_done().exclude(node_name="").order_by()
     nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
     if names is not None:
         pods, nodes = pods.filter(node_name__in=names), nodes.filter(name__in=names)
     requested, (sick, daemon_sets) = _requested(cluster_id, pods), _sick_and_daemon_sets(pods)
-    wrong: Differing = defaultdict(list)
+    wrong: dict[Taken, list[int]] = defaultdict(list)
     columns = ("id", "name", "layout", "requested", "devices_unhealthy", "driver_daemon_set", *COLUMNS)
     for node_id, name, layout, was, ailing, daemon_set, *counts in nodes.values_list(*columns):
         said = sick.get(name, {}), daemon_sets.get(name, "")
@@ -122,7 +117,7 @@ def _sick_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]
     return sick, daemon_sets
 
 
-def _write(cluster_id: int, wrong: Differing) -> None:
+def write(cluster_id: int, wrong: Differing) -> None:
     with kept(cluster_id, chain.from_iterable(wrong.values())):
         for taken, ids in wrong.items():
             counts = dict(zip(COLUMNS, taken.counts, strict=True))

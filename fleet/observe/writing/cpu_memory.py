@@ -1,7 +1,7 @@
 """How much CPU and memory is requested of each node: the sums over the pods bound to it, kept and not."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from django.db.models import Case, Q, QuerySet, Sum, Value, When
 
@@ -12,7 +12,6 @@ from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing.statement import update
 from fleet.observe.writing.upsert import Written
 
-AT_ONCE = 500
 COUNTED = ("node_name", "cpu_m", "memory_bytes", "is_tenant", "operand")
 BY = Case(
     When(~Q(operand=""), then=Value("operands")),
@@ -20,6 +19,7 @@ BY = Case(
     default=Value("others"),
 )
 RequestsByNode = dict[str, dict[str, int]]  # by the node's name and the column
+Differing = dict[int, tuple[int, ...]]  # by the node's key: the amounts, in the order of the columns
 
 
 def touched_by(written: Written) -> set[str]:
@@ -40,23 +40,16 @@ def bound_to(cluster_id: int, names: Collection[str]) -> set[str]:
 def count(cluster_id: int, names: Collection[str]) -> None:
     """Count again for these nodes. Inside the transaction that wrote the pods."""
     if names:
-        _write(cluster_id, list(_differing(cluster_id, names)))
+        write(cluster_id, differing(cluster_id, names))
 
 
-def count_all(cluster_id: int) -> None:
-    """Count again for the whole cluster, as after a list: in short transactions of its own."""
-    differing = list(_differing(cluster_id, None))
-    for start in range(0, len(differing), AT_ONCE):
-        _write(cluster_id, differing[start : start + AT_ONCE])
+def write(cluster_id: int, wrong: Differing) -> None:
+    with kept(cluster_id, wrong):
+        update(Node, REQUESTED, ((*amounts, node_id) for node_id, amounts in wrong.items()))
 
 
-def _write(cluster_id: int, differing: list[tuple[int, ...]]) -> None:
-    with kept(cluster_id, (node_id for *_, node_id in differing)):
-        update(Node, REQUESTED, differing)
-
-
-def _differing(cluster_id: int, names: Collection[str] | None) -> Iterable[tuple[int, ...]]:
-    """What should be written of the nodes where something else is, last their keys. Three queries."""
+def differing(cluster_id: int, names: Collection[str] | None) -> Differing:
+    """What should be written of the nodes where something else is. Three queries. `names`: of these; None: of all."""
     nodes: QuerySet = Node.objects.filter(cluster_id=cluster_id)
     kept: QuerySet = Pod.objects.filter(cluster_id=cluster_id).exclude(node_name="").annotate(by=BY)
     others: QuerySet = OtherPod.objects.filter(cluster_id=cluster_id).annotate(by=Value("others"))
@@ -66,10 +59,12 @@ def _differing(cluster_id: int, names: Collection[str] | None) -> Iterable[tuple
     sums: RequestsByNode = defaultdict(lambda: dict.fromkeys(REQUESTED, 0))
     for pods in (kept, others):
         _add(sums, pods.order_by())
+    wrong: Differing = {}
     for node_id, name, *was in nodes.order_by().values_list("id", "name", *REQUESTED):
-        wanted = [sums[name][column] for column in REQUESTED]
-        if wanted != was:
-            yield (*wanted, node_id)
+        wanted = tuple(sums[name][column] for column in REQUESTED)
+        if wanted != tuple(was):
+            wrong[node_id] = wanted
+    return wrong
 
 
 def _add(sums: RequestsByNode, pods: QuerySet) -> None:

@@ -17,7 +17,7 @@ from fleet.observe.mirror.rows import Columns
 from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.watch_cursor import WatchCursor
-from fleet.observe.writing import allocation, cpu_memory
+from fleet.observe.writing.counting import count_all
 from fleet.observe.writing.upsert import Written
 from fleet.observe.writing.write import CHUNK, Batch, Invalid, write
 from kube.client.decoding import Unread
@@ -74,8 +74,7 @@ class Flusher:
                 self._let_others_write()
             written += self._write(deltas, batch)
         if any(cursor.kind == PODS.name for cursor in whole):
-            allocation.count_all(self.cluster_id)
-            cpu_memory.count_all(self.cluster_id)
+            count_all(self.cluster_id)
         self._last_waited_ms = self._waited_ms()
         self._wrote_at = time.monotonic()
         self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.drivers.owning import nodes_by_owner
-from fleet.observe.writing import allocation
+from fleet.observe.writing.counting import count_all
 from health.stack import read_stack
 from health.stack.desired import driver_object_of
 from tests import make
@@ -29,7 +29,7 @@ def a_node_of(cluster, daemon_set, **given):
 
 
 def moved(cluster) -> dict[str, int]:
-    allocation.count_all(cluster.pk)
+    count_all(cluster.pk)
     make.counted()
     return {f"{kind} {name}": number for (_, kind, name), number in nodes_by_owner({cluster.pk}).items()}
 

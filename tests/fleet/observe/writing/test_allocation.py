@@ -3,7 +3,6 @@
 import pytest
 
 from fleet.models import Node
-from fleet.observe.writing import allocation
 from tests.fleet.documents import a_node_seen, a_pod_seen, mig_mixed, time_sliced
 
 SLICE = "nvidia.com/mig-1g.10gb"
@@ -63,11 +62,3 @@ def test_a_pod_that_is_done_holds_nothing(mirror, phase):
     mirror.flush()
 
     assert taken() == (0, 0, 0, {})
-
-
-def test_counting_a_whole_cluster_costs_four_queries_where_nothing_differs(mirror, django_assert_num_queries):
-    mirror.list("nodes", [a_node_seen(f"gpu-{number:03}") for number in range(20)])
-    mirror.list("pods", [a_pod_seen(f"pod-{number}", node=f"gpu-{number % 20:03}") for number in range(60)])
-
-    with django_assert_num_queries(4):
-        allocation.count_all(mirror.cluster.pk)

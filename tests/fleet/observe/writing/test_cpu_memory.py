@@ -188,13 +188,6 @@ def test_pods_that_are_not_kept_move_no_plan(listed, told):
     assert [(message["kinds"], message["nodes"]) for message in told] == [(["other-pods"], [])]
 
 
-def test_counting_a_whole_cluster_costs_three_queries_where_nothing_differs(listed, django_assert_num_queries):
-    listed.list("pods", [asking(f"pod-{number}") for number in range(20)])
-
-    with django_assert_num_queries(3):
-        cpu_memory.count_all(listed.cluster.pk)
-
-
 def test_a_cluster_that_is_forgotten_takes_them_with_it(listed):
     forget(listed.cluster.pk, epoch=1, stop=Event(), clock=lambda: listed.now)
 
