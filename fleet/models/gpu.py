@@ -21,7 +21,7 @@ class GpuQuerySet(Visible["Gpu"]):
 class Gpu(models.Model):
     """A GPU of a node, by its index. Which one is sick or taken is known only where something names it."""
 
-    node = models.ForeignKey("fleet.Node", models.CASCADE, related_name="gpus")
+    node = models.ForeignKey("fleet.Node", models.CASCADE, related_name="gpus", db_index=False)
     index = models.PositiveSmallIntegerField()
     product = models.CharField(max_length=128, blank=True)
     memory_mib = models.PositiveIntegerField(null=True)

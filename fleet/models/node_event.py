@@ -10,7 +10,7 @@ class NodeEventQuerySet(models.QuerySet["NodeEvent"]):
 class NodeEvent(models.Model):
     """One line of a node's timeline: what was seen to change, or what we did. May be pruned, unlike decisions."""
 
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_events")
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_events", db_index=False)
     node_uid = models.CharField(max_length=64)  # not a key to the row: the timeline outlives the node
     node_name = models.CharField(max_length=253)
     at = models.DateTimeField()

@@ -9,7 +9,7 @@ class OtherPod(Mirrored):
     There is none for a pod that takes nothing: it asks for neither, has no node yet, or is done.
     """
 
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="other_pods")
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="other_pods", db_index=False)
     node_name = models.CharField(max_length=253)
     cpu_m = models.PositiveBigIntegerField(default=0)  # requested, in millicores
     memory_bytes = models.PositiveBigIntegerField(default=0)  # requested

@@ -27,7 +27,7 @@ class PodQuerySet(Visible["Pod"]):
 class Pod(Namespaced):
     """A pod that holds or wants GPUs, or belongs to the GPU stack, as its cluster last showed it."""
 
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pods")
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pods", db_index=False)
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="pods")
     node_name = models.CharField(max_length=253, blank=True)  # blank: not scheduled
     created_at = models.DateTimeField()
