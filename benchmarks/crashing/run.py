@@ -37,6 +37,7 @@ class Found:
         self.rounds += rounds
         self.cut.add(cut)
         for figure, says in violations:
+            print(f"schedule {number}, {figure}: {says}", file=sys.stderr, flush=True)  # a whole run takes its time
             self.add(number, figure, says)
 
     def add(self, number: int, figure: str, says: str) -> None:
