@@ -1,5 +1,6 @@
 """How old what each source says is: where nothing is found, silence is not to be taken for health."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,10 +9,14 @@ from django.db.models import Exists, OuterRef
 from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, ExporterRound, Node
 from health.models import SourceState, TelemetrySource
+from health.rules.gpus import GPU_RULES
 from health.sources.of_node import standing_of
+from health.web.telemetry import exported_by_exporters
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import moment
+from wording.lists import names
+from wording.numbers import count, either
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,21 @@ def _of_telemetry(
         return Age(name, None, is_late=True, because=f"{lacks}: nobody sees how its GPUs are.")
     if source is None or source.state == SourceState.OFF:
         read_at = asked.read_at if asked else None
-        return Age(name, read_at, standing.is_silent, asked.message if asked and is_whole else "")
+        said = asked.message if asked and is_whole else ""
+        blind = "" if standing.is_silent else _blind(exported_by_exporters(cluster))
+        return Age(name, read_at, standing.is_silent, said or blind)
     because = source.message if is_whole else ""
     if standing.is_silent and not source.message:
         asked_at = source.answered_at
         because = f"Nobody asks it since {moment(asked_at, now=now)}." if asked_at else "Nobody has asked it yet."
-    return Age(name, source.answered_at, standing.is_silent, because)
+    blind = "" if standing.is_silent else _blind(standing.exported)
+    return Age(name, source.answered_at, standing.is_silent, because or blind)
+
+
+def _blind(exported: Collection[str]) -> str:
+    """Which rules have nothing to read, where it is known what is exported: that they are quiet says nothing."""
+    titles = [rule.title for rule in GPU_RULES if rule.metrics and not set(exported).intersection(rule.metrics)]
+    if not exported or not titles:
+        return ""
+    would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")
+    return f"Not exported is what {would} would read, so that {find} nothing here: {names(titles, most=len(titles))}."

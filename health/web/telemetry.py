@@ -74,7 +74,7 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
     asks_them = source is None and exporters is not None and exporters.read_at is not None
     shown = {
         "cluster": row,
-        "card": source_card(source, told=_exported_by_exporters(row) if asks_them else (), now=timezone.now()),
+        "card": source_card(source, told=exported_by_exporters(row) if asks_them else (), now=timezone.now()),
         "exporters": exporters,
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
@@ -82,7 +82,7 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
     return render(request, "health/_cluster_telemetry.html", shown)
 
 
-def _exported_by_exporters(cluster: Cluster) -> Collection[str]:
+def exported_by_exporters(cluster: Cluster) -> Collection[str]:
     """None while Redis is away: nobody knows then."""
     try:
         kept = frames.newest(cluster.pk, ())

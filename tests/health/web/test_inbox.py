@@ -10,6 +10,10 @@ from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow
+from health.sources import frames
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import Frame
+from health.telemetry.metrics import METRICS
 from health.web.ages import ages_of
 from tests import make
 from tests.make import NOON
@@ -352,6 +356,27 @@ def test_all_quiet_says_of_each_source_how_old_it_is_or_that_there_is_none(clust
 
     make.a_source(cluster, answered_at=NOON - timedelta(hours=2))
     assert "Nobody asks it since" in page(ada, "/findings").text
+
+
+USUAL = frozenset(key for key, metric in METRICS.items() if metric.is_usual)
+BLIND = (
+    "Not exported is what 5 rules would read, so that they find nothing here: Memory errors not corrected, Many memory "
+    "errors corrected, NVLink errors, GPU slowed down, DCGM calls it unhealthy."
+)
+
+
+@pytest.mark.parametrize(("exported", "said"), [(USUAL, BLIND), (frozenset(METRICS), ""), (frozenset(), "")])
+def test_all_quiet_says_which_rules_see_nothing_as_what_they_read_is_not_exported(cluster, redis, exported, said):
+    make.a_node(cluster, gpus=1)
+    source = make.a_source(cluster, exported=sorted(exported))
+    root = make.a_user("root", role="admin")
+
+    assert ages_of(root, now=NOON)[1].because == said
+    source.delete()
+    make.an_exporter_round(cluster, read_at=NOON, answered=1)
+    frames.forget(cluster.pk)
+    frames.keep(cluster.pk, TelemetryReading(Frame(NOON.timestamp(), ()), exported, {}))
+    assert ages_of(root, now=NOON)[1].because == said
 
 
 def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():
