@@ -21,9 +21,11 @@ from rollouts.gates import GATES
 from rollouts.harm import UNHARMED, Harm
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target, Verb
+from rollouts.models.gate_answer import BLIND
 from rollouts.picking import FACTORS, Candidate
 from rollouts.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
+from wording.instants import moment
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
@@ -158,6 +160,7 @@ class PlanOnPage:
     foreign_holds: int
     placed: list[datetime | None]  # of each node that is to be held: when its label was read back
     seq: int  # key of the newest event: what the page was made from
+    unlooked: str = ""  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
 
     @property
     def why(self) -> str:
@@ -168,7 +171,7 @@ class PlanOnPage:
             return "A draft: nothing in the cluster has been touched."
         if self.plan.is_final:
             return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
-        return self.plan.waiting_for or "A worker has not looked at it yet."
+        return self.unlooked or self.plan.waiting_for or "A worker has not looked at it yet."
 
     @property
     def ahead(self) -> list[StageOnPage]:
@@ -177,8 +180,12 @@ class PlanOnPage:
 
     @property
     def besides(self) -> list[str]:
-        """What else holds it back, once a person has acted on `why`."""
-        return self._told[1:]
+        """What else holds it back, once a person has acted on `why`; and what it said when a worker looked last."""
+        if not self.unlooked:
+            return self._told[1:]
+        if self._told:
+            return [*self._told[1:], self.unlooked]
+        return [f"It said then: {self.plan.waiting_for}"] if self.plan.waiting_for else []
 
     @property
     def _told(self) -> list[str]:
@@ -214,6 +221,18 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         foreign_holds=sum(foreign for _, _, foreign in holds),
         placed=[at for wanted, at, _ in holds if wanted],
         seq=newest or 0,
+        unlooked=_unlooked(plan, now=now),
+    )
+
+
+def _unlooked(plan: Plan, *, now: datetime) -> str:
+    """A round that takes long moves its lease; who waits for a cluster to answer has said when it is asked again."""
+    if not plan.is_under_way or plan.next_look_at is None or now - max(plan.next_look_at, plan.lease_until) <= BLIND:
+        return ""
+    since = f"since {moment(plan.looked_at, now=now)}" if plan.looked_at else "yet"
+    return (
+        f"No worker has looked at it {since}: nothing of it is let go, held again or judged. Look whether one of the "
+        "queue “rollouts” runs."
     )
 
 

@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import BreakGlass, Plan, Stage
-from rollouts.queries import plan_on_page
+from rollouts.queries import PlanOnPage, plan_on_page
 from rollouts.steering import freezing
 from rollouts.steering.commands import halt, pause
 from tests.make import NOON, a_plan, a_window
@@ -45,6 +45,50 @@ def test_every_state_has_a_sentence_whatever_holds_it(state: PlanState, by: str)
     assert all(on_page.besides)
     if by == "all of them" and state in (PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK):
         assert on_page.why == "The fleet is stopped by ada: Smoke."
+
+
+def looked_at(**given) -> PlanOnPage:
+    """At noon, and a minute and a second after it was due again."""
+    plan = a_plan()
+    row = {"state": PlanState.PROMOTING, "waiting_for": "Canary: letting gpu-0 go.", "lease_until": NOON}
+    due = NOON + timedelta(seconds=5)
+    Plan.objects.filter(pk=plan.pk).update(**row | {"looked_at": NOON, "next_look_at": due} | given)
+    plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
+    return plan_on_page(plan, now=due + timedelta(seconds=61))
+
+
+@pytest.mark.django_db
+def test_a_plan_that_no_worker_looks_at_says_so_and_what_it_said_then():
+    """What it waited for then is not what it waits for now."""
+    on_page = looked_at()
+
+    assert on_page.why.startswith("No worker has looked at it since 12:00 UTC: nothing of it is let go")
+    assert "queue “rollouts”" in on_page.why
+    assert on_page.besides == ["It said then: Canary: letting gpu-0 go."]
+    assert looked_at(looked_at=None).why.startswith("No worker has looked at it yet: ")
+
+
+@pytest.mark.django_db
+def test_what_a_person_has_told_it_comes_first_though_no_worker_has_heard_it():
+    on_page = looked_at(state=PlanState.HALTED, because="A gate failed.")
+
+    assert on_page.why == "A gate failed."
+    assert [said.partition(" since")[0] for said in on_page.besides] == ["No worker has looked at it"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"next_look_at": NOON + HOUR},
+        {"lease_until": NOON + timedelta(seconds=30)},
+        {"next_look_at": NOON + timedelta(seconds=6)},
+        {"state": PlanState.PROMOTED, "because": "Every stage passed."},
+    ],
+    ids=["later", "in a long round", "for a minute", "over"],
+)
+def test_a_plan_that_is_not_due_or_being_looked_at_or_over_says_what_it_waits_for(given):
+    assert "worker" not in " ".join([looked_at(**given).why, *looked_at(**given).besides])
 
 
 @pytest.mark.django_db
@@ -102,10 +146,10 @@ def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
     pause(plan, actor=owner, because="Lunch.", now=NOON)
 
-    halt(plan, actor=owner, because="Smoke.", now=NOON + HOUR)
+    halt(plan, actor=owner, because="Smoke.", now=NOON + timedelta(minutes=1))
 
     plan.refresh_from_db()
-    on_page = plan_on_page(plan, now=NOON + HOUR)
+    on_page = plan_on_page(plan, now=NOON + timedelta(minutes=1))
     who = owner.get_username()
     assert (on_page.why, on_page.besides) == (f"{who} halted it: Smoke.", [f"{who} paused it: Lunch."])
 
