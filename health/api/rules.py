@@ -47,6 +47,10 @@ class RuleSerializer(serializers.Serializer):
     shadow = RuleShadowSerializer(allow_null=True, help_text="Its trial. Null: it is on none.")
     would_tell = serializers.IntegerField(help_text="On trial: findings that would be open now.")
     limits = LimitsSerializer(allow_null=True, help_text="Its own. Null: it compares no number that a pool may have.")
+    blind_in = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Clusters whose source of telemetry answers and exports nothing that it reads.",
+    )
 
 
 class PoolLimitsSerializer(serializers.ModelSerializer):
@@ -91,7 +95,7 @@ class RuleList(Edge):
     @extend_schema(responses=RuleSerializer(many=True))
     def get(self, request) -> Response:
         """Every rule that findings are found by, by title."""
-        return Response(RuleSerializer(on_page(self.user), many=True).data)
+        return Response(RuleSerializer(on_page(self.user, now=timezone.now()), many=True).data)
 
 
 class RuleShadowList(Edge):

@@ -3,11 +3,12 @@
 import inspect
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count
 
+from fleet.models import Cluster
 from health.correlation import EXPLAINED_BY
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
@@ -16,7 +17,8 @@ from health.models import Finding, FindingAct, RuleShadow
 from health.rules import RULES
 from health.rules.base import NODE
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import Comparing
+from health.rules.gpus.base import Comparing, can_see
+from health.sources.of_clusters import exported_in
 from people.models import User
 
 SHOWN = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
@@ -66,6 +68,7 @@ class RuleOnPage:
     dismissed: int
     shadow: RuleShadow | None = None  # its trial; None: it is on none
     would_tell: int = 0  # on trial: findings that the person sees and that would be open
+    blind_in: tuple[str, ...] = ()  # clusters that the person sees, in which nothing that it reads is exported
 
     @property
     def limits(self) -> LimitsOnPage | None:
@@ -83,8 +86,8 @@ def every_rule() -> list[RuleEntry]:
     return sorted(found, key=lambda entry: entry.title)
 
 
-def on_page(user: User) -> list[RuleOnPage]:
-    """Four queries."""
+def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
+    """Seven queries, and a question to Redis for each cluster whose exporters are asked one by one."""
     own = Finding.objects.visible_to(user).open().on_their_own().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
@@ -94,6 +97,7 @@ def on_page(user: User) -> list[RuleOnPage]:
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
     }
+    blind = _blind(user, now=now)
     return [
         RuleOnPage(
             entry,
@@ -102,9 +106,19 @@ def on_page(user: User) -> list[RuleOnPage]:
             said.get((entry.key, "dismiss"), 0),
             shadows.get(entry.key),
             would_tell.get(entry.key, 0),
+            blind.get(entry.key, ()),
         )
         for entry in every_rule()
     ]
+
+
+def _blind(user: User, *, now: datetime) -> dict[str, tuple[str, ...]]:
+    """By rule the names of the clusters."""
+    clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
+    exported = exported_in(clusters, now=now)
+    return {
+        rule.key: tuple(clusters[key] for key, has in exported.items() if not can_see(rule, has)) for rule in GPU_RULES
+    }
 
 
 def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:

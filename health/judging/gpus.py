@@ -23,7 +23,7 @@ from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen
+from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen, can_see
 from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
 from health.sources.frames import KeptFrame
@@ -92,7 +92,7 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
     kept = _newest(cluster, now=now)
     if kept is None:
         return GpuJudgement()
-    rules = [rule for rule in GPU_RULES if not rule.metrics or kept.exported.intersection(rule.metrics)]
+    rules = [rule for rule in GPU_RULES if can_see(rule, kept.exported)]
     limits = LimitsInForce.of(cluster, rules)
     suspects: dict[int, list[GpuRule]] = {}
     for rule in rules:

@@ -128,6 +128,30 @@ def telemetry_of_clusters(
     }
 
 
+def exported_in(cluster_ids: Collection[int], *, now: datetime) -> dict[int, frozenset[str]]:
+    """What sources that speak have, by cluster, as far as it is known.
+
+    Two queries, and a question to Redis for each cluster whose exporters are asked one by one.
+    """
+    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
+    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
+    found = {}
+    for key in cluster_ids:
+        standing = standing_of(sources.get(key), rounds.get(key), now=now)
+        if standing.has_source and not standing.is_silent and (has := standing.exported or _told_in(key)):
+            found[key] = has
+    return found
+
+
+def _told_in(cluster_id: int) -> frozenset[str]:
+    """Empty: nobody knows."""
+    try:
+        kept = frames.newest(cluster_id, ())
+    except FramesAway:
+        return frozenset()  # pages of nodes say that it is away
+    return kept.exported if kept else frozenset()
+
+
 def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
     if not standing.has_source:
         return ClusterTelemetry(cluster_id, standing)

@@ -10,6 +10,7 @@ from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, ExporterRound, Node
 from health.models import SourceState, TelemetrySource
 from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import can_see
 from health.sources.of_node import standing_of
 from health.web.telemetry import exported_by_exporters
 from people.models import User
@@ -75,7 +76,7 @@ def _of_telemetry(
 
 def _blind(exported: Collection[str]) -> str:
     """Which rules have nothing to read, where it is known what is exported: that they are quiet says nothing."""
-    titles = [rule.title for rule in GPU_RULES if rule.metrics and not set(exported).intersection(rule.metrics)]
+    titles = [rule.title for rule in GPU_RULES if not can_see(rule, exported)]
     if not exported or not titles:
         return ""
     would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")

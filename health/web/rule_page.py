@@ -97,7 +97,7 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
 
 
 def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 200) -> HttpResponse:
-    row = next((each for each in on_page(request.user) if each.entry.key == rule), None)
+    row = next((each for each in on_page(request.user, now=timezone.now()) if each.entry.key == rule), None)
     if row is None:
         raise Http404
     pools = Pool.objects.visible_to(request.user).select_related("cluster").order_by("cluster__name", "name")

@@ -2,10 +2,13 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from edges.requests import PersonRequest
 from health.inbox.rulebook import on_page
 
 
 def rules(request: PersonRequest) -> HttpResponse:
-    return render(request, "health/rules.html", {"place": "findings", "rules": on_page(request.user)})
+    return render(
+        request, "health/rules.html", {"place": "findings", "rules": on_page(request.user, now=timezone.now())}
+    )

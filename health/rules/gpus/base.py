@@ -79,3 +79,8 @@ def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
     """The places of devices whose last value is as high. What nobody said is not."""
     column = frame.columns.get(metric)
     return [place for place, value in enumerate(column.values) if value >= level] if column is not None else ()
+
+
+def can_see(rule: GpuRule, exported: Collection[str]) -> bool:
+    """Whether any of what it reads is exported. One without metrics goes by who speaks at all."""
+    return not rule.metrics or not frozenset(rule.metrics).isdisjoint(exported)

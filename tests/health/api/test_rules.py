@@ -3,6 +3,9 @@
 import pytest
 
 from health.models import PoolLimits, RuleShadow
+from health.sources import frames
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import Frame
 from tests import make
 from tests.make import NOON
 
@@ -29,6 +32,23 @@ def test_every_rule_is_told_with_its_limits(bob, now):
         "warn": 83.0, "critical": 85.0, "warn_after_s": 300.0, "critical_after_s": 300.0, "unit": "°C",
     }  # fmt: skip
     assert (hot["after_s"], hot["shadow"], xid["limits"]) == (300.0, None, None)
+
+
+def test_a_rule_names_the_clusters_in_which_nothing_that_it_reads_is_exported(bob, now, redis):
+    by_prometheus, by_exporters, silent = (make.a_cluster(name) for name in ("prod", "west", "z-silent"))
+    make.a_source(by_prometheus, exported=["temperature_celsius"])
+    make.a_source(silent, state="silent", exported=["temperature_celsius"])
+    make.an_exporter_round(by_exporters, read_at=NOON, answered=1)
+    frames.keep(by_exporters.pk, TelemetryReading(Frame(NOON.timestamp(), ()), frozenset({"xid"}), {}))
+    make.a_cluster("without-a-source")
+
+    assert {key: rule(bob, key)["blind_in"] for key in ("gpu-hot", "gpu-xid", "gpu-dcgm-health", "gpu-silent")} == {
+        "gpu-hot": ["west"],
+        "gpu-xid": ["prod"],
+        "gpu-dcgm-health": ["prod", "west"],
+        "gpu-silent": [],
+    }
+    assert rule(bob, "node-not-ready")["blind_in"] == []
 
 
 def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_for_them(root, bob, pool):

@@ -33,6 +33,14 @@ def limits(pool, **given) -> dict:
     return {"pool": str(pool.pk), **asked, **given}
 
 
+def test_it_says_where_nothing_that_it_reads_is_exported(bob, pool):
+    make.a_source(pool.cluster, exported=["power_watts"])
+
+    assert "Sees nothing in eu-1: none of what it reads is exported there" in page(bob, HOT).text
+    assert "0 not exported in 1 cluster" in page(bob, "/findings/rules").text
+    assert "Sees nothing" not in page(bob, "/findings/rules/gpu-silent").text
+
+
 def test_every_rule_has_a_page(bob, pool):
     listed = page(bob, "/findings/rules")
 
