@@ -8,9 +8,6 @@ import base64
 import json
 import os
 import shutil
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +27,7 @@ MISSING = (
 
 
 class NoPrometheusError(Exception):
-    """There is none, or it did not come up."""
+    """There is none."""
 
 
 @dataclass(frozen=True)
@@ -89,26 +86,6 @@ def start(
     ]
     child = tied.start(BINARY, command, log=log, env=os.environ if env is None else env)
     return child, f"http://{LOOPBACK}:{taken}"
-
-
-def wait_until_ready(child: tied.Child, url: str, timeout_s: float = 60.0) -> None:
-    """Return once it has read what it kept and answers."""
-    until = time.monotonic() + timeout_s
-    while not is_ready(url):
-        if child.has_ended or time.monotonic() > until:
-            raise NoPrometheusError(f"prometheus did not come up.\n{child.last_words()}")
-        time.sleep(0.1)
-
-
-def is_ready(url: str) -> bool:
-    """Say whether it answers; one that wants a password does."""
-    try:
-        with urllib.request.urlopen(f"{url}/-/ready", timeout=2) as response:  # noqa: S310
-            return bool(response.status == 200)
-    except urllib.error.HTTPError as refusal:
-        return refusal.code == 401
-    except (urllib.error.URLError, OSError):
-        return False
 
 
 def configuration(folder: Path, scraped: Sequence[Scraped], how: Scraping) -> dict[str, Any]:

@@ -42,16 +42,5 @@ def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None
         raise FramesAway(str(error)) from error
 
 
-def forget(cluster_id: int, what: str) -> None:
-    """It is due again.
-
-    :raises FramesAway
-    """
-    try:
-        redis_client().delete(_place(cluster_id, what))
-    except RedisError as error:
-        raise FramesAway(str(error)) from error
-
-
 def _place(cluster_id: int, what: str) -> str:
     return f"quarterdeck:turns:{cluster_id}:{what}"

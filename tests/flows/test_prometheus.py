@@ -61,6 +61,14 @@ def simulated(folder: Path, *words: str) -> Iterator[dict[str, str]]:
     process.wait(PATIENCE_S)
 
 
+def is_ready(url: str) -> bool:
+    """Whether it answers; one that wants a password does."""
+    try:
+        return httpx.get(f"{url}/-/ready", timeout=PATIENCE_S).status_code in {200, 401}
+    except httpx.TransportError:
+        return False
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Any]:
     children: list[tied.Child] = []
@@ -70,7 +78,8 @@ def served(tmp_path: Path) -> Iterator[Any]:
             tmp_path / "prometheus", scraped, log=tmp_path / "log", how=how, web_config=web_config
         )
         children.append(child)
-        prometheus.wait_until_ready(child, url)
+        wait_until(lambda: child.has_ended or is_ready(url), what="the Prometheus", timeout_s=PATIENCE_S)
+        assert not child.has_ended, child.last_words()
         return Served(url)
 
     yield start

@@ -3,8 +3,9 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Observer
-from health.sources import frames, pacing
+from health.sources import frames
 from tests.health.judging.saying import Saying
+from tests.health.turns import give_back
 from tests.make import NOON, a_cluster, a_node
 
 
@@ -16,7 +17,7 @@ def cluster(redis):
     a_node(cluster, "gpu-001")
     yield cluster
     frames.forget(cluster.pk)
-    pacing.forget(cluster.pk, "idle-gpus")
+    give_back(cluster.pk, "idle-gpus")
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import pytest
 from fleet.models import Bookmark, Gpu, Node, NodeEvent, Observer, Pod
 from health.judging import looking
 from health.models import Finding, GpuHour
-from health.sources import frames, pacing
+from health.sources import frames
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests.health.turns import give_back
 from tests.make import NOON, a_cluster, a_node, a_pod, a_pool
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
@@ -30,7 +31,7 @@ def node(redis):
         provide_partition(NOON + timedelta(days=day))
     yield node
     frames.forget(cluster.pk)
-    pacing.forget(cluster.pk, "idle-gpus")
+    give_back(cluster.pk, "idle-gpus")
 
 
 def an_hour(node, at, *utilisation: float, seen_s: float = 3600) -> None:

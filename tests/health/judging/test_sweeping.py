@@ -5,8 +5,8 @@ import pytest
 from health import tasks, wake
 from health.judging import sweeping
 from health.lifecycle import FindingState
-from health.sources import pacing
 from tests import make
+from tests.health.turns import give_back
 from tests.make import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
@@ -16,7 +16,7 @@ SECOND = timedelta(seconds=1)
 @pytest.fixture
 def cluster(redis):
     row = make.a_cluster()
-    pacing.forget(row.pk, sweeping.LOOK)
+    give_back(row.pk, sweeping.LOOK)
     return row
 
 

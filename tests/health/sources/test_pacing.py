@@ -4,6 +4,7 @@ import pytest
 
 from health.sources import pacing
 from health.sources.frames import FramesAway
+from tests.health.turns import give_back
 from tests.make import NOON
 
 pytestmark = pytest.mark.rounds
@@ -14,7 +15,7 @@ OURS, OTHER = 10**9, 10**9 + 1  # clusters that no other test has
 @pytest.fixture(autouse=True)
 def forgotten(redis):
     for cluster in (OURS, OTHER):
-        pacing.forget(cluster, "idle")
+        give_back(cluster, "idle")
 
 
 def is_due(at, cluster=OURS) -> bool:
