@@ -73,11 +73,6 @@ def _word_in(event: PlanEvent, state: str) -> str:
     return stage_look(event.stage, state)[1] if state and event.what == "stage" and event.stage else word_of(state)
 
 
-@register.simple_tag
-def lookup(table: Mapping[str, str], key: str) -> str:
-    return table.get(key, "")
-
-
 @register.filter
 def gate_title(key: str) -> str:
     return GATES[key].title if key in GATES else key

@@ -14,7 +14,7 @@ from edges.requests import PersonRequest
 from fleet.freshness.sight import sights_of_all
 from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
-from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
+from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind
 
 PER_PAGE = 30
@@ -49,7 +49,6 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
         "over": over,
         "waiting_for_me": _to_decide(request),
         "may_draft": _may_draft(request),
-        "under_way_states": sorted(PLAN_UNDER_WAY),
     }
 
 

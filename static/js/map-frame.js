@@ -3,7 +3,7 @@
 const HEAD_AT = 8, STATE = 0x0f, HELD = 0x10, HAS_PARTS = 0x20, TAKEN_AT = 4;
 
 export const WHOLE = 0, MISSING = 1, AWAY = 2, PARTS = 3, PARTS_MISSING = 4, PARTS_AWAY = 5, NOT_OFFERED = 6; // a GPU's states
-export const NONE = 0, ALL = 1, SOME = 2; // what is taken of one
+export const ALL = 1, SOME = 2; // what is taken of one
 export const gpuState = (byte) => byte & STATE;
 export const taken = (byte) => byte >> TAKEN_AT;
 
