@@ -118,8 +118,3 @@ def too_many_requests(message: str, *, retry_after_s: int, causes: tuple[Cause, 
     details = {"causes": said} if said else {}
     # The API server sends 0 as an absent field.
     return Refused(429, "TooManyRequests", message, details=details, retry_after_s=retry_after_s or None)
-
-
-def internal_error(message: str) -> Refused:
-    causes = [{"message": message}]
-    return Refused(500, "InternalError", f"Internal error occurred: {message}", details={"causes": causes})

@@ -69,7 +69,3 @@ class NodeSums(Sums):
 
     class Meta:
         constraints = [one_row_per_likeness(ALIKE, "sums")]
-
-    @property
-    def pool_keys(self) -> tuple[int, ...]:
-        return tuple(int(key) for key in self.pools.split(",") if key)

@@ -100,7 +100,6 @@ class Branch(MatrixEntry):
     kind: str = ""  # blank: not read
     ends: date | None = None
     ended: bool = False
-    cuda_major: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

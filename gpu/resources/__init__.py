@@ -3,11 +3,11 @@
 The three are never added up: two pods on one time-sliced GPU hold one GPU, in turns, without a wall between them.
 """
 
-from gpu.resources.clouds import boards_in_labels, product_in_labels, vendor_in_labels
+from gpu.resources.clouds import product_in_labels, vendor_in_labels
 from gpu.resources.layout import Layout, Way, amd_partition, layout_of, product_of
 from gpu.resources.lines import ResourceLine, resource_lines
 from gpu.resources.names import ResourceKind, Vendor, is_gpu_resource, product_in, vendor_of
-from gpu.resources.offer import Counts, count, count_taken, most_by_labels, vendors_of, whole_gpus
+from gpu.resources.offer import Counts, count, count_taken, most_by_labels, whole_gpus
 from gpu.resources.physical import Use, Uses, boards_of, uses_in, uses_of
 from gpu.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from gpu.resources.remembering import expect
@@ -29,7 +29,6 @@ __all__ = [
     "Way",
     "amd_partition",
     "assigned_in",
-    "boards_in_labels",
     "boards_of",
     "count",
     "count_taken",
@@ -54,7 +53,6 @@ __all__ = [
     "uses_of",
     "vendor_in_labels",
     "vendor_of",
-    "vendors_of",
     "whole_gpus",
     "written",
 ]

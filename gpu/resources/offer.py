@@ -5,12 +5,12 @@ least. A device plugin that was not restarted after that goes on naming those as
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu.labels import count_in
 from gpu.resources.layout import Layout
-from gpu.resources.names import GPU, SHARED, ResourceKind, Vendor, is_dra, vendor_of
+from gpu.resources.names import GPU, SHARED, ResourceKind, is_dra
 
 COMPUTE_SLICES = 7
 MIG_PROFILE = re.compile(r"^(\d)[gc]\.")
@@ -80,7 +80,3 @@ def most_by_labels(labels: Mapping[str, str], layout: Layout) -> dict[str, int]:
         if units is not None and (way.replicas or not way.sharing):
             most[name] = units * (way.replicas or 1)
     return most
-
-
-def vendors_of(names: Iterable[str]) -> list[Vendor]:
-    return sorted({vendor for name in names if (vendor := vendor_of(name))})

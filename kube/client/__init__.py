@@ -20,7 +20,7 @@ from kube.client.errors import (
     Untrusted,
 )
 from kube.client.listing import list_pages
-from kube.client.patches import Patch, field_patch, node_patch, pointer, same_object, unchanged_since
+from kube.client.patches import Patch, field_patch, node_patch, pointer
 from kube.client.reaching import reach
 from kube.client.reading import (
     get_config_map,
@@ -30,11 +30,9 @@ from kube.client.reading import (
     get_job,
     get_lease,
     get_node,
-    get_nodes,
     get_pod_spec,
     kube_system_uid,
     list_daemonsets,
-    list_driver_objects,
     list_jobs,
     list_nodes,
     list_nodes_and_unread,
@@ -54,7 +52,7 @@ from kube.client.writing import (
     patch_node,
     replace_lease,
 )
-from kube.structs import DaemonSetSeen, DriverObjectSeen, LeaseSeen, NodeSeen, PodSeen, RevisionSeen
+from kube.structs import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen
 from kube.structs.workload import JobSeen
 
 __all__ = [
@@ -66,11 +64,9 @@ __all__ = [
     "Conflict",
     "Connection",
     "DaemonSetSeen",
-    "DriverObjectSeen",
     "Forbidden",
     "Gone",
     "JobSeen",
-    "LeaseSeen",
     "NodeSeen",
     "NotAnApiServer",
     "Patch",
@@ -96,12 +92,10 @@ __all__ = [
     "get_job",
     "get_lease",
     "get_node",
-    "get_nodes",
     "get_pod_spec",
     "kube_system_uid",
     "lease_spec",
     "list_daemonsets",
-    "list_driver_objects",
     "list_jobs",
     "list_nodes",
     "list_nodes_and_unread",
@@ -116,7 +110,5 @@ __all__ = [
     "pointer",
     "reach",
     "replace_lease",
-    "same_object",
     "server_version",
-    "unchanged_since",
 ]

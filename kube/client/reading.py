@@ -1,6 +1,5 @@
 """Live questions to the API server: what is true now, not what was seen last."""
 
-from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import structlog
@@ -10,7 +9,6 @@ from kube.client.decoding import Unread, decode, decode_by, decoder
 from kube.client.errors import Absent, NotAnApiServer, Unreadable
 from kube.client.listing import list_pages
 from kube.resources import (
-    CLUSTER_POLICIES,
     CONFIG_MAPS,
     DAEMON_SETS,
     DRIVER_OBJECTS,
@@ -19,7 +17,6 @@ from kube.resources import (
     LEASES,
     NAMESPACES,
     NODES,
-    NVIDIA_DRIVERS,
     PODS,
     REVISIONS,
     Resource,
@@ -28,7 +25,6 @@ from kube.structs import (
     ClusterPolicySeen,
     ConfigMapSeen,
     DaemonSetSeen,
-    DriverObjectSeen,
     LeaseSeen,
     NodeSeen,
     NvidiaDriverSeen,
@@ -68,23 +64,6 @@ def get_node(connection: Connection, name: str) -> NodeSeen:
     return get(connection, NODES, name)
 
 
-def get_nodes(connection: Connection, names: Iterable[str]) -> dict[str, NodeSeen]:
-    """By name. A node that is gone is missing from the answer; every other error is raised.
-
-    Costs one request a node, or one list where the nodes are many.
-    """
-    wanted = set(names)
-    if len(wanted) > MANY:
-        return {node.name: node for node in list_all(connection, NODES) if node.name in wanted}
-    found: dict[str, NodeSeen] = {}
-    for name in sorted(wanted):
-        try:
-            found[name] = get_node(connection, name)
-        except Absent:
-            continue
-    return found
-
-
 def get_driver_object(connection: Connection, kind: str, name: str) -> NvidiaDriverSeen | ClusterPolicySeen:
     """`kind` is NVIDIADriver or ClusterPolicy."""
     return decode(connection.get(DRIVER_OBJECTS[kind].path(name)), DRIVER_OBJECTS[kind].struct)
@@ -95,21 +74,16 @@ def get_driver_spec(connection: Connection, kind: str, name: str) -> dict[str, A
     return decode_by(WHOLE_SPEC, connection.get(DRIVER_OBJECTS[kind].path(name))).spec or {}
 
 
-def list_driver_objects(connection: Connection) -> tuple[DriverObjectSeen, ...]:
-    """All there are of both kinds; one that is not installed has none."""
-    return tuple(_installed(connection, NVIDIA_DRIVERS)) + tuple(_installed(connection, CLUSTER_POLICIES))
+def list_daemonsets(connection: Connection, *, namespace: str = "") -> list[DaemonSetSeen]:
+    return list_all(connection, DAEMON_SETS, namespace=namespace)
 
 
-def list_daemonsets(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[DaemonSetSeen]:
-    return list_all(connection, DAEMON_SETS, namespace=namespace, label_selector=label_selector)
+def list_revisions(connection: Connection, *, namespace: str = "") -> list[RevisionSeen]:
+    return list_all(connection, REVISIONS, namespace=namespace)
 
 
-def list_revisions(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[RevisionSeen]:
-    return list_all(connection, REVISIONS, namespace=namespace, label_selector=label_selector)
-
-
-def list_nodes(connection: Connection, *, label_selector: str = "") -> list[NodeSeen]:
-    return list_all(connection, NODES, label_selector=label_selector)
+def list_nodes(connection: Connection) -> list[NodeSeen]:
+    return list_all(connection, NODES)
 
 
 def list_nodes_and_unread(connection: Connection) -> tuple[list[NodeSeen], list[Unread]]:
@@ -125,8 +99,8 @@ def list_pods_on(connection: Connection, node: str, *, namespace: str = "") -> l
     return list_all(connection, PODS, namespace=namespace, field_selector=f"spec.nodeName={node}")
 
 
-def list_jobs(connection: Connection, *, namespace: str = "", label_selector: str = "") -> list[JobSeen]:
-    return list_all(connection, JOBS, namespace=namespace, label_selector=label_selector)
+def list_jobs(connection: Connection, *, label_selector: str = "") -> list[JobSeen]:
+    return list_all(connection, JOBS, label_selector=label_selector)
 
 
 def get_job(connection: Connection, namespace: str, name: str) -> JobSeen | None:
@@ -204,13 +178,3 @@ def list_and_unread(
     for one in unread:
         log.warning("an object cannot be read", kind=resource.name, object=one.name, because=one.because)
     return [item for page in pages for item in page.items], unread
-
-
-MANY = 50
-
-
-def _installed(connection: Connection, resource: Resource[S]) -> list[S]:
-    try:
-        return list_all(connection, resource)
-    except Absent:
-        return []

@@ -10,11 +10,10 @@ from kube.structs.meta import Seen, Struct
 
 
 class Attribute(Struct, frozen=True):
-    """One of the four is set."""
+    """One of these is set, or the int, which nobody reads."""
 
     string: str | None = None
     version: str | None = None
-    int_: int | None = msgspec.field(default=None, name="int")
     bool_: bool | None = msgspec.field(default=None, name="bool")
 
     @property

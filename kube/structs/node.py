@@ -1,5 +1,3 @@
-from datetime import datetime
-
 from kube.structs.meta import Condition, Seen, Struct, find
 
 
@@ -7,7 +5,6 @@ class Taint(Struct, frozen=True):
     key: str
     value: str | None = ""
     effect: str = ""
-    time_added: datetime | None = None
 
 
 class NodeSpec(Struct, frozen=True):

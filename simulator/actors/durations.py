@@ -8,7 +8,6 @@ class Durations:
     retry: float = 1
     container_start: float = 1
     image_pull: float = 2
-    ready_after: float = 3
     tenant_ready_after: float = 8
     tenant_stop: float = 6
     operand_stop: float = 3

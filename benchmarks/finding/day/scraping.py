@@ -62,7 +62,6 @@ class Target:
     scraped_s: float = -1.0  # the day's seconds at which its text was asked for
     is_up: bool = False
     skew_s: float = 0.0  # that it writes beside its values; 0: it writes no times
-    is_too_odd: bool = False  # its times are none that a Prometheus takes
     devices: list[dict[str, str]] = field(default_factory=list)  # with the labels that tell which it is
     values: dict[tuple[str, str], float] = field(default_factory=dict)  # by series and index of the GPU
     said: dict[str, bytes] = field(default_factory=dict)  # by series, its part of an answer

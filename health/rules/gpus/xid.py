@@ -15,7 +15,6 @@ MOST = 1_000_000  # a higher number is DCGM's word for “not known”
 BURST = 10  # of one number within the window of its exporter
 REPLACED_AFTER = 3  # of 79 within thirty days: one more, and the hardware is replaced
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
-DRIVER_SUSPECT_FOR = timedelta(days=1)
 ROW_REMAP = 63
 
 DO: Mapping[XidAction, str] = {

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-CATALOGUE_DATE = "2025-09-30"
-
 
 class XidAction(StrEnum):
     IGNORE = "ignore"
