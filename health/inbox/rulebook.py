@@ -22,7 +22,7 @@ from health.sources.of_clusters import exported_in
 from people.models import User
 
 SHOWN = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
-FOR_DEVELOPERS = re.compile(r" \((?:mission )?[A-Z]\d+(?:, [A-Z]\d+)*\)")  # what a module's own words refer to
+FOR_DEVELOPERS = re.compile(r" \(Z\d+(?:, Z\d+)*\)")  # what a module's own words refer to
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fewer GPUs can be allocated than the node once had: capacity may still say they are there (S3, Z24)."""
+"""Fewer GPUs can be allocated than the node once had: capacity may still say they are there (Z24)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

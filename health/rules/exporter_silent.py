@@ -1,4 +1,4 @@
-"""No sample of a node's GPUs comes in any more, or none ever did: nobody sees how they are (mission H2)."""
+"""No sample of a node's GPUs comes in any more, or none ever did: nobody sees how they are."""
 
 from dataclasses import dataclass
 from datetime import timedelta

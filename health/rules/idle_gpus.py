@@ -14,10 +14,9 @@ from health.rules.base import NODE, NODES, PODS, WHOLE, HeldIdle, NodeFacts, Sev
 from wording.lists import names
 from wording.numbers import are, either
 
-# Mission A6: allocated but idle is less than 5 % for an hour.
-BELOW = 0.05  # of its time, in the mean of an hour
-# How many hours it must be so: the hour of A6 and one more, so that a job that loads its data is not told of. Ours: a
-# service waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
+BELOW = 0.05  # of its time, in the mean of an hour. Ours
+# How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
+# waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
 PATIENCE: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}
 WITHOUT_POOL = 2
 UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says which they are

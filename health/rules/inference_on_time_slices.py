@@ -1,4 +1,4 @@
-"""Time-slicing shares a GPU in turns, without isolation of memory or faults: latency suffers from neighbours (S4)."""
+"""Time-slicing shares a GPU in turns, without isolation of memory or faults: latency suffers from neighbours."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What others see on a node and say by its conditions: the kubelet, node-problem-detector, NVSentinel (mission H1).
+"""What others see on a node and say by its conditions: the kubelet, node-problem-detector, NVSentinel.
 
 Without one of them nobody reads the kernel's log: an Xid that DCGM does not export is then not seen at all.
 """

@@ -1,4 +1,4 @@
-"""Pods of one template fail on a node, or on one of its GPUs, and run elsewhere: it is the node, not the workload (H4).
+"""Pods of one template fail on a node, or on one of its GPUs, and run elsewhere: it is the node, not the workload.
 
 A node that fails one workload and no other is as likely met by something that only this workload does: that is told as
 a note as long as it is one pod.

@@ -11,7 +11,10 @@ from tests.rooms import OURS, ROOT
 READ = (*OURS, "tests", "docs")
 HAZARD, RANGE = re.compile(r"\bZ[1-9]\d*\b"), re.compile(r"Z(\d+)–Z(\d+)")
 FACT = re.compile(r"\b(?:nvidia\.md|n) (\d+\.\d+b?)")
-NOT_OURS = re.compile(r"reference/(nvidia|rollouts|ux|aesthetics)\.md|(?<!docs/)\bhazards\.md \d")
+NOT_OURS = re.compile(
+    r"reference/(nvidia|rollouts|ux|aesthetics)\.md|(?<!docs/)\bhazards\.md \d|\b[Mm]ission\b"
+    r"|\([HS]\d(?:, [A-Z]\d+)*\)"
+)
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -19,10 +19,10 @@ def test_every_rule_is_documented_and_no_other():
 
 @pytest.mark.parametrize("entry", every_rule(), ids=lambda entry: entry.key)
 def test_what_a_rule_says_refers_to_nothing_that_only_its_source_explains(entry):
-    assert not re.search(r"\((?:n |Z|mission )", entry.says)
+    assert not re.search(r"\((?:n |Z)", entry.says)
 
 
 def test_neither_does_the_table():
     rows = re.findall(r"^\| `.*$", (ROOT / "docs/findings.md").read_text(), re.MULTILINE)
 
-    assert [row for row in rows if re.search(r"\((?:n |Z|mission )", row)] == []
+    assert [row for row in rows if re.search(r"\((?:n |Z)", row)] == []

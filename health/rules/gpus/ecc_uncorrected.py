@@ -1,4 +1,4 @@
-"""Memory errors that ECC could not correct: any is one too many (mission H2). Off by default at exporters (Z23)."""
+"""Memory errors that ECC could not correct: any is one too many. Off by default at exporters (Z23)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A GPU is so hot that it slows down, or is about to: 83 °C for five minutes, and 85 °C (mission H2)."""
+"""A GPU is so hot that it slows down, or is about to: 83 °C for five minutes, and 85 °C."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The worst Xid of a GPU since it began anew, by NVIDIA's catalogue (mission H3). An application's is no hardware's."""
+"""The worst Xid of a GPU since it began anew, by NVIDIA's catalogue. An application's is no hardware's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

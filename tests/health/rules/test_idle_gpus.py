@@ -20,7 +20,7 @@ def boards(pod: str, *hours: int, first: int = 0) -> list[HeldIdle]:
     return [HeldIdle(pod, each, f"GPU-{first + number}") for number, each in enumerate(hours)]
 
 
-# Mission A6 has an hour; inference and people at work are given longer (Z28).
+# An hour and one more; inference and people at work are given longer (Z28).
 HOURS = {(): 2, ("training",): 2, ("mixed",): 2, ("development",): 12, ("inference",): 24, ("other",): 2}
 HOURS |= {("training", "inference"): 24, ("training", "development"): 12}
 
