@@ -24,8 +24,8 @@ from rollouts.steering.refusals import Refusal
 from rollouts.steering.windowing import MAY
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.placing import places_for
-from rollouts.web.stopping import because_of
 from rollouts.web.windows_page import window_rows
+from rollouts.web.written import because_of
 
 PAST = 20
 

@@ -16,7 +16,7 @@ from rollouts.pulls.reading import newest_pull, why_no_pull, why_no_pull_by
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 from rollouts.steering.refusals import Refusal
 from rollouts.web.loading import plan_for
-from rollouts.web.stopping import because_of
+from rollouts.web.written import because_of
 
 REFUSALS = (NotAllowed, Refusal)
 

@@ -17,7 +17,7 @@ from people.rights import NotAllowed, require, why_not
 from rollouts.models import Disruption
 from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, BadBudget, budgets_of, kind_named, set_budget
 from rollouts.steering.refusals import Refusal
-from rollouts.web.stopping import because_of
+from rollouts.web.written import because_of
 
 SHOWN = 200  # places; more are in REST
 PAST = 20

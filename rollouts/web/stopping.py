@@ -17,6 +17,7 @@ from rollouts.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import Refusal
+from rollouts.web.written import because_of
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,6 @@ def lift(request: PersonRequest) -> HttpResponse:
         Where().require(request.user, Permission.RUN)
         freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")
-
-
-def because_of(request: PersonRequest) -> str:
-    """:raises Refusal: when nothing was written"""
-    because = request.POST.get("because", "").strip()[:1000]
-    if not because:
-        raise Refusal("Say why: the next person at this page will want to know.")
-    return because
 
 
 def _stop(user) -> StopOnPage:

@@ -21,8 +21,8 @@ from rollouts.restraints import restraint_by
 from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
 from rollouts.web.placing import places_for
-from rollouts.web.stopping import because_of
 from rollouts.web.window_form import WindowForm
+from rollouts.web.written import because_of
 from rollouts.windows import Interval, union, zones
 from wording.durations import spell
 

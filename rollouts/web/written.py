@@ -1,9 +1,18 @@
-"""What somebody wrote into a dialog whose command was refused: it comes back on the next page, once."""
+"""What somebody wrote into a dialog: the reason; and, where its command was refused, what comes back once."""
 
 from edges.requests import PersonRequest
 from rollouts.models import Plan
+from rollouts.steering.refusals import Refusal
 
 KEY = "written"
+
+
+def because_of(request: PersonRequest) -> str:
+    """:raises Refusal: when nothing was written"""
+    because = request.POST.get("because", "").strip()[:1000]
+    if not because:
+        raise Refusal("Say why: the next person at this page will want to know.")
+    return because
 
 
 def keep(request: PersonRequest, plan: Plan, verb: str) -> None:
