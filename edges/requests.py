@@ -6,6 +6,8 @@ from django.http import HttpRequest
 
 from people.models import User
 
+LONGEST_REASON = 1000  # characters: as its columns have them
+
 
 class PersonRequest(HttpRequest):
     """A request of somebody who has signed in: `LoginRequiredMiddleware` lets nobody else reach a page."""
@@ -13,12 +15,21 @@ class PersonRequest(HttpRequest):
     user: User
 
 
+def reason(request: HttpRequest, name: str = "because") -> str:
+    """Why a person does it, as a form says it. Blank: they did not say."""
+    return request.POST.get(name, "").strip()[:LONGEST_REASON]
+
+
 @contextmanager
-def answered(request: HttpRequest, refusals: tuple[type[Exception], ...], *, done: str) -> Iterator[None]:
-    """One act of a page: the next page says that it is done, or the sentence of its refusal."""
+def answered(request: HttpRequest, refusals: tuple[type[Exception], ...], *, done: str = "") -> Iterator[None]:
+    """One act of a page: the next page says that it is done, or the sentence of its refusal.
+
+    Without `done` the act itself says what it has done.
+    """
     try:
         yield
     except refusals as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, done)
+        if done:
+            messages.success(request, done)

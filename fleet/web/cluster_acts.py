@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered, reason
 from fleet.clusters import acceptance, attempts
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
@@ -42,18 +42,14 @@ def _told(
 ) -> HttpResponse:
     """`act` answers with the sentence of what holds from now on."""
     row = cluster_for(request, cluster_id)
-    try:
+    with answered(request, REFUSALS):
         require(request.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
-        said = act(request, row)
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, said)
+        messages.success(request, act(request, row))
     return redirect("cluster", cluster_id=row.pk)
 
 
 def _accept(request: PersonRequest, row: Cluster) -> str:
-    because = _because(request)
+    because = reason(request)
     if not because:
         raise CannotAccept("Say why: the next person at this page will want to know.")
     uid = request.POST.get("uid", "")[:64]
@@ -62,7 +58,7 @@ def _accept(request: PersonRequest, row: Cluster) -> str:
 
 
 def _set_approval(request: PersonRequest, row: Cluster) -> str:
-    rule, because = request.POST.get("approval", ""), _because(request)
+    rule, because = request.POST.get("approval", ""), reason(request)
     if rule not in ApprovalRule.values or not because:
         raise ProductionAsks("Say what it is to be, and why.")
     set_approval(row, rule, actor=request.user.get_username(), because=because, now=timezone.now())
@@ -72,7 +68,3 @@ def _set_approval(request: PersonRequest, row: Cluster) -> str:
 def _try_now(_: PersonRequest, row: Cluster) -> str:
     attempts.try_now(row)
     return f"A worker asks {row.name} as soon as it has a slot for it."
-
-
-def _because(request: PersonRequest) -> str:
-    return request.POST.get("because", "").strip()[:1000]

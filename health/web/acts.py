@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.moves import IllegalMove, LostRace
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, answered, reason
 from fleet.models import Pool
 from health.inbox import acts, muting
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -51,14 +51,14 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     row = get_object_or_404(visible, pk=mute_id)
     with answered(request, REFUSALS, done=f"Lifted: what is still wrong in {row.place} is open again."):
         require_mute(request.user, row)
-        muting.lift(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+        muting.lift(row, actor=request.user.get_username(), because=reason(request), now=timezone.now())
     return _back(request, None)
 
 
 def _tell(request: PersonRequest, finding: Finding, verb: str) -> None:
     to = request.POST.get("to", "").strip()[: LONGEST_NAME + 1]  # one more: it is nobody's
     more: dict[str, Any] = {"to": to} if verb == "assign" else {}
-    TOLD[verb](finding, because=_because(request), **more, **_told(request))
+    TOLD[verb](finding, because=reason(request), **more, **_told(request))
 
 
 def _mute(request: PersonRequest, finding: Finding) -> None:
@@ -72,16 +72,12 @@ def _mute(request: PersonRequest, finding: Finding) -> None:
     if not 0 < hours <= longest:
         raise BadAct(("hours", f"Say for how long: 1 to {longest} hours."))
     until = told["now"] + timedelta(hours=hours)
-    muting.mute(row, because=_because(request), until=until, **told)
+    muting.mute(row, because=reason(request), until=until, **told)
 
 
 def _told(request: PersonRequest) -> dict[str, Any]:
     key = request.POST.get("key", "")[:100]
     return {"actor": request.user.get_username(), "key": key, "now": timezone.now()}
-
-
-def _because(request: PersonRequest) -> str:
-    return request.POST.get("because", "").strip()[:1000]
 
 
 def _back(request: PersonRequest, finding_id: int | None) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.moves import LostRace
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, answered, reason
 from fleet.models import Pool
 from health.backtest.running import why_not as why_not_replayed
 from health.inbox import shadowing
@@ -45,7 +45,7 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
     with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds."):
         require(request.user, Permission.ADMINISTER)
-        shadowing.begin(rule, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+        shadowing.begin(rule, actor=request.user.get_username(), because=reason(request), now=timezone.now())
     return redirect("rule", rule=rule)
 
 
@@ -54,7 +54,7 @@ def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
     with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again."):
         require(request.user, Permission.ADMINISTER)
-        shadowing.end(row, actor=request.user.get_username(), because=_because(request), now=timezone.now())
+        shadowing.end(row, actor=request.user.get_username(), because=reason(request), now=timezone.now())
     return redirect("rule", rule=row.rule)
 
 
@@ -91,7 +91,7 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
         require_limit(request.user, row.pool)
         remove_limits(
             row, version=whole(request.POST.get("version", "")[:10]), actor=request.user.get_username(),
-            because=_because(request), now=timezone.now(),
+            because=reason(request), now=timezone.now(),
         )  # fmt: skip
     return redirect("rule", rule=row.rule)
 
@@ -132,7 +132,3 @@ def _form(row: PoolLimits | None, pool: int | None) -> LimitsForm:
         return LimitsForm(initial={"pool": pool} if pool else None)
     names = ("version", "warn", "critical", "warn_after_s", "critical_after_s")
     return LimitsForm(initial={"pool": row.pool_id, **{name: getattr(row, name) for name in names}})
-
-
-def _because(request: PersonRequest) -> str:
-    return request.POST.get("because", "").strip()[:1000]

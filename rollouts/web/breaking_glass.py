@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, answered, reason
 from people.rights import NotAllowed, Permission, require
 from rollouts.models import BreakGlass
 from rollouts.steering.breaking_glass import acknowledge, break_glass
@@ -22,19 +22,16 @@ REFUSALS = (NotAllowed, Refusal)
 @require_POST
 def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
     stage, asked = stage_for(request.user, stage_id), request.POST
-    try:
+    with answered(request, REFUSALS):
         glass = break_glass(
             stage,
             gate,
             actor=request.user,
-            because=asked.get("because", "").strip()[:1000],
+            because=reason(request),
             confirm=asked.get("confirm", "")[:200],
             valid_for=timedelta(hours=min(whole(asked.get("hours", "")) or 0, 1000)),
             now=timezone.now(),
         )
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
         counts = f"It counts again from {glass.until:%H:%M} UTC on"
         messages.success(request, f"Passed over. {counts}, and this is shown until somebody else has looked at it.")
     return redirect("plan", plan_id=stage.plan_id)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, answered
 from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not
 from rollouts.models import Disruption
@@ -37,7 +37,7 @@ def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say what each zone, rack or NVLink domain may have out from now on."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     written = request.POST.get("max_unavailable", "").strip()[:20]
-    try:
+    with answered(request, (NotAllowed, Refusal)):
         require(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         kind = kind_named(request.POST.get("kind", "")[:32])
         most = whole(written) if written else None
@@ -46,9 +46,6 @@ def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
         label = request.POST.get("label", "").strip()[: LONGEST_LABEL + 1]
         because, actor = because_of(request), request.user.username
         said = set_budget(cluster, kind, most, label=label, actor=actor, because=because, now=timezone.now())
-    except (NotAllowed, Refusal) as refusal:
-        messages.error(request, str(refusal))
-    else:
         messages.success(request, said)
     return redirect("ledger", cluster_id=cluster.pk)
 

@@ -1,5 +1,7 @@
 """The buttons of a plan: each is one call, the same that REST makes. A refusal comes back as a sentence on the page."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from django.contrib import messages
@@ -10,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.moves import IllegalMove, LostRace
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, reason
 from people.rights import NotAllowed, Permission, require
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan
@@ -19,7 +21,7 @@ from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS
 from rollouts.web.loading import plan_for, target_for
-from rollouts.web.written import keep
+from rollouts.web.written import because_of, keep
 from wording.numbers import either
 
 REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
@@ -30,34 +32,22 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
     if verb not in VERBS:
         raise Http404
     plan = plan_for(request.user, plan_id)
-    try:
+    with _answered(request, plan, verb):
         require(request.user, VERBS[verb].permission, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         _call(request, plan, verb)
-    except Blocked as refusal:
-        # The draft's page says each sentence already.
-        are = either(len(refusal.blockers), "blocker stands", "blockers stand")
-        messages.error(request, f"Not started: the {are} below. What you wrote is kept.")
-        keep(request, plan, verb)
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-        keep(request, plan, verb)
-    else:
         messages.success(request, VERBS[verb].done)
     return redirect("plan", plan_id=plan_id)
 
 
 def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
     asked = request.POST
-    because, key = asked.get("because", "").strip()[:1000], asked.get("key", "")[:100]
-    if not because:
-        raise Refusal("Say why: the next person at this page will want to know.")
+    because, key = because_of(request), asked.get("key", "")[:100]
     tell = partial(COMMANDS[verb], plan, actor=request.user, because=because, now=timezone.now())
     if verb == "discard":
         tell()
     elif verb == "start":
-        override_because = asked.get("override_because", "").strip()[:1000]
         expected = whole(asked.get("revision", "")) or 0
-        tell(key=key, expected_revision=expected, override_because=override_because)
+        tell(key=key, expected_revision=expected, override_because=reason(request, "override_because"))
     elif verb == "complete":
         tell(key=key, seen=asked.get("seen", ""))
     else:
@@ -69,16 +59,10 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
 def retry(request: PersonRequest, target_id: int) -> HttpResponse:
     target = target_for(request.user, target_id)
     plan = target.stage.plan
-    try:
+    with _answered(request, plan, "retry"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        because = request.POST.get("because", "").strip()[:1000]
-        if not because:
-            raise Refusal("Say why another try may end better.")
+        because = because_of(request, missing="Say why another try may end better.")
         retrying.retry(target, actor=request.user, because=because, now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-        keep(request, plan, "retry")
-    else:
         goes = "It goes with a wave once you resume" if plan.state == PlanState.HALTED else "It goes with a wave"
         messages.success(request, f"{target.node_name} is held for another try. {goes}.")
     return redirect("plan", plan_id=plan.pk)
@@ -88,16 +72,27 @@ def retry(request: PersonRequest, target_id: int) -> HttpResponse:
 def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     target = target_for(request.user, target_id)
     plan, was_held = target.stage.plan, target.state == TargetState.HELD
-    try:
+    with _answered(request, plan, "exclude"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        because = request.POST.get("because", "").strip()[:1000]
-        if not because:
-            raise Refusal("Say why the node is left out.")
+        because = because_of(request, missing="Say why the node is left out.")
         commands.exclude(target, actor=request.user, because=because, now=timezone.now())
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-        keep(request, plan, "exclude")
-    else:
         stays = "stays held" if was_held else "stays as it is"
         messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it {stays}.")
     return redirect("plan", plan_id=plan.pk)
+
+
+@contextmanager
+def _answered(request: PersonRequest, plan: Plan, verb: str) -> Iterator[None]:
+    """The next page says the sentence of a refusal, and has what was written once more."""
+    try:
+        yield
+    except REFUSALS as refusal:
+        messages.error(request, _sentence(refusal))
+        keep(request, plan, verb)
+
+
+def _sentence(refusal: Exception) -> str:
+    if isinstance(refusal, Blocked):  # the draft's page says each sentence already
+        are = either(len(refusal.blockers), "blocker stands", "blockers stand")
+        return f"Not started: the {are} below. What you wrote is kept."
+    return str(refusal)

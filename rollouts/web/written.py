@@ -1,17 +1,21 @@
 """What somebody wrote into a dialog: the reason; and, where its command was refused, what comes back once."""
 
-from edges.requests import PersonRequest
+from edges.requests import PersonRequest, reason
 from rollouts.models import Plan
 from rollouts.steering.refusals import Refusal
 
 KEY = "written"
+SAY_WHY = "Say why: the next person at this page will want to know."
 
 
-def because_of(request: PersonRequest) -> str:
-    """:raises Refusal: when nothing was written"""
-    because = request.POST.get("because", "").strip()[:1000]
+def because_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
+    """`missing`: what is said where there is none.
+
+    :raises Refusal: when nothing was written
+    """
+    because = reason(request)
     if not because:
-        raise Refusal("Say why: the next person at this page will want to know.")
+        raise Refusal(missing)
     return because
 
 
