@@ -4,7 +4,7 @@ from django.db.models import QuerySet
 
 from edges.digests import digest
 from people.models import AuditEntry
-from rollouts.evidence.verifying import FORMAT, bytes_of, hashes_of_parts
+from rollouts.evidence.file import FORMAT, bytes_of, hashes_of_parts
 from rollouts.models import Approval, BreakGlass, GateAnswer, Plan
 
 

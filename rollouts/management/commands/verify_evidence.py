@@ -3,7 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from rollouts.evidence.verifying import NoEvidence, verify
+from rollouts.evidence.file import NoEvidence
+from rollouts.evidence.verifying import verify
 from wording.numbers import count
 
 MOST_BYTES = 100_000_000

@@ -14,7 +14,8 @@ from edges.digests import digest
 from rollouts.engine.decide.acts import MovePlan
 from rollouts.engine.record import make_moves
 from rollouts.evidence.exporting import evidence_of
-from rollouts.evidence.verifying import NoEvidence, bytes_of, hashes_of_parts, verify
+from rollouts.evidence.file import NoEvidence, bytes_of, hashes_of_parts
+from rollouts.evidence.verifying import verify
 from rollouts.lifecycle import PlanState
 from rollouts.steering.approving import approve, bundle_for, reject
 from rollouts.steering.commands import resume

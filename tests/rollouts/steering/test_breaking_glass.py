@@ -11,7 +11,8 @@ from people.models.audit_entry import broken_links
 from people.rights import NotAllowed
 from rollouts.approvals.bundles import bundle_for
 from rollouts.evidence.exporting import evidence_of
-from rollouts.evidence.verifying import bytes_of, hashes_of_parts, verify
+from rollouts.evidence.file import bytes_of, hashes_of_parts
+from rollouts.evidence.verifying import verify
 from rollouts.findings import GLASS
 from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
 from rollouts.steering.breaking_glass import acknowledge, break_glass

@@ -12,7 +12,8 @@ from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import awaited, waiting_for_approval
 from rollouts.engine.record import void_approvals
 from rollouts.evidence.exporting import evidence_of
-from rollouts.evidence.verifying import bytes_of, hashes_of_parts, verify
+from rollouts.evidence.file import bytes_of, hashes_of_parts
+from rollouts.evidence.verifying import verify
 from rollouts.models import Approval, Plan, Stage, StageKind
 from rollouts.steering.approving import approve, reject
 from rollouts.steering.documents.reading import read

@@ -1,0 +1,78 @@
+"""A file of evidence: how it is written, and how it is read back. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from edges.digests import digest
+
+FORMAT = "quarterdeck-evidence/1"
+
+
+class NoEvidence(ValueError):
+    """The file cannot be read as one of evidence."""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Something that is not as it was written."""
+
+    field: str  # as decisions[0].bundle
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.sentence}"
+
+
+def bytes_of(content: Mapping[str, Any]) -> bytes:
+    """The one way in which such content is written."""
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+
+
+def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
+    """So that what was altered can be named."""
+    hashes = {"plan": digest(content.get("plan"))}
+    for name in ("decisions", "answers", "audit", "passed_over"):
+        rows = content.get(name)
+        hashes |= {
+            f"{name}[{number}]": digest(row) for number, row in enumerate(rows if isinstance(rows, list) else ())
+        }
+    return hashes
+
+
+def read(file: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(file, object_pairs_hook=_once, parse_constant=_no_number)
+    except NoEvidence:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NoEvidence(f"This is no JSON: {error}.") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise NoEvidence(f"This is no file of evidence: its “format” is not {FORMAT}.")
+    return content
+
+
+def rows_of(content: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    rows = content.get(name)
+    return [row if isinstance(row, Mapping) else {} for row in rows] if isinstance(rows, list) else []
+
+
+def first_difference(file: bytes, written: bytes) -> int:
+    """The line; the first is 1. 0: there is none."""
+    if file == written:
+        return 0
+    pairs = zip_longest(file.split(b"\n"), written.split(b"\n"))
+    return next((number for number, (one, other) in enumerate(pairs, 1) if one != other), 1)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise NoEvidence("A key is said twice in one place.")
+    return content
+
+
+def _no_number(name: str) -> None:
+    raise NoEvidence(f"{name} is no number")
