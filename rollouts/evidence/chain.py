@@ -161,8 +161,7 @@ def _given(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _decided(entry: Mapping[str, Any]) -> dict[str, Any]:
-    evidence = entry.get("evidence")
-    given = evidence if isinstance(evidence, Mapping) else {}
+    given = _given(entry)
     return {
         "verb": entry.get("verb"),
         "by": entry.get("actor"),
