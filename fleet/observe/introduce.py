@@ -1,6 +1,7 @@
 """Take up a cluster: ask it who it is and whether we may see what we need, and only then write it down."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -44,11 +45,8 @@ class Introduction:
 def ask(kubeconfig: str, context: str) -> Introduction:
     """:raises CannotAdd: with what is wrong and what to do about it"""
     try:
-        connection = client.connect(kubeconfig, context)
-        try:
+        with closing(client.connect(kubeconfig, context)) as connection:
             return _ask(connection)
-        finally:
-            connection.close()
     except client.Forbidden as error:
         raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
     except client.BadCredentials as error:

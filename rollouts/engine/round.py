@@ -1,7 +1,7 @@
 """One round of one plan: look, decide once, act, end. Safe to run twice; safe to stop anywhere."""
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 
 import structlog
@@ -57,11 +57,8 @@ def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> Non
 def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     """Why nothing more happens now, and when to look again."""
     try:
-        connection = client.connect(plan.cluster.kubeconfig, plan.cluster.context)
-        try:
+        with closing(client.connect(plan.cluster.kubeconfig, plan.cluster.context)) as connection:
             return _round(plan, connection, clock=clock)
-        finally:
-            connection.close()
     except client.ClusterError as error:
         log.warning("cluster does not answer", plan=plan.mark, cluster=plan.cluster.name, error=str(error))
         wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())

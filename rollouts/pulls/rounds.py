@@ -7,6 +7,7 @@ name, and a row is done with only when its Job and its pod were read back to be 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timedelta
 
 import structlog
@@ -47,11 +48,8 @@ def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[st
     """Why it does not go on, and when to look again."""
     cluster = pull.plan.cluster
     try:
-        connection = client.connect(cluster.kubeconfig, cluster.context)
-        try:
+        with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
             return _go(PullRound(pull, connection, clock))
-        finally:
-            connection.close()
     except client.ClusterError as error:
         log.warning("an image pull does not go on", pull=pull.pk, cluster=cluster.name, error=str(error))
         wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
