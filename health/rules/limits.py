@@ -28,6 +28,10 @@ class Limits:
     def is_critical(self, value: float) -> bool:
         return self.critical is not None and value >= self.critical
 
+    def reached(self, value: float) -> float:
+        """Which of the two a value has reached that is worth a word."""
+        return self.critical if self.critical is not None and value >= self.critical else self.warn
+
     def after(self, *, is_critical: bool) -> timedelta:
         return self.critical_after if is_critical else self.warn_after
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.base import Wrong
+from health.rules.gpus.base import GpuFacts, at_least, beyond
 from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 
@@ -30,18 +30,14 @@ class Hot:
         return at_least(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        celsius, limits = gpu.now.get(METRIC), self.limits
-        if celsius is None or celsius < limits.warn:
+        celsius = gpu.now.get(METRIC)
+        if celsius is None or celsius < self.limits.warn:
             return None
-        is_critical = limits.is_critical(celsius)
-        limit = limits.critical if is_critical else limits.warn
-        return Wrong(
-            Severity.CRITICAL if is_critical else Severity.WARNING,
-            f"{gpu.name} has {limit:g} °C or more{limits.said(is_critical=is_critical)}.",
+        return beyond(
+            self.limits,
+            METRIC,
+            celsius,
+            lambda limit: f"{gpu.name} has {limit:g} °C or more",
             "Look at its neighbours first: where they are hot, too, it is the air (inlet, fans, a blocked rack). One "
             "that is hot alone has a cooler or a power limit to look at. It slows itself down before it is damaged.",
-            {METRIC: celsius, **limits.evidence},
-            why=f"{limit:g} {limits.set_by(is_critical=is_critical)}",
-            worsens_after=limits.critical_after,
-            opens_after=limits.after(is_critical=is_critical),
         )

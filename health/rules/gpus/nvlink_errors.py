@@ -43,7 +43,7 @@ class NvlinkErrors:
         if not has_recovered and worst < limits.warn:
             return None
         is_critical = has_recovered or limits.is_critical(worst)
-        limit = limits.critical if limits.is_critical(worst) else limits.warn
+        limit = limits.reached(worst)
         return Wrong(
             Severity.CRITICAL if is_critical else Severity.WARNING,
             f"{gpu.name} has errors on its NVLinks"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts
+from health.rules.base import Wrong
+from health.rules.gpus.base import GpuFacts, beyond
 from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import grown_by
@@ -32,19 +32,14 @@ class PcieReplays:
         return grown_by(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        grown, limits = gpu.grown.get(METRIC), self.limits
-        if grown is None or grown.amount < limits.warn:
+        grown = gpu.grown.get(METRIC)
+        if grown is None or grown.amount < self.limits.warn:
             return None
-        is_critical = limits.is_critical(grown.amount)
-        limit = limits.critical if is_critical else limits.warn
-        return Wrong(
-            Severity.CRITICAL if is_critical else Severity.WARNING,
-            f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more"
-            f"{limits.said(is_critical=is_critical)}.",
+        return beyond(
+            self.limits,
+            METRIC,
+            grown.amount,
+            lambda limit: f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more",
             "Look at the link's width and speed (nvidia-smi -q, lspci -vv) and at the kernel log for AER. Reseat the "
             "board or its riser in the next maintenance; transfers to it are slower until then.",
-            {METRIC: grown.amount, **limits.evidence},
-            why=f"{limit:g} {limits.set_by(is_critical=is_critical)}",
-            worsens_after=limits.critical_after,
-            opens_after=limits.after(is_critical=is_critical),
         )
