@@ -31,6 +31,7 @@ SPEED = 60.0  # cluster seconds per second: a node's upgrade takes two or three 
 FEWEST_NODES = 16
 CANARIES = 2
 ANSWERS_AT_ONCE = {"compatibility"}  # what the matrix knows it knows before anything moves
+SAMPLES = 5  # changes that are timed, each alone
 QUIET_S = 3.0  # after a halt: long enough for a release that should not come
 
 
@@ -111,14 +112,14 @@ def settled(visitor: Visitor) -> dict[str, int]:
     return found if {"a100", "h100"} <= found.keys() else {}
 
 
-def time_to_live(visitor: Visitor, cluster: Cluster, samples: int = 5) -> Figure:
+def time_to_live(visitor: Visitor, cluster: Cluster) -> Figure:
     """From just before a node is changed in the API server to the message that names it in the socket."""
     name = "cpu-001"
     node = next(row["id"] for row in visitor.all("/api/v1/nodes") if row["name"] == name)
     took = []
     with visitor.listening("/live/?topics=fleet") as socket:
         socket.recv(timeout=10)  # the greeting
-        for number in range(samples):
+        for number in range(SAMPLES):
             forget_what_waits(socket)
             asked = time.monotonic()
             cluster.patch_node(name, {"spec": {"unschedulable": number % 2 == 0 or None}})

@@ -72,8 +72,9 @@ def label_causes(labels: Mapping[str, Any], field: str = "metadata.labels") -> l
     return causes
 
 
-def annotation_causes(annotations: Mapping[str, Any], field: str = "metadata.annotations") -> list[Cause]:
+def annotation_causes(annotations: Mapping[str, Any]) -> list[Cause]:
     causes = []
+    field = "metadata.annotations"
     for key in annotations:
         words = qualified_name_complaint(key.lower())
         if words:

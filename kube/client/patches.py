@@ -19,13 +19,11 @@ def node_patch(
     *,
     labels: Mapping[str, str | None] | None = None,
     annotations: Mapping[str, str | None] | None = None,
-    unschedulable: bool | None = None,
 ) -> Patch:
-    """What makes the node as wanted; None as a value takes the key away. Empty: it is so already."""
+    """What makes labels and annotations as wanted; None as a value takes the key away. Empty: they are so already."""
     changes = [
         *_entries(node, "labels", node.metadata.labels, labels or {}),
         *_entries(node, "annotations", node.metadata.annotations, annotations or {}),
-        *_cordon(node, wanted=unschedulable),
     ]
     return [*same_object(node), *changes] if changes else []
 
@@ -64,12 +62,3 @@ def _entries(node: NodeSeen, field: str, has: Mapping[str, str] | None, wanted: 
             patch.append({"op": "test", "path": place, "value": (has or {})[key]})
         patch.append({"op": "remove", "path": place} if value is None else {"op": "add", "path": place, "value": value})
     return patch
-
-
-def _cordon(node: NodeSeen, *, wanted: bool | None) -> Patch:
-    if wanted is None or wanted == node.is_unschedulable:
-        return []
-    place = pointer("spec", "unschedulable")
-    if wanted:
-        return [*unchanged_since(node), {"op": "add", "path": place, "value": True}]
-    return [{"op": "test", "path": place, "value": True}, {"op": "remove", "path": place}]

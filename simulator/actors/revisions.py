@@ -13,9 +13,9 @@ ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand: n
 HISTORY_LIMIT = 10
 
 
-def template_hash(template: Obj, collisions: int = 0) -> str:
+def template_hash(template: Obj) -> str:
     """FNV-1a over the template, spelled as the controller spells it. Ours hashes JSON where Go hashes its own dump."""
-    return _hashed(json.dumps([template, collisions] if collisions else template, sort_keys=True))
+    return _hashed(json.dumps(template, sort_keys=True))
 
 
 @lru_cache(maxsize=256)

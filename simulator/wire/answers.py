@@ -31,8 +31,8 @@ def of_json(body: Any, status: int = 200, *, content_type: str = JSON) -> Answer
     return Answer(status, ENCODER.encode(body), content_type)
 
 
-def of_text(text: str, status: int = 200) -> Answer:
-    return Answer(status, text.encode(), "text/plain; charset=utf-8")
+def of_text(text: str) -> Answer:
+    return Answer(200, text.encode(), "text/plain; charset=utf-8")
 
 
 def of_refusal(refusal: Refused) -> Answer:

@@ -41,11 +41,10 @@ def test_a_node_is_held_and_released_by_patches_that_test_what_they_saw(connecti
     held = client.patch_node(
         connection, node, client.node_patch(client.get_node(connection, node), labels={HOLD: "true"})
     )
-    released = client.patch_node(connection, node, client.node_patch(held, labels={HOLD: None}, unschedulable=True))
+    released = client.patch_node(connection, node, client.node_patch(held, labels={HOLD: None}))
 
     assert held.labels[HOLD] == "true"
     assert HOLD not in released.labels
-    assert released.is_unschedulable
 
 
 def test_a_foreign_change_makes_our_patch_a_conflict(api, connection, node):

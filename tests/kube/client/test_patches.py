@@ -43,16 +43,9 @@ def test_a_node_without_annotations_gets_its_first():
 
 
 def test_what_is_so_already_needs_no_patch():
-    node = a_node_seen(labels={HOLD: "true"}, annotations=None, spec={"unschedulable": True})
+    node = a_node_seen(labels={HOLD: "true"}, annotations=None)
 
-    assert node_patch(node, labels={HOLD: "true", "gone": None}, annotations={"gone": None}, unschedulable=True) == []
-
-
-def test_an_uncordon_undoes_a_cordon_that_is_still_there():
-    patch = node_patch(a_node_seen(spec={"unschedulable": True}), unschedulable=False)
-
-    place = "/spec/unschedulable"
-    assert patch == [SAME_NODE, {"op": "test", "path": place, "value": True}, {"op": "remove", "path": place}]
+    assert node_patch(node, labels={HOLD: "true", "gone": None}, annotations={"gone": None}) == []
 
 
 def test_a_field_is_changed_from_exactly_the_value_we_saw():
