@@ -1,8 +1,7 @@
-"""Write down what a round found: the answers of the gates, the moves it makes, the approvals that stand no more."""
+"""Write down what a round found: the answers of the gates, the moves it makes, what nodes carry."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -10,21 +9,14 @@ from edges.moves import IllegalMove, LostRace
 from gpu.labels import HELD_BY, OPTED_OUT_BY
 from gpu.neighbours import Metadata, earlier_values
 from kube.structs import NodeSeen
-from people.groups import groups_of
-from people.models import AuditEntry, User
-from people.rights import Permission, scope_of
-from rollouts.approvals.approvers import gate_of
-from rollouts.approvals.bundles import bundle_for
-from rollouts.approvals.unasked import ask_where_one_must, to_ask
+from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates.base import Judgement
 from rollouts.lifecycle import StageState
-from rollouts.models import Approval, Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
-from wording.durations import spell
-from wording.lists import names
 
 LONGEST_CAUSE = 200
 
@@ -171,79 +163,6 @@ def _answers_now(plan: Plan) -> dict[str, dict]:
         f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.numbers}
         for row in rows
     }
-
-
-def ask_again(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> bool:
-    """Nodes may have come into production since the plan was started. Mostly none has, and nothing is written.
-
-    Whether there were any: then the stages are not as they were.
-    """
-    if not to_ask(plan, stages):
-        return False
-    with transaction.atomic():
-        plan.keep_lease(now=now)
-        ask_where_one_must(plan, actor="engine", now=now)
-    return True
-
-
-def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> None:
-    """An approval is of exactly what was seen. New numbers with the same answers are still that.
-
-    A rejection stays, whatever changes: somebody has seen something.
-    """
-    for stage in (each for each in stages if each.state == StageState.OPENING):
-        standing = Approval.objects.filter(stage=stage, is_rejection=False).standing()
-        if not standing.exists():
-            continue
-        because = "What it was given for has changed: targets, gates or answers are not the same any more."
-        _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), because, now=now)
-        _void_what_is_too_old(plan, stage, now=now)
-        _void_of_who_may_no_more(plan, stage, now=now)
-
-
-def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """Void, and not just not counted: whoever gave it can look again and give another."""
-    if gate := gate_of(stage):
-        old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
-        because = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
-        _void(plan, stage, old, because, now=now)
-
-
-def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """An approval stands as long as the right to give it."""
-    given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
-    givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")
-    may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}
-    for approval in given:
-        if approval.by not in may:
-            because = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."
-            _void(plan, stage, [approval], because, now=now)
-        elif left := _groups_left(approval):
-            _void(plan, stage, [approval], f"{approval.by} is not in {names(left)} any more.", now=now)
-
-
-def _groups_left(approval: Approval) -> tuple[str, ...]:
-    """For which it was given, and in which the person is no more. No query where none was asked for."""
-    given_for = approval.bundle.get("groups", [])
-    now_in = groups_of([approval.by], among=given_for)[approval.by]
-    return tuple(group for group in given_for if group not in now_in)
-
-
-def void_every_approval(plan: Plan, because: str, *, now: datetime) -> None:
-    """Of the stages that have not passed."""
-    for stage in plan.stages.forward().exclude(state=StageState.PASSED):
-        _void(plan, stage, Approval.objects.filter(stage=stage).standing(), because, now=now)
-
-
-def _void(plan: Plan, stage: Stage, approvals: Iterable[Approval], because: str, *, now: datetime) -> None:
-    told: dict[str, Any] = {"what": "approval", "to": "void", "actor": "engine", "because": because}
-    for approval in approvals:
-        was = "reject" if approval.is_rejection else "approve"
-        with transaction.atomic():
-            plan.keep_lease(now=now)
-            standing = Approval.objects.filter(pk=approval.pk, void_at__isnull=True)
-            if standing.update(void_at=now, void_because=because[:500]):
-                record_event(plan=plan, stage=stage, was=was, now=now, **told)
 
 
 def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:

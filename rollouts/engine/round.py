@@ -10,11 +10,11 @@ from edges.moves import LostRace
 from kube import client
 from rollouts.engine import templates
 from rollouts.engine.act import carry_out
+from rollouts.engine.approvals import ask_again, void_approvals, void_every_approval
 from rollouts.engine.decide import Decision, decide
 from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.record import (
-    ask_again,
     give_back,
     make_moves,
     note_armed,
@@ -22,8 +22,6 @@ from rollouts.engine.record import (
     record_answers,
     record_holds,
     record_opt_outs,
-    void_approvals,
-    void_every_approval,
 )
 from rollouts.engine.snapshot import Snapshot
 from rollouts.engine.writer_lease import Forfeit

@@ -5,7 +5,7 @@ import pytest
 from people import accounts
 from people.models import RoleBinding, User
 from rollouts.approvals.bundles import bundle_for
-from rollouts.engine.record import void_approvals
+from rollouts.engine.approvals import void_approvals
 from rollouts.models import Approval, Plan, Stage
 from rollouts.steering.approving import approve
 from tests.make import NOON, a_pool, a_stage_to_approve, a_user

@@ -5,7 +5,7 @@ import pytest
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.approvals.bundles import bundle_for
-from rollouts.engine.record import void_approvals
+from rollouts.engine.approvals import void_approvals
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Plan, Stage, Target
 from rollouts.steering.approving import approve, reject

@@ -10,7 +10,7 @@ from people import groups
 from people.models import AuditEntry
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import awaited, waiting_for_approval
-from rollouts.engine.record import void_approvals
+from rollouts.engine.approvals import void_approvals
 from rollouts.evidence.exporting import evidence_of
 from rollouts.evidence.file import bytes_of, hashes_of_parts
 from rollouts.evidence.verifying import verify
