@@ -14,7 +14,7 @@ from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from health.api.mutes import MuteSerializer
-from health.api.telemetry import TelemetryHistorySerializer
+from health.api.telemetry_history import TelemetryHistorySerializer
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
 from health.inbox.reading import MOST_ALIKE, detail_of, impacts_of

@@ -10,13 +10,12 @@ from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
-    GpuTelemetryHistory,
     NodeTelemetryDetail,
-    NodeTelemetryHistory,
     TelemetryAttemptList,
     TelemetrySourceDetail,
     TelemetrySourceList,
 )
+from health.api.telemetry_history import GpuTelemetryHistory, NodeTelemetryHistory
 from health.api.twins import GpuTwinDetail, NodeTwin
 
 urlpatterns = [

@@ -37,7 +37,7 @@ from fleet.web.pool_form import PoolForm
 from gpu import versions
 from health.api.gpus import GpuHealthAsked
 from health.api.hours import HoursAsked
-from health.api.telemetry import HistoryAsked
+from health.api.telemetry_history import HistoryAsked
 from health.gpus.asking import GpuFilter
 from health.gpus.views import BadView, filter_sent, spelt_view
 from health.telemetry.promql import BadMatchers, Matchers
@@ -197,7 +197,8 @@ PARSERS = (
            _fields(LimitsForm, "pool", "version", "warn", "critical", "warn_after_s", "critical_after_s", "because"),
            ("health.web.rule_page",)),
     Parser("window of a history", "those there are", HEADERS_BYTES,
-           lambda text: HistoryAsked(data={"window": text, text[:100]: text}).is_valid(), ("health.api.telemetry",)),
+           lambda text: HistoryAsked(data={"window": text, text[:100]: text}).is_valid(),
+           ("health.api.telemetry_history",)),
     Parser("moment of a history", "40 characters", HEADERS_BYTES,
            lambda text: HistoryForm(_query(at=text, before=text, below=text)).is_valid(), ("fleet.web.node_history",)),
     Parser("moment and kinds of a history, in REST", "those there are, and Django's own instants", HEADERS_BYTES,

@@ -1,0 +1,95 @@
+"""What each GPU said over the last hours, as plots, and what happened meanwhile."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked
+from fleet.api.nodes import OfAGpu, OfANode
+from health.api.telemetry import METRIC_KEYS
+from health.inbox.plotting import WINDOW, plots_of_gpu
+from health.models.finding import SEVERITIES
+from health.sources.history import WINDOWS, history_of
+
+
+class PlotLineSerializer(serializers.Serializer):
+    name = serializers.CharField(help_text="As `GPU 3`.")
+    index = serializers.IntegerField(source="device.index", allow_null=True)
+    uuid = serializers.CharField(source="device.uuid")
+    gi_id = serializers.CharField(source="device.gi_id", help_text="Of the MIG slice; blank: the whole board.")
+    metric = serializers.ChoiceField(choices=METRIC_KEYS, help_text="The one that is drawn.")
+    values = serializers.ListField(
+        child=serializers.FloatField(allow_null=True), help_text="One for each of `times`. Null: no sample."
+    )
+    is_subject = serializers.BooleanField(help_text="What the plots are about: other lines are beside it.")
+
+
+class PlotLimitSerializer(serializers.Serializer):
+    severity = serializers.ChoiceField(choices=SEVERITIES)
+    value = serializers.FloatField(help_text="In the plot's unit: from there on the rule calls it so.")
+
+
+class PlotSerializer(serializers.Serializer):
+    key = serializers.ChoiceField(choices=METRIC_KEYS)
+    title = serializers.CharField()
+    unit = serializers.CharField(help_text="Blank: a number, or a ratio from 0 to 1.")
+    lines = PlotLineSerializer(many=True)
+    left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")
+    limits = PlotLimitSerializer(
+        many=True, help_text="Of the rule, as it judged, or as it judges now; empty: none that a line can show."
+    )
+
+
+class PlotMarkSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    kind = serializers.CharField(help_text="`xid`, `finding`, or the kind of an event of the node.")
+    sentence = serializers.CharField()
+
+
+class TelemetryHistorySerializer(serializers.Serializer):
+    window = serializers.ChoiceField(
+        choices=[(key, key) for key in (*WINDOWS, WINDOW)], help_text="`around`: of when a finding began."
+    )
+    step_s = serializers.FloatField(source="asked.step_s")
+    times = serializers.ListField(child=serializers.FloatField(), help_text="Seconds since the epoch.")
+    trouble = serializers.CharField(help_text="Why there are no plots; blank: there are, or nothing has samples.")
+    plots = PlotSerializer(many=True, help_text="Those that have a line.")
+    not_drawn = serializers.ListField(
+        child=serializers.CharField(), help_text="Titles of those that are exported, and have no sample in this time."
+    )
+    not_exported = serializers.ListField(
+        child=serializers.CharField(), help_text="Titles of those of which the source has no series."
+    )
+    silent_since = serializers.DateTimeField(allow_null=True, help_text="Of the source. Null: it is not silent.")
+    marks = PlotMarkSerializer(many=True, help_text="Xids, and what the timeline has; oldest first.")
+    marks_left_out = serializers.IntegerField()
+
+
+class HistoryAsked(Asked):
+    window = serializers.ChoiceField(choices=[(key, key) for key in WINDOWS], required=False, default="1h")
+
+
+class NodeTelemetryHistory(OfANode):
+    """What each GPU and slice of a node said over the last hours, by its cluster's Prometheus, and what happened."""
+
+    @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
+    def get(self, request, node_id: int) -> Response:
+        node = self.node(node_id)
+        told = history_of(node, _window(request), now=timezone.now())
+        return Response(TelemetryHistorySerializer(told).data)
+
+
+class GpuTelemetryHistory(OfAGpu):
+    """What one GPU and its slices said over the last hours, what happened, and the limits that hold for it now."""
+
+    @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
+    def get(self, request, node_id: int, index: int) -> Response:
+        gpu = self.named_gpu(node_id, index)
+        return Response(TelemetryHistorySerializer(plots_of_gpu(gpu, _window(request), now=timezone.now())).data)
+
+
+def _window(request) -> str:
+    asked = HistoryAsked(data=request.query_params.dict())
+    asked.is_valid(raise_exception=True)
+    return asked.validated_data["window"]
