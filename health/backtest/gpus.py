@@ -12,7 +12,8 @@ from fleet.models import Cluster
 from health.backtest.holders import Holders, holders
 from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import NodePast, pasts
-from health.judging.gpus import DAY, Judging, classes_of
+from health.judging.around import DAY, classes_of
+from health.judging.gpus import Judging
 from health.judging.limits import LimitsInForce
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule

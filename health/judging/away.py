@@ -7,7 +7,7 @@ from fleet.models import Cluster, Node, Operand, Pod
 from fleet.states.node import NodeState
 from gpu.operands import AMD_EXPORTER, DCGM_EXPORTERS, DEVICE_PLUGIN, EXPORTERS, GAUDI_EXPORTER
 from gpu.resources.names import Vendor
-from health.judging.gpus import Hearing
+from health.judging.hearing import Hearing
 
 AT_ONCE = 500  # names in one query
 OF_VENDOR: Mapping[str, tuple[str, ...]] = {

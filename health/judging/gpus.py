@@ -5,19 +5,19 @@ no frame is new, findings stay as they are.
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
-from django.db.models import Count, Max, Q, Sum
 
-from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
+from fleet.models import Cluster
 from fleet.states.node import AT_REST, RECONFIGURING
-from gpu.resources import Layout, whole_gpus
+from health.judging.around import Around, RowsAround
+from health.judging.hearing import Hearing
 from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
@@ -30,51 +30,13 @@ from health.sources.frames import KeptFrame
 from health.sources.reading import BY_SLICE
 from health.subjects import SLICE, identity_of, name_of
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import Frame, GpuDevice
-from health.telemetry.hours import utilisation
+from health.telemetry.frame import GpuDevice
 from health.telemetry.peers import medians
 from health.telemetry.remembering import COUNTERS, growth
 
-AT_ONCE = 500  # names in one query
-MONTH = timedelta(days=30)
-DAY = timedelta(days=1)
-FALLEN_OFF = 79
-OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected")
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class Hearing:
-    """Of which nodes samples come in now, and of which any ever did."""
-
-    now: frozenset[str]
-    ever: frozenset[str]
-    frame: Frame | None = None  # that it is from
-
-    @cached_property
-    def uuids(self) -> Mapping[tuple[str, int | None], str]:
-        """Of boards, by their node's name and their index: where two have one, of the one that spoke last."""
-        if self.frame is None:
-            return {}
-        spoke = sorted(zip(self.frame.newest_by_device(), self.frame.devices, strict=True))
-        return {(device.node_name, device.index): device.uuid for _, device in spoke}
-
-    def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
-        """Those of these boards that are so busy now, or of which nothing says it."""
-        return {uuid for uuid in uuids if not self._busiest.get(uuid, math.inf) < least}
-
-    @cached_property
-    def _busiest(self) -> Mapping[str, float]:
-        """By board, what the busiest of its slices says. Infinite: one says nothing."""
-        if self.frame is None:
-            return {}
-        found: dict[str, float] = {}
-        pairs = zip(self.frame.devices, utilisation(self.frame, self.frame.taken_at - STALE_AFTER_S), strict=True)
-        for device, value in pairs:
-            found[device.uuid] = max(found.get(device.uuid, 0.0), value if value == value else math.inf)
-        return found
 
 
 @dataclass(frozen=True)
@@ -98,7 +60,7 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
     for rule in rules:
         for place in limits.suspects(rule, kept.frame):
             suspects.setdefault(place, []).append(rule)
-    rows = _Rows(cluster, kept.frame.devices, frozenset(suspects), now)
+    rows = RowsAround(cluster, kept.frame.devices, frozenset(suspects), now)
     judging = Judging(kept, limits, rows, now)
     signals = judging.signals(suspects)
 
@@ -129,30 +91,6 @@ def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
         log.warning("GPUs are not judged: Redis is away", cluster=cluster.name, because=str(error))
         return None
     return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
-
-
-class Around(Protocol):
-    """What is known of the nodes of a frame beside it: from rows now, or from what is stored of the past."""
-
-    @property
-    def nodes(self) -> Mapping[str, Mapping[str, Any]]:
-        """By its name what `_rows` has of each node that is asked for."""
-
-    @property
-    def of_one_job(self) -> Collection[str]:
-        """The names of nodes of which one pod has every board that the frame has."""
-
-    @property
-    def repeats(self) -> Mapping[int, int]:
-        """By the node's key how often a GPU of it fell off its bus in thirty days."""
-
-    @property
-    def driver_changed(self) -> Mapping[str, datetime]:
-        """By the node's UID when its driver last changed within a day."""
-
-    @property
-    def classes(self) -> Mapping[int, frozenset[str]]:
-        """By the node's key the workload classes of its pools."""
 
 
 @dataclass
@@ -348,63 +286,6 @@ class Judging:
         return {key: medians(self.kept.frame, key) for key in COMPARED}
 
 
-@dataclass
-class _Rows:
-    """As the rows have it now, of the suspects' nodes."""
-
-    cluster: Cluster
-    devices: Sequence[GpuDevice]
-    suspects: frozenset[int]
-    now: datetime
-
-    @cached_property
-    def nodes(self) -> Mapping[str, dict[str, Any]]:
-        return _rows(self.cluster, {self.devices[place].node_name for place in self.suspects})
-
-    @cached_property
-    def of_findings(self) -> Mapping[str, dict[str, Any]]:
-        keys = [rule.key for rule in GPU_RULES]
-        waiting = Finding.objects.filter(cluster=self.cluster, rule__in=keys, resolved_at=None, node__isnull=False)
-        return _rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
-
-    @cached_property
-    def of_one_job(self) -> frozenset[str]:
-        boards = Counter(device.node_name for device in self.devices if not device.gi_id)
-        names = list(self.nodes)
-        pods = Pod.objects.filter(cluster=self.cluster, node_name__in=names, gpus__gt=0, operand="").not_done()
-        held = pods.exclude(node=None).order_by().values_list("node_name", "resources", "node__layout")
-        return frozenset(name for name, of, layout in held if whole_gpus(of, Layout.read(layout)) >= boards[name])
-
-    @cached_property
-    def repeats(self) -> Mapping[int, int]:
-        nodes = [row["id"] for row in self.nodes.values()]
-        fallen = Finding.objects.filter(
-            cluster=self.cluster, rule="gpu-xid", evidence__xid=FALLEN_OFF, since__gte=self.now - MONTH
-        )
-        turned = Count("pk", filter=~Q(resolved_because=""))  # what went on with its rule's trial in a row of its own
-        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Sum("times") - turned)
-        return {node: number for node, number in counted if node is not None}
-
-    @cached_property
-    def driver_changed(self) -> Mapping[str, datetime]:
-        events = NodeEvent.objects.filter(cluster=self.cluster, at__gte=self.now - DAY).driver_changes()
-        uids = [row["uid"] for row in self.nodes.values()]
-        return dict(events.filter(node_uid__in=uids).order_by().values_list("node_uid").annotate(last=Max("at")))
-
-    @cached_property
-    def classes(self) -> Mapping[int, frozenset[str]]:
-        return classes_of(self.cluster, [row["id"] for row in self.nodes.values()])
-
-
-def classes_of(cluster: Cluster, nodes: Collection[int]) -> dict[int, frozenset[str]]:
-    """The workload classes of each node's pools."""
-    found: dict[int, frozenset[str]] = {}
-    members = Pool.objects.filter(cluster=cluster, nodes__in=nodes).values_list("nodes", "workload_class")
-    for node, workload_class in members:
-        found[node] = found.get(node, frozenset()) | {workload_class}
-    return found
-
-
 def is_judged_by_slice(rule: GpuRule) -> bool:
     """Of what each slice has its own of (`BY_SLICE`); all else is its board's."""
     return bool(rule.metrics) and BY_SLICE.issuperset(rule.metrics)
@@ -412,12 +293,3 @@ def is_judged_by_slice(rule: GpuRule) -> bool:
 
 def is_changing(node: Mapping[str, Any]) -> bool:
     return node["upgrade_state"] not in AT_REST or node["mig_config_state"] in RECONFIGURING
-
-
-def _rows(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    wanted = sorted(names)
-    for start in range(0, len(wanted), AT_ONCE):
-        rows = Node.objects.filter(cluster=cluster, name__in=wanted[start : start + AT_ONCE]).order_by()
-        found |= {row["name"]: dict(row) for row in rows.values(*OF_NODE)}
-    return found

@@ -13,7 +13,7 @@ from fleet.allocation.holding import Board, Held, Holder
 from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
 from gpu.resources.layout import HOW_NOT_SAID
-from health.judging.gpus import Hearing
+from health.judging.hearing import Hearing
 from health.models import Finding, GpuHour
 from health.rules.base import HeldIdle
 from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, told_in

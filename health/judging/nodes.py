@@ -16,7 +16,7 @@ from health.judging.disagreeing import LABEL, SLICE, drivers_said
 from health.judging.failing import failing_pods
 from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
-from health.judging.gpus import Hearing
+from health.judging.hearing import Hearing
 from health.judging.idling import held_idle
 from health.judging.keeping import why_upgrades_stay
 from health.judging.signals import Signal, Subject

@@ -7,7 +7,7 @@ import pytest
 from fleet.models import Bookmark, Node, Observer, Pod
 from health.judging import looking
 from health.judging.away import operands_away
-from health.judging.gpus import Hearing
+from health.judging.hearing import Hearing
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_node, a_pod, an_operand
 

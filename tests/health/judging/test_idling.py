@@ -7,7 +7,7 @@ import pytest
 
 from fleet.models import Gpu, Node, ResourceClaim, ResourceSlice
 from gpu.resources import Way
-from health.judging.gpus import Hearing
+from health.judging.hearing import Hearing
 from health.judging.idling import held_idle
 from health.models import GpuHour
 from health.rules.base import HeldIdle

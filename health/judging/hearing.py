@@ -1,0 +1,42 @@
+"""Of which nodes the newest frame has samples, and how busy their boards are."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.frame import Frame
+from health.telemetry.hours import utilisation
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """Of which nodes samples come in now, and of which any ever did."""
+
+    now: frozenset[str]
+    ever: frozenset[str]
+    frame: Frame | None = None  # that it is from
+
+    @cached_property
+    def uuids(self) -> Mapping[tuple[str, int | None], str]:
+        """Of boards, by their node's name and their index: where two have one, of the one that spoke last."""
+        if self.frame is None:
+            return {}
+        spoke = sorted(zip(self.frame.newest_by_device(), self.frame.devices, strict=True))
+        return {(device.node_name, device.index): device.uuid for _, device in spoke}
+
+    def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
+        """Those of these boards that are so busy now, or of which nothing says it."""
+        return {uuid for uuid in uuids if not self._busiest.get(uuid, math.inf) < least}
+
+    @cached_property
+    def _busiest(self) -> Mapping[str, float]:
+        """By board, what the busiest of its slices says. Infinite: one says nothing."""
+        if self.frame is None:
+            return {}
+        found: dict[str, float] = {}
+        pairs = zip(self.frame.devices, utilisation(self.frame, self.frame.taken_at - STALE_AFTER_S), strict=True)
+        for device, value in pairs:
+            found[device.uuid] = max(found.get(device.uuid, 0.0), value if value == value else math.inf)
+        return found
