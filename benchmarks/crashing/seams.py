@@ -129,7 +129,7 @@ class Seams:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Pass a seam before and after each commit. Not in a transaction: what dies there has not been."""
-        begun, ended = Atomic.__enter__, Atomic.__exit__
+        ended = Atomic.__exit__
 
         def leave(
             atomic: Atomic, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
@@ -151,7 +151,7 @@ class Seams:
             with connection.execute_wrapper(self._around):
                 yield
         finally:
-            Atomic.__enter__, Atomic.__exit__ = begun, ended  # type: ignore[method-assign]
+            Atomic.__exit__ = ended  # type: ignore[method-assign]
 
     def _around(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
         if connection.in_atomic_block or not self._turns or not sql.startswith(WRITES):

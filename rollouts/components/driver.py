@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, cast
 
@@ -54,7 +54,7 @@ class DriverFacts:
     pre_installed: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()  # driver DaemonSets of which no revision is seen
-    under_way: tuple[str, ...] = field(default=())  # nodes in the middle of another change
+    under_way: tuple[str, ...] = ()  # nodes in the middle of another change
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Driver:
         yield from _policy(facts)
 
     def warnings(self, facts: DriverFacts) -> Iterator[Check]:
-        return warnings(facts)
+        return _warnings(facts)
 
     def _mode(self, facts: DriverFacts) -> Iterator[Check]:
         """Whether this object is what says which driver runs."""
@@ -163,7 +163,7 @@ def _policy(facts: DriverFacts) -> Iterator[Check]:
         yield Check("parallel", sentence, "Set it to a number.")
 
 
-def warnings(facts: DriverFacts) -> Iterator[Check]:
+def _warnings(facts: DriverFacts) -> Iterator[Check]:
     """What may be started, and an approver must see (hazard Z12)."""
     policy = facts.upgrade_policy
     deletion, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
