@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.finding.day import schedule as schedules
 from benchmarks.finding.day.asked import DayAsked
-from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS, Place
+from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS
 from benchmarks.finding.day.outages import OUTAGES
+from benchmarks.finding.day.plants import Place
 from benchmarks.finding.day.processes import told_of
 from benchmarks.finding.day.run import live
 from benchmarks.finding.day.schedule import schedule

@@ -10,9 +10,10 @@ from statistics import median
 from unittest import mock
 
 from benchmarks.finding.day.asked import DayAsked
-from benchmarks.finding.day.kinds import MINUTE, QUICK, Place
+from benchmarks.finding.day.kinds import QUICK
 from benchmarks.finding.day.observing import Observing
 from benchmarks.finding.day.outages import Outage
+from benchmarks.finding.day.plants import MINUTE, Place
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule, schedule
 from benchmarks.finding.day.scraping import Prometheus
 from benchmarks.finding.day.stage import Stage

@@ -4,8 +4,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.finding.day.kinds import BRIEF, FOUND, HARMLESS, MINUTE, Kind, Place, Planting
+from benchmarks.finding.day.kinds import BRIEF, FOUND, HARMLESS
 from benchmarks.finding.day.outages import OUTAGES, Outage
+from benchmarks.finding.day.plants import MINUTE, Kind, Place, Planting
 
 QUIET_S = 4 * MINUTE  # at the beginning: everybody is looked at once before anything happens
 A_DAY = 240  # plants of trouble in a day at a thousand nodes

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from benchmarks.finding.day.kinds import Seen
 from benchmarks.finding.day.outages import OUTAGES
+from benchmarks.finding.day.plants import Seen
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule
 from benchmarks.finding.day.scraping import Prometheus
 from benchmarks.finding.day.stage import MORNING, Stage
