@@ -22,46 +22,18 @@ def spare_the_collector(**_: Any) -> None:
     collect_rarely()
 
 
-# `expires`: a tick nobody took in time is worth nothing, and a worker that comes back must not find a heap of them.
+def tick(task: str, *, every_s: float, expires_s: float | None = None) -> dict[str, Any]:
+    """What nobody took in time is worth nothing, and a worker that comes back must not find a heap of ticks."""
+    return {"task": task, "schedule": every_s, "options": {"queue": "default", "expires": expires_s or every_s}}
+
+
 app.conf.beat_schedule = {
-    "take up every cluster whose observer is gone": {
-        "task": "fleet.tasks.sweep_observers",
-        "schedule": 10.0,
-        "options": {"queue": "default", "expires": 10.0},
-    },
-    "forget what is old": {
-        "task": "fleet.tasks.tidy_up",
-        "schedule": 3600.0,
-        "options": {"queue": "default", "expires": 600.0},
-    },
-    "judge every cluster anew": {
-        "task": "health.tasks.sweep_findings",
-        "schedule": 10.0,
-        "options": {"queue": "default", "expires": 10.0},
-    },
-    "read what crashed operands said last": {
-        "task": "health.tasks.sweep_crash_logs",
-        "schedule": 30.0,
-        "options": {"queue": "default", "expires": 30.0},
-    },
-    "ask DCGM exporters who holds which GPU": {
-        "task": "health.tasks.sweep_exporters",
-        "schedule": 10.0,
-        "options": {"queue": "default", "expires": 10.0},
-    },
-    "ask for the telemetry of GPUs": {
-        "task": "health.tasks.sweep_telemetry",
-        "schedule": 5.0,
-        "options": {"queue": "default", "expires": 5.0},
-    },
-    "look at every image pull that is due": {
-        "task": "rollouts.tasks.sweep_image_pulls",
-        "schedule": 2.0,
-        "options": {"queue": "default", "expires": 2.0},
-    },
-    "advance every plan that is due": {
-        "task": "rollouts.tasks.sweep_plans",
-        "schedule": 1.0,
-        "options": {"queue": "default", "expires": 2.0},
-    },
+    "take up every cluster whose observer is gone": tick("fleet.tasks.sweep_observers", every_s=10.0),
+    "forget what is old": tick("fleet.tasks.tidy_up", every_s=3600.0, expires_s=600.0),
+    "judge every cluster anew": tick("health.tasks.sweep_findings", every_s=10.0),
+    "read what crashed operands said last": tick("health.tasks.sweep_crash_logs", every_s=30.0),
+    "ask DCGM exporters who holds which GPU": tick("health.tasks.sweep_exporters", every_s=10.0),
+    "ask for the telemetry of GPUs": tick("health.tasks.sweep_telemetry", every_s=5.0),
+    "look at every image pull that is due": tick("rollouts.tasks.sweep_image_pulls", every_s=2.0),
+    "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0),
 }
