@@ -11,7 +11,6 @@ class Sku:
     compute: tuple[int, int]
     machine: str
     instance_type: str
-    device_id: str
     idle_watts: int
     busy_watts: int
     sm_mhz: int
@@ -36,7 +35,6 @@ SKUS = {
             compute=(9, 0),
             machine="PowerEdge-XE9680",
             instance_type="gpu.h100x8",
-            device_id="2330",
             idle_watts=70,
             busy_watts=640,
             sm_mhz=1980,
@@ -49,7 +47,6 @@ SKUS = {
             compute=(8, 0),
             machine="PowerEdge-XE8545",
             instance_type="gpu.a100x8",
-            device_id="20b2",
             idle_watts=60,
             busy_watts=370,
             sm_mhz=1410,
@@ -62,7 +59,6 @@ SKUS = {
             compute=(10, 0),
             machine="GB200-NVL",
             instance_type="gpu.gb200x4",
-            device_id="2941",
             idle_watts=150,
             busy_watts=1150,
             sm_mhz=2062,
