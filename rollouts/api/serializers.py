@@ -14,7 +14,7 @@ from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, GateAnswer, OptOut, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
-from rollouts.steering.drafting import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
+from rollouts.steering.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
 MOST_NODES = 100_000

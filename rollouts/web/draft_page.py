@@ -14,6 +14,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries import changeable
 from rollouts.steering import drafting
+from rollouts.steering.draft_problems import problems
 from rollouts.steering.refusals import BadPlan, Refusal
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.web.draft_form import DraftForm
@@ -98,7 +99,7 @@ def _read(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
         return form.stages()
     except BadPlan as refusal:
         unread = [(each["field"], each["sentence"]) for each in refusal.problems]
-        found = drafting.problems(cluster, form.version_as_read, form.stages_as_read())
+        found = problems(cluster, form.version_as_read, form.stages_as_read())
         raise BadPlan(*unread, *form.besides(found)) from refusal
 
 

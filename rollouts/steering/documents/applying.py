@@ -18,6 +18,7 @@ from rollouts.models import Plan, Stage
 from rollouts.steering import drafting
 from rollouts.steering.documents.reading import PlanDocument, StageDocument
 from rollouts.steering.documents.writing import content_of, contents
+from rollouts.steering.draft_problems import check
 from rollouts.steering.preview import Preview, preview
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
@@ -218,7 +219,7 @@ def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
 def _check(cluster: Cluster, document: PlanDocument, stages: Sequence[StageDraft]) -> None:
     """What a draft refuses, by the names that the document has for it."""
     try:
-        drafting.check(cluster, document.to_version, stages)
+        check(cluster, document.to_version, stages)
     except BadPlan as refusal:
         raise BadPlan(*((_path(each["field"]), each["sentence"]) for each in refusal.problems)) from refusal
 
