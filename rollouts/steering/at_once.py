@@ -8,8 +8,9 @@ from fleet.models import DriverObject
 from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
+from rollouts.on_page import PlanOnPage, StageOnPage
 from rollouts.picking import AtOnce, at_once
-from rollouts.queries import PlanOnPage, StageOnPage, nodes_of, upgrade_policy
+from rollouts.queries import nodes_of, upgrade_policy
 from rollouts.restraints import GOES_BACK
 
 
