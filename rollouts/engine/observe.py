@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Prefetch
 
-from fleet.models import DriverObject, Node, Pod
+from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
-from people.groups import groups_of
 from rollouts.domains import UNBOUND, Budgets
-from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
-from rollouts.engine.opt_outs import OptOuts, read_opt_outs
-from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
-from rollouts.engine.workloads import (
-    DriverPod,
-    driver_started_at,
-    operands_of,
-    pods_on,
-    ready_and_waiting,
-    validator_of,
-    workloads_of,
-)
-from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, NextWave, TargetEvidence, When
-from rollouts.gates.compatibility import Compatibility
+from rollouts.engine.opt_outs import read_opt_outs
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, UpgradePolicy
+from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
+from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
 from rollouts.gates.headroom import Headroom
-from rollouts.gates.soak import Soak
-from rollouts.headroom import read_room
 from rollouts.ledger.places import read_budgets
-from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.matrix import combinations, despite
-from rollouts.models import Approval, Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Target, Verb
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
 from rollouts.queries import clock_ahead, heard, is_held_by_others, upgrade_policy
 from rollouts.restraints import GOES_BACK, restraints_of
 
@@ -64,10 +49,10 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     holds = nodes.holds
     busy = _busy([row.uid for row in rows if row.uid not in holds])
     ahead = clock_ahead(plan.cluster_id)
-    surroundings = _Surroundings(
+    surroundings = AroundStages(
         {row.uid: row for row in rows},
         pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes}),
-        *(ready_and_waiting(plan) if _compares_owners(stages) else (Counter(), Counter())),
+        *(ready_and_waiting(plan) if compares_owners(stages) else (Counter(), Counter())),
         bool(stale),
         oldest,
         ahead,
@@ -114,7 +99,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         opt_outs_left=off.left,
         is_live=nodes.are_live,
         stages=tuple(
-            _stage(
+            stage_snapshot(
                 plan,
                 stage,
                 surroundings,
@@ -182,18 +167,6 @@ def _is_late_node(plan: Plan, row: Node, ahead: timedelta) -> bool:
     return row.created_at >= (plan.write_intended_at + ahead).replace(microsecond=0)
 
 
-@dataclass(frozen=True)
-class _Surroundings:
-    nodes: Mapping[str, Node]
-    pods: Mapping[str, list[Pod]]
-    ready: Counter[str]
-    waiting: Counter[str]
-    is_stale: bool
-    seen_at: datetime
-    clock_ahead: timedelta
-    mark: str  # of the plan, as our labels name it
-
-
 def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: datetime) -> dict[str, int]:
     """Node's name → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
     if plan.state not in GOES_BACK:
@@ -203,59 +176,6 @@ def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: dat
         return {}
     failed = PlanEvent.objects.filter(plan=plan, what="target", to=TargetState.FAILED, at__gte=since).order_by()
     return dict(Counter(going_back[key] for key in failed.values_list("target", flat=True) if key in going_back))
-
-
-def _stage(
-    plan: Plan,
-    stage: Stage,
-    around: _Surroundings,
-    *,
-    going: Sequence[Node] | None,
-    resumed_at: datetime,
-    failures: Mapping[str, int],
-    off: OptOuts,
-    now: datetime,
-) -> StageSnapshot:
-    targets = list(stage.targets.all())
-    gates = tuple(stage.gates)
-    said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
-    answers = {answer.gate: answer for answer in stage.answers.all()}
-    glass = frozenset(stage.glass_now(now=now))
-    before = _most_ready(targets)
-    evidence = Evidence(
-        seen_at=around.seen_at,
-        to_version=plan.from_version if stage.is_rollback else plan.to_version,
-        targets=tuple(_target(target, around) for target in targets),
-        approvals=_approvals(plan, stage, gates),
-        workloads_ready_now={owner: around.ready[owner] for owner in before},
-        workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
-        workloads_ready_before=before,
-        next_wave=None if going is None else _next_wave(plan, targets, going, around),
-        combinations=said,
-        compared=compared,
-        despite=despite(plan),
-        others_passing_since=_passing_since(_soaked_by(gates, glass), answers, off.last_ended(targets)),
-        opted_out={
-            target.node_name: off.in_force[target.node_uid].neighbours
-            for target in targets
-            if target.node_uid in off.in_force
-        },
-    )
-    return StageSnapshot(
-        index=stage.index,
-        name=stage.name,
-        is_rollback=stage.is_rollback,
-        state=StageState(stage.state),
-        state_since=max(stage.state_since, resumed_at),  # who says "go on" has given every gate its patience again
-        patience=timedelta(seconds=stage.timeout_s),
-        max_unavailable=stage.max_unavailable,
-        gates=gates,
-        evidence=evidence,
-        node_uids={target.node_name: target.node_uid for target in targets},
-        failures=failures,
-        glass=glass,
-        waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
-    )
 
 
 def _asks_for_room(stage: Stage) -> bool:
@@ -279,110 +199,3 @@ def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, 
     limits = [policy.max_parallel or stage.max_unavailable, stage.max_unavailable]
     at_once = min([*limits, *([] if policy.max_unavailable is None else [policy.max_unavailable])])
     return [may_go[held[name]] for name in budgets.going([n for n, uid in held.items() if uid in may_go], at_once)]
-
-
-def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: _Surroundings) -> NextWave | None:
-    """None: the picture is old, or none of those that are to go may go now."""
-    if around.is_stale or (not going and any(target.state == TargetState.HELD for target in targets)):
-        return None
-    busy = {target.node_name for target in targets if target.state in IN_FLIGHT}
-    pods = [pod for node in going for pod in around.pods.get(node.name, ()) if pod.is_tenant and pod.deleted_at is None]
-    room = read_room(plan.cluster_id, {node.gpu_product for node in going})
-    return room.next_wave(going, pods, busy=busy)
-
-
-def _said_by_matrix(
-    plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
-) -> tuple[tuple[Combination, ...], int]:
-    """Asked for the stage that opens, and for no other: five queries a round at most."""
-    if stage.state != StageState.OPENING or not any(isinstance(gate, Compatibility) for gate in gates):
-        return (), 0
-    uids = [target.node_uid for target in targets if target.state != TargetState.EXCLUDED]
-    return combinations(plan, uids, today=now.date())
-
-
-def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
-    """The gates that the soak's clock waits for: none that is advisory, or that a person has passed over."""
-    counted = (gate for gate in gates if gate.when is When.THROUGH and not gate.advisory)
-    return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
-
-
-def _compares_owners(stages: Iterable[Stage]) -> bool:
-    """Whether a node had pods of anybody when it was let go: else nobody asks how their owners fare now."""
-    return any(_most_ready(stage.targets.all()) for stage in stages)
-
-
-def _most_ready(targets: Iterable[Target]) -> dict[str, int]:
-    """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
-    most: dict[str, int] = {}
-    for target in targets:
-        for owner, ready in ((target.baseline or {}).get("owners_ready") or {}).items():
-            most[owner] = max(most.get(owner, 0), ready)
-    return most
-
-
-def _passing_since(
-    keys: Sequence[str], current: Mapping[str, GateAnswer], seen_by_all: datetime | None
-) -> datetime | None:
-    """`seen_by_all`: since when no neighbour is kept off a node any more. None: none was."""
-    if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
-        return None
-    return max([*(current[key].since for key in keys), *([seen_by_all] if seen_by_all else [])])
-
-
-def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:
-    """Those that stand. Two queries for a stage that opens and asks for groups."""
-    standing = [row for row in stage.approvals.all() if row.void_at is None]
-    asked = next((gate.groups for gate in gates if isinstance(gate, ApprovalGate)), {})
-    among = asked if stage.state == StageState.OPENING else ()
-    inside = groups_of([row.by for row in standing], among=among)
-    return tuple(_approval(plan, row, inside[row.by]) for row in standing)
-
-
-def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvidence:
-    is_known = bool(plan.author and plan.last_editor)
-    return ApprovalEvidence(
-        by=row.by,
-        at=row.at,
-        is_rejection=row.is_rejection,
-        because=row.because,
-        is_by_author=not (row.by and is_known) or row.by in plan.proposers,
-        groups=groups,
-    )
-
-
-def _target(target: Target, around: _Surroundings) -> TargetEvidence:
-    node = around.nodes.get(target.node_uid)
-    baseline = read_baseline(target.baseline)
-    if node is None:
-        return TargetEvidence(
-            target.node_name,
-            TargetState(target.state),
-            target.state_since,
-            baseline,
-            is_seen=False,
-            is_lost=target.is_lost,
-            is_retried=target.retried_at is not None,
-        )
-    pods = around.pods.get(node.name, [])
-    return TargetEvidence(
-        name=target.node_name,
-        state=TargetState(target.state),
-        state_since=target.state_since,
-        baseline=baseline,
-        is_seen=not around.is_stale,
-        is_lost=target.is_lost,
-        is_retried=target.retried_at is not None,
-        driver_version="" if node.driver_unknown_since else node.driver_version,
-        upgrade_state=node.upgrade_state,
-        is_ready=node.is_ready,
-        allocatable=node.allocatable,
-        operands=operands_of(pods),
-        workloads=workloads_of(pods, around.clock_ahead),
-        validator=validator_of(pods, around.clock_ahead),
-        driver_started_at=driver_started_at(pods, around.clock_ahead),
-        mig_config_state=node.mig_config_state,
-        is_unschedulable=node.is_unschedulable,
-        is_held_by_others=node.is_held and node.held_by != around.mark,
-        traits=traits_of(node),
-    )

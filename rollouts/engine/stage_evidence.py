@@ -1,0 +1,197 @@
+"""What the gates of one stage are given, and the stage beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from fleet.models import Node, Pod
+from people.groups import groups_of
+from rollouts.engine.baseline import read_baseline, traits_of
+from rollouts.engine.opt_outs import OptOuts
+from rollouts.engine.snapshot import StageSnapshot
+from rollouts.engine.workloads import driver_started_at, operands_of, validator_of, workloads_of
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, NextWave, TargetEvidence, When
+from rollouts.gates.compatibility import Compatibility
+from rollouts.gates.soak import Soak
+from rollouts.headroom import read_room
+from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
+from rollouts.matrix import combinations, despite
+from rollouts.models import Approval, GateAnswer, Plan, Stage, Target
+
+
+@dataclass(frozen=True)
+class AroundStages:
+    """What is seen of the cluster, for each stage of a plan to take its own of it."""
+
+    nodes: Mapping[str, Node]  # by uid
+    pods: Mapping[str, list[Pod]]  # by the name of their node
+    ready: Counter[str]  # pods, by owner
+    waiting: Counter[str]
+    is_stale: bool
+    seen_at: datetime
+    clock_ahead: timedelta
+    mark: str  # of the plan, as our labels name it
+
+
+def stage_snapshot(
+    plan: Plan,
+    stage: Stage,
+    around: AroundStages,
+    *,
+    going: Sequence[Node] | None,
+    resumed_at: datetime,
+    failures: Mapping[str, int],
+    off: OptOuts,
+    now: datetime,
+) -> StageSnapshot:
+    targets = list(stage.targets.all())
+    gates = tuple(stage.gates)
+    said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
+    answers = {answer.gate: answer for answer in stage.answers.all()}
+    glass = frozenset(stage.glass_now(now=now))
+    before = _most_ready(targets)
+    evidence = Evidence(
+        seen_at=around.seen_at,
+        to_version=plan.from_version if stage.is_rollback else plan.to_version,
+        targets=tuple(_target(target, around) for target in targets),
+        approvals=_approvals(plan, stage, gates),
+        workloads_ready_now={owner: around.ready[owner] for owner in before},
+        workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
+        workloads_ready_before=before,
+        next_wave=None if going is None else _next_wave(plan, targets, going, around),
+        combinations=said,
+        compared=compared,
+        despite=despite(plan),
+        others_passing_since=_passing_since(_soaked_by(gates, glass), answers, off.last_ended(targets)),
+        opted_out={
+            target.node_name: off.in_force[target.node_uid].neighbours
+            for target in targets
+            if target.node_uid in off.in_force
+        },
+    )
+    return StageSnapshot(
+        index=stage.index,
+        name=stage.name,
+        is_rollback=stage.is_rollback,
+        state=StageState(stage.state),
+        state_since=max(stage.state_since, resumed_at),  # who says "go on" has given every gate its patience again
+        patience=timedelta(seconds=stage.timeout_s),
+        max_unavailable=stage.max_unavailable,
+        gates=gates,
+        evidence=evidence,
+        node_uids={target.node_name: target.node_uid for target in targets},
+        failures=failures,
+        glass=glass,
+        waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
+    )
+
+
+def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: AroundStages) -> NextWave | None:
+    """None: the picture is old, or none of those that are to go may go now."""
+    if around.is_stale or (not going and any(target.state == TargetState.HELD for target in targets)):
+        return None
+    busy = {target.node_name for target in targets if target.state in IN_FLIGHT}
+    pods = [pod for node in going for pod in around.pods.get(node.name, ()) if pod.is_tenant and pod.deleted_at is None]
+    room = read_room(plan.cluster_id, {node.gpu_product for node in going})
+    return room.next_wave(going, pods, busy=busy)
+
+
+def _said_by_matrix(
+    plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
+) -> tuple[tuple[Combination, ...], int]:
+    """Asked for the stage that opens, and for no other: five queries a round at most."""
+    if stage.state != StageState.OPENING or not any(isinstance(gate, Compatibility) for gate in gates):
+        return (), 0
+    uids = [target.node_uid for target in targets if target.state != TargetState.EXCLUDED]
+    return combinations(plan, uids, today=now.date())
+
+
+def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
+    """The gates that the soak's clock waits for: none that is advisory, or that a person has passed over."""
+    counted = (gate for gate in gates if gate.when is When.THROUGH and not gate.advisory)
+    return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
+
+
+def compares_owners(stages: Iterable[Stage]) -> bool:
+    """Whether a node had pods of anybody when it was let go: else nobody asks how their owners fare now."""
+    return any(_most_ready(stage.targets.all()) for stage in stages)
+
+
+def _most_ready(targets: Iterable[Target]) -> dict[str, int]:
+    """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
+    most: dict[str, int] = {}
+    for target in targets:
+        for owner, ready in ((target.baseline or {}).get("owners_ready") or {}).items():
+            most[owner] = max(most.get(owner, 0), ready)
+    return most
+
+
+def _passing_since(
+    keys: Sequence[str], current: Mapping[str, GateAnswer], seen_by_all: datetime | None
+) -> datetime | None:
+    """`seen_by_all`: since when no neighbour is kept off a node any more. None: none was."""
+    if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
+        return None
+    return max([*(current[key].since for key in keys), *([seen_by_all] if seen_by_all else [])])
+
+
+def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:
+    """Those that stand. Two queries for a stage that opens and asks for groups."""
+    standing = [row for row in stage.approvals.all() if row.void_at is None]
+    asked = next((gate.groups for gate in gates if isinstance(gate, ApprovalGate)), {})
+    among = asked if stage.state == StageState.OPENING else ()
+    inside = groups_of([row.by for row in standing], among=among)
+    return tuple(_approval(plan, row, inside[row.by]) for row in standing)
+
+
+def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvidence:
+    is_known = bool(plan.author and plan.last_editor)
+    return ApprovalEvidence(
+        by=row.by,
+        at=row.at,
+        is_rejection=row.is_rejection,
+        because=row.because,
+        is_by_author=not (row.by and is_known) or row.by in plan.proposers,
+        groups=groups,
+    )
+
+
+def _target(target: Target, around: AroundStages) -> TargetEvidence:
+    node = around.nodes.get(target.node_uid)
+    baseline = read_baseline(target.baseline)
+    if node is None:
+        return TargetEvidence(
+            target.node_name,
+            TargetState(target.state),
+            target.state_since,
+            baseline,
+            is_seen=False,
+            is_lost=target.is_lost,
+            is_retried=target.retried_at is not None,
+        )
+    pods = around.pods.get(node.name, [])
+    return TargetEvidence(
+        name=target.node_name,
+        state=TargetState(target.state),
+        state_since=target.state_since,
+        baseline=baseline,
+        is_seen=not around.is_stale,
+        is_lost=target.is_lost,
+        is_retried=target.retried_at is not None,
+        driver_version="" if node.driver_unknown_since else node.driver_version,
+        upgrade_state=node.upgrade_state,
+        is_ready=node.is_ready,
+        allocatable=node.allocatable,
+        operands=operands_of(pods),
+        workloads=workloads_of(pods, around.clock_ahead),
+        validator=validator_of(pods, around.clock_ahead),
+        driver_started_at=driver_started_at(pods, around.clock_ahead),
+        mig_config_state=node.mig_config_state,
+        is_unschedulable=node.is_unschedulable,
+        is_held_by_others=node.is_held and node.held_by != around.mark,
+        traits=traits_of(node),
+    )
