@@ -21,7 +21,8 @@ from typing import Any
 
 import httpx
 
-from benchmarks.crashing.oracle import IDLE, STATE, at_the_end
+from benchmarks.crashing.nodes_seen import IDLE, STATE
+from benchmarks.crashing.oracle import at_the_end
 from benchmarks.crashing.run import KILLED, Found
 from demo.cluster import SKIP_LABEL, Cluster
 from demo.kept import DATABASE

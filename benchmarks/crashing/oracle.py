@@ -11,22 +11,24 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from benchmarks.crashing.nodes_seen import (
+    HELD_BY,
+    IDLE,
+    LOADED,
+    OPTED_OUT_BY,
+    STATE,
+    NodeSeen,
+    apply,
+    as_seen,
+    is_unavailable,
+    note_opt_outs,
+    waits_held,
+)
 from benchmarks.crashing.words import ENGINE, Word
 
-SKIP = "nvidia.com/gpu-driver-upgrade.skip"
-STATE = "nvidia.com/gpu-driver-upgrade-state"
-LOADED = "nvidia.com/cuda.driver-version.full"
-HELD_BY, HELD_SINCE = "quarterdeck.io/held-by", "quarterdeck.io/held-since"
-OPTED_OUT_BY = "quarterdeck.io/opted-out-by"
-OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with which each leaves a node alone
-    "k8saas.nvidia.com/ManagedByNVSentinel": "false",
-    "karpenter.sh/do-not-disrupt": "true",
-    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
-}
 DEPLOY = "nvidia.com/gpu.deploy.driver"
 QUIET = "quiet"  # a pool, and the label by which a node is in it
 OURS = "quarterdeck/"
-IDLE = {"", "upgrade-done", "upgrade-required"}
 REFUSED = 300
 ROUNDS_TO_RECALL = 3
 ENDS_A_STOP = {"resume", "rollback", "abort"}
@@ -43,35 +45,6 @@ JOBS = "/jobs"
 class Violation:
     figure: str
     says: str
-
-
-@dataclass
-class NodeSeen:
-    """A node as the log has it."""
-
-    labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-    is_cordoned: bool = False
-    cordoned_by_others: bool = False
-    is_ready: bool = True
-    let_go: str = ""  # the version that it was let go towards; blank: it was not, or is back
-    has_begun: bool = False  # since it was let go
-    done: set[str] = field(default_factory=set)  # versions that it has begun to change to, let go by us
-    theirs: dict[str, str | None] = field(default_factory=dict)  # opt-out → what others have made it; None: nothing
-    is_another: bool = False  # made anew under its name, with our label and our name on it
-    unclear: set[str] = field(default_factory=set)  # those that others have set to what we had set them to already
-
-    @property
-    def is_held(self) -> bool:
-        return self.labels.get(SKIP) == "true"
-
-    @property
-    def state(self) -> str:
-        return self.labels.get(STATE, "")
-
-    @property
-    def opt_outs(self) -> dict[str, str | None]:
-        return {name: self.labels.get(name, self.annotations.get(name)) for name in OPT_OUTS}
 
 
 @dataclass
@@ -100,7 +73,7 @@ class Reading:
     ) -> None:  # fmt: skip
         """`driver_object`: its name, where there is another one with a plan of its own."""
         self.entries, self.words = entries, list(words)
-        self.nodes = {node["metadata"]["name"]: _as_seen(node) for node in nodes}
+        self.nodes = {node["metadata"]["name"]: as_seen(node) for node in nodes}
         self.selector, self.version, self.new = selector, version, new
         self.budget, self.parallel, self.canary, self.asks = budget, parallel, canary, asks
         self.is_written_by_us = False  # the new version
@@ -228,7 +201,7 @@ class Reading:
         elif path.startswith(NODES) and method == "PATCH":
             self._see_node(entry, is_ours=is_ours)
         elif path == NODES.rstrip("/") and method == "POST":
-            node = self.nodes[entry["body"]["metadata"]["name"]] = _as_seen(entry["body"])
+            node = self.nodes[entry["body"]["metadata"]["name"]] = as_seen(entry["body"])
             node.is_another = HELD_BY in node.annotations
         elif path.startswith(NODES) and method == "DELETE":
             self.nodes.pop(path.removeprefix(NODES), None)
@@ -327,9 +300,9 @@ class Reading:
             return
         was_held, was_cordoned, holder = node.is_held, node.is_cordoned, node.annotations.get(HELD_BY)
         was_out = bool(node.let_go)
-        _apply(node, entry["body"])
+        apply(node, entry["body"])
         if not is_ours:
-            _note_opt_outs(node, entry["body"])
+            note_opt_outs(node, entry["body"])
         if not is_ours and node.is_cordoned != was_cordoned:
             node.cordoned_by_others = node.is_cordoned and not entry["user_agent"].startswith("gpu-operator")
         if is_ours and was_held and not node.is_held and holder is None:
@@ -396,8 +369,8 @@ class Reading:
         if len(taken) > self.budget:
             self._say("over_budget", f"{where}: {', '.join(sorted(taken))}, where {self.budget} may be.")
         busy = {other for other, node in self.nodes.items() if node.state not in IDLE and self._is_driven(node)}
-        in_slots = {other for other in going if not _waits_held(self.nodes[other])} | (busy & self.known_broken)
-        if len(in_slots) > self.parallel and (is_forward or not _is_unavailable(self.nodes[name])):
+        in_slots = {other for other in going if not waits_held(self.nodes[other])} | (busy & self.known_broken)
+        if len(in_slots) > self.parallel and (is_forward or not is_unavailable(self.nodes[name])):
             self._say("over_budget", f"{where}: {len(in_slots)} let go, and the operator takes {self.parallel}.")
 
     def _is_broken(self, node: NodeSeen) -> bool:
@@ -431,69 +404,6 @@ def _writes_where_it_must_be_ours(entry: dict[str, Any]) -> bool:
         is_node = path.startswith(NODES) and not path.endswith("/status")
         return is_node or any(part in path for part in OBJECTS)
     return JOBS in path and method in {"POST", "DELETE"}
-
-
-def _waits_held(node: NodeSeen) -> bool:
-    """In the operator's queue, where our label keeps it: one that was let go, failed, and is to go again."""
-    return node.is_held and node.state in IDLE
-
-
-def _is_unavailable(node: NodeSeen) -> bool:
-    """It has lost what there is to lose: the first of these goes back whether the operator has a slot or not."""
-    return node.is_cordoned or not node.is_ready
-
-
-def _as_seen(node: dict[str, Any]) -> NodeSeen:
-    metadata = node["metadata"]
-    seen = NodeSeen(
-        dict(metadata.get("labels") or {}),
-        dict(metadata.get("annotations") or {}),
-        bool(node.get("spec", {}).get("unschedulable")),
-    )
-    seen.theirs = seen.opt_outs
-    return seen
-
-
-def _note_opt_outs(node: NodeSeen, body: Any) -> None:
-    """Of a write that is not ours. Where ours stands, and is set once more, nobody can tell the two apart."""
-    metadata = body.get("metadata") or {}
-    written = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-    for name in written.keys() & OPT_OUTS.keys():
-        node.theirs[name] = written[name]
-        is_same = written[name] == OPT_OUTS[name] and OPTED_OUT_BY in node.annotations
-        (node.unclear.add if is_same else node.unclear.discard)(name)
-
-
-def _apply(node: NodeSeen, body: Any) -> None:
-    if isinstance(body, dict):
-        metadata, spec = body.get("metadata") or {}, body.get("spec") or {}
-        _merge(node.labels, metadata.get("labels") or {})
-        _merge(node.annotations, metadata.get("annotations") or {})
-        if "unschedulable" in spec:
-            node.is_cordoned = bool(spec["unschedulable"])
-        for one in (body.get("status") or {}).get("conditions") or ():
-            if one["type"] == "Ready":
-                node.is_ready = one["status"] == "True"
-        return
-    for step in body:
-        for place, has in (("/metadata/labels", node.labels), ("/metadata/annotations", node.annotations)):
-            if step["op"] == "test" or not step["path"].startswith(place):
-                continue
-            key = step["path"].removeprefix(place).removeprefix("/").replace("~1", "/").replace("~0", "~")
-            if not key:
-                has.update(step["value"])
-            elif step["op"] == "remove":
-                has.pop(key, None)
-            else:
-                has[key] = step["value"]
-
-
-def _merge(has: dict[str, str], given: dict[str, str | None]) -> None:
-    for key, value in given.items():
-        if value is None:
-            has.pop(key, None)
-        else:
-            has[key] = value
 
 
 def version_in(body: Any) -> str | None:

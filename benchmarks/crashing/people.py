@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from benchmarks.crashing import glances, taking_back
-from benchmarks.crashing.oracle import HELD_BY, HELD_SINCE, OPT_OUTS
+from benchmarks.crashing.nodes_seen import HELD_BY, HELD_SINCE, OPT_OUTS
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World

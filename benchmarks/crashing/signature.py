@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from benchmarks.crashing.oracle import OPT_OUTS
+from benchmarks.crashing.nodes_seen import OPT_OUTS
 from benchmarks.crashing.rows import raw_rows
 from benchmarks.crashing.world import World
 from rollouts.models import Command, Freeze, Hold, OptOut, Plan, Stage, Target

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable
 
 from benchmarks.crashing import people
-from benchmarks.crashing.oracle import HELD_BY, HELD_SINCE, QUIET
+from benchmarks.crashing.nodes_seen import HELD_BY, HELD_SINCE
+from benchmarks.crashing.oracle import QUIET
 from benchmarks.crashing.world import KUBECTL, World
 from fleet.models import Pool
 from rollouts.steering import freezing

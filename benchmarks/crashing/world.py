@@ -16,8 +16,8 @@ from benchmarks.crashing.clock import VirtualClock
 from benchmarks.crashing.compiled import compiled_once
 from benchmarks.crashing.jobs import Fate, Jobs
 from benchmarks.crashing.line import Line, connecting
+from benchmarks.crashing.nodes_seen import OPT_OUTS
 from benchmarks.crashing.operator import Operator
-from benchmarks.crashing.oracle import OPT_OUTS
 from benchmarks.crashing.rows import JUDGED, Rows, keep_database, put_database_back
 from benchmarks.crashing.seams import KilledError, Seams, Turn
 from benchmarks.crashing.words import ENGINE, Word

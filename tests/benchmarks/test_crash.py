@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.crashing.oracle import LOADED, NodeSeen, Reading, at_the_end
+from benchmarks.crashing.nodes_seen import LOADED, NodeSeen
+from benchmarks.crashing.oracle import Reading, at_the_end
 from benchmarks.crashing.seams import Kind, Write, once_decided
 from benchmarks.crashing.words import ENGINE, Word
 
