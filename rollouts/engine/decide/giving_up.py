@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan
 from rollouts.engine.decide.following import lost
 from rollouts.engine.decide.releasing import SOON, recall
-from rollouts.engine.decide.rolling_back import (
+from rollouts.engine.decide.restoring import (
     in_the_operators_hands,
     is_at_work,
     is_ours,
