@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,3 +49,10 @@ def test_nothing_that_pages_load_fetches_from_another_machine():
     stylesheets = (ROOT / "static" / "vendor").rglob("*.css")
 
     assert not [sheet for sheet in stylesheets if "url(http" in sheet.read_text() or "@import" in sheet.read_text()]
+
+
+def test_every_icon_that_a_page_draws_is_there_and_no_other():
+    pages = "".join(path.read_text() for path in sorted((ROOT / "templates").rglob("*.html")))
+    sprite = (ROOT / "static" / "vendor" / "tabler-icons" / "sprite.svg").read_text()
+
+    assert set(re.findall(r'\{% icon "([^"]+)"', pages)) == set(re.findall(r'<symbol id="([^"]+)"', sprite))
