@@ -24,8 +24,9 @@ from health.exporters.framing import contested_in, keep_frame
 from health.exporters.keeping import Keeper
 from health.sources import frames
 from health.telemetry.exposition import NodeSaid
-from health.telemetry.identity import notes_on_claims, untrue_name
+from health.telemetry.identity import nameless, notes_on_claims, untrue_name
 from kube import client
+from wording.lists import names
 from wording.numbers import count
 
 AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
@@ -126,7 +127,7 @@ def _ask_all(
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     _keep_frame(cluster, said, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
-    odd = " ".join(filter(None, (*_untrue(said, nodes), _odd(said))))
+    odd = " ".join(filter(None, (*_untrue(said, nodes), _nameless(said), _odd(said))))
     return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
 
 
@@ -134,6 +135,13 @@ def _untrue(said: Mapping[str, NodeSaid], nodes: Collection[str]) -> tuple[str, 
     """What exporters say of where they are, and of whose GPUs, that cannot be, as a Prometheus is told of it."""
     named = sorted((node, name) for node, each in said.items() for name in each.called if name in nodes)
     return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(said))
+
+
+def _nameless(said: Mapping[str, NodeSaid]) -> str:
+    """Blank: each series names its GPU."""
+    where = sorted(node for node, each in said.items() if each.nameless)
+    number = sum(each.nameless for each in said.values())
+    return f"{nameless(number)}: on {names(where)}." if where else ""
 
 
 def _odd(said: Mapping[str, NodeSaid]) -> str:

@@ -38,6 +38,7 @@ class NodeSaid:
     xids: dict[Key, XidTold] = field(default_factory=dict)
     parts: dict[Key, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
     called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
+    nameless: int = 0  # series of a GPU that do not say which
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
 
 
@@ -75,6 +76,7 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
     labels = _labels(match.group(2))
     device = device_of(labels, node_name)
     if device is None:
+        said.nameless += bool(labels.get("gpu") or labels.get("gpu_id"))  # else it is a switch's or a link's
         return
     part = labels.get(series.label, "")[:PART_CHARS] if series.label else ""
     if series.only and part not in series.only:

@@ -153,7 +153,7 @@ def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDe
 def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[str, ...]:
     notes = []
     if odd.nameless:
-        notes.append(f"{count(odd.nameless, 'series', 'series')} without a UUID or a serial number of a GPU, left out.")
+        notes.append(f"{nameless(odd.nameless)}.")
     if odd.unknown:
         notes.append(f"Series of nodes that this cluster does not have are left out: {_some(list(odd.unknown))}.")
     if odd.placeless:
@@ -176,6 +176,10 @@ def notes_on_claims(untrue: Sequence[str], contested: Mapping[tuple[str, str], C
             f"{' and '.join(sorted(contested[first])[:NAMED_AT_MOST])}."
         )
     return tuple(notes)
+
+
+def nameless(number: int) -> str:
+    return f"{count(number, 'series', 'series')} without a UUID or a serial number of a GPU, left out"
 
 
 def untrue_name(runs_on: str, claimed: str) -> str:

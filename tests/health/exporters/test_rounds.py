@@ -248,6 +248,20 @@ def test_a_gpu_that_two_nodes_claim_and_an_exporter_that_calls_itself_another_no
     assert len(outcome.message) <= 500
 
 
+def test_series_that_name_no_gpu_are_counted_with_their_nodes(cluster, told, monkeypatch):
+    """As an AMD GPU's in a VM, of which its exporter gives neither."""
+    first = cluster.nodes.order_by("name").first().name
+    metrics = 'gpu_gfx_activity{gpu_id="0",serial_number=""} 3\ngpu_used_vram{gpu_id="0",serial_number=""} 285\n'
+    link = 'DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{nvlink="3",nvswitch="nvswitch0"} 1\n'  # no GPU's
+    monkeypatch.setattr(asking, "metrics_of", lambda *_: metrics + link)
+
+    outcome = ask(cluster)
+
+    assert outcome.answered == outcome.exporters == 4
+    assert outcome.message.startswith("8 series without a UUID or a serial number of a GPU, left out: on ")
+    assert first in outcome.message
+
+
 def test_an_exporter_that_does_not_run_is_not_asked(cluster):
     Pod.objects.filter(cluster=cluster, operand="dcgm-exporter").update(phase="Pending")
 
