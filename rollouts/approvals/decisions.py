@@ -73,6 +73,10 @@ def why_closed(stage: Stage) -> str:
         return "The plan is halted: nothing is approved until somebody has resumed it."
     if stage.state != StageState.OPENING:
         return f"{stage.name} is {stage.state}: there is nothing to decide now."
+    if gate_of(stage) is None:
+        return (
+            f"{stage.name} waits for nobody's approval: there is nothing to decide. To stop it, halt or pause the plan."
+        )
     if plan.state != PlanState.PROMOTING:
         return f"The plan is {plan.state}: there is nothing to decide now."
     if pause := plan.commands.in_force().first():

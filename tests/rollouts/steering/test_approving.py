@@ -146,6 +146,18 @@ def test_an_answer_that_leaves_pass_voids_it(stage: Stage, approver, answer: str
     assert Approval.objects.get().void_because
 
 
+@pytest.mark.parametrize("decide", [approve, reject])
+def test_a_stage_that_asks_nobody_is_not_decided_on(stage: Stage, approver, decide):
+    """No gate would read it: the plan stood for good, with a rejection that stopped nothing."""
+    Stage.objects.filter(pk=stage.pk).update(gate_options={"driver_version": {}})
+    stage.refresh_from_db()
+
+    with pytest.raises(Refusal, match="waits for nobody's approval: there is nothing to decide"):
+        decide(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because="No.", now=NOON)
+
+    assert not Approval.objects.exists()
+
+
 def test_a_rejection_stays_whatever_changes_before_a_round_reads_it(stage: Stage, approver):
     reject(stage, actor=approver, bundle_hash="", because="I saw a burnt board.", now=NOON)
 
