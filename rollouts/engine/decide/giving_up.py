@@ -105,8 +105,10 @@ def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     helps = f"{first}, and the operator puts {snapshot.from_version} back (docs/takeover.md)."
     held = tuple(node.name for node in left if node.is_held)
     free = tuple(node.name for node in left if not node.is_held)
+    cordoned = tuple(node.name for node in left if node.is_held and node.is_unschedulable)
     parts = (
         f"{names(held)} changed or failed, and {stay(len(held))} held. {helps}" if held else "",
+        f"{names(cordoned)} {are(len(cordoned))} cordoned." if cordoned else "",
         f"{names(free)} {are(len(free))} not as before and not held: the operator goes on there." if free else "",
     )
     return " ".join(("Given up.", *(part for part in parts if part)))
