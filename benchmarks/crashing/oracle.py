@@ -363,7 +363,8 @@ class Reading:
         return bool(before) and len(before) == len(self.stopped_at) and not self.seen_through
 
     def _count(self, name: str, where: str, *, is_forward: bool) -> None:
-        going = {other for other, node in self.nodes.items() if node.let_go}
+        # One that the object selects no more is left out of the plan, and the operator does nothing on it.
+        going = {other for other, node in self.nodes.items() if node.let_go and self._is_driven(node)}
         broken = {other for other in self.known_broken if other in self.nodes and self._is_broken(self.nodes[other])}
         taken = going | (broken if is_forward else set())
         if len(taken) > self.budget:
@@ -432,5 +433,6 @@ def at_the_end(
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
         if annotations.get(OPTED_OUT_BY) == mark:
             yield Violation("leaked_optouts", f"Somebody is kept off {name} by a plan that is {state}.")
-        if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned:
+        waits_held = is_ours and labels.get(STATE) == "upgrade-required"  # freed, the operator goes on, and uncordons
+        if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned and not waits_held:
             yield Violation("leaked_cordons", f"{name} is cordoned, and nobody is at work on it.")
