@@ -107,12 +107,15 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         foreign_holds=sum(foreign for _, _, foreign in holds),
         placed=[at for wanted, at, _ in holds if wanted],
         seq=newest or 0,
-        unlooked=_unlooked(plan, now=now),
+        unlooked=unlooked(plan, now=now),
     )
 
 
-def _unlooked(plan: Plan, *, now: datetime) -> str:
-    """A round that takes long moves its lease; who waits for a cluster to answer has said when it is asked again."""
+def unlooked(plan: Plan, *, now: datetime) -> str:
+    """That no worker has looked at a plan though it is due, as a sentence. Blank: one has, or is at it.
+
+    A round that takes long moves its lease; who waits for a cluster to answer has said when it is asked again.
+    """
     if not plan.is_under_way or plan.next_look_at is None or now - max(plan.next_look_at, plan.lease_until) <= BLIND:
         return ""
     since = f"since {moment(plan.looked_at, now=now)}" if plan.looked_at else "yet"

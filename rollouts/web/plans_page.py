@@ -16,6 +16,7 @@ from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind
+from rollouts.on_page import unlooked
 
 PER_PAGE = 30
 FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)
@@ -53,9 +54,11 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
 
 
 def _under_way(visible) -> list[Plan]:
-    """Each with how well its cluster is seen."""
-    under_way, sights = _counted(visible.under_way()), sights_of_all(now=timezone.now())
+    """Each with how well its cluster is seen, and whether a worker looks at it."""
+    now = timezone.now()
+    under_way, sights = _counted(visible.under_way()), sights_of_all(now=now)
     for plan in under_way:
+        plan.unlooked = unlooked(plan, now=now)  # type: ignore[attr-defined]
         plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
     return under_way
 

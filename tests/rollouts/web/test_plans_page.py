@@ -85,6 +85,18 @@ def test_the_home_page_says_that_a_plans_cluster_is_not_seen():
     assert f"{plan.cluster.name} is stale since 11:55:00: this is how it was at 11:55:00" in seen
 
 
+@pytest.mark.parametrize("address", ["/plans", "/parts/plans/strip"])
+def test_a_plan_that_no_worker_looks_at_does_not_say_what_it_waited_for(address):
+    plan, long_ago = make.a_plan(), make.NOON - timedelta(minutes=5)
+    row = {"looked_at": long_ago, "next_look_at": long_ago, "lease_until": long_ago, "waiting_for": "gpu-0 goes."}
+    Plan.objects.filter(pk=plan.pk).update(state="promoting", **row)
+
+    seen = page(visiting(make.a_user(role="viewer")), address).text
+
+    assert "No worker has looked at it since 11:55 UTC" in seen
+    assert "gpu-0 goes." not in seen
+
+
 def test_no_more_nodes_fail_than_there_are():
     """A node that failed on the way there and in the rollback is one; who was taken out is none."""
     plan = make.a_plan()
