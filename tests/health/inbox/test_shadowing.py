@@ -65,7 +65,7 @@ def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
     assert (finding.state, finding.is_shadow) == (FindingState.OPEN, True)
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
     assert not NodeEvent.objects.filter(kind="finding").exists()
-    row = next(row for row in on_page(a_user(role="viewer")) if row.entry.key == RULE)
+    row = next(row for row in on_page(a_user(role="viewer"), now=NOON) if row.entry.key == RULE)
     assert (row.shadow.by, row.would_tell, row.open) == ("ada", 1, 0)
 
 
