@@ -190,7 +190,7 @@ def _is_laid_out_anew(one: Written) -> bool:
     """Whether nodes came or went, or changed what they are found by on the map."""
     if one.kind.model is not Node:
         return False
-    columns = ("is_gpu_node", *LAID_OUT)
+    columns = ("is_gpu_node", "driver_unknown_since", *LAID_OUT)  # a row has no column that the database keeps
     moved = (any(old[name] != row[name] for name in columns) for old, row in one.changed)
     return bool(one.new or one.gone) or any(moved)
 

@@ -146,6 +146,20 @@ def test_an_announcement_says_that_the_map_is_laid_out_anew(mirror, told, change
     assert told[0]["layout"] is True
 
 
+def test_an_announcement_says_so_when_a_label_of_a_driver_goes_and_when_it_is_back(mirror, told):
+    """What is remembered is the same version all along: the map groups by what is said."""
+    mirror.list("nodes", [a_node_seen()])
+    silent = {key: value for key, value in GPU_LABELS.items() if "driver" not in key}
+    assert silent != GPU_LABELS
+
+    for labels in (silent, GPU_LABELS):
+        told.clear()
+        mirror.see("nodes", a_node_seen(labels=labels))
+        mirror.flush()
+
+        assert told[0]["layout"] is True
+
+
 def test_an_announcement_calls_a_kind_as_pages_do(mirror, told):
     mirror.list("daemonsets.apps", [])
     told.clear()
