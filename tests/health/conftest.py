@@ -2,6 +2,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from redis import Redis
 
 from demo import valkey
 from health.sources import rounds
@@ -17,10 +18,11 @@ def _redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def redis(_redis: str, settings, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A real one, which a test shares with the others of its process: each has clusters of its own.
+    """A real one, which a test shares with the others of its process, and finds empty.
 
-    Not what a worker remembers of a source: a row of the same key may be another test's.
+    Nor what a worker remembers of a source: a row of the same key may have been another test's.
     """
+    Redis.from_url(_redis).flushall()
     settings.REDIS_URL = _redis
     monkeypatch.setattr(rounds, "_known", {})
     return _redis

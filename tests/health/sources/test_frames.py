@@ -5,7 +5,7 @@ from health.sources import frames
 from health.telemetry.base import TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 
-pytestmark = pytest.mark.rounds
+pytestmark = [pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 NODES = ("gpu-1", "gpu-2", "gpu-3")
 CLUSTER = 7
 
@@ -23,12 +23,6 @@ def a_frame(*nodes: str, at: float = 1000.0) -> Frame:
 
 def taken(frame: Frame, **given) -> TelemetryReading:
     return TelemetryReading(frame, frozenset({"temperature_celsius"}), **{"xids": {}, **given})
-
-
-@pytest.fixture(autouse=True)
-def _clean(redis):
-    yield
-    Redis.from_url(redis).flushall()
 
 
 def test_gives_back_what_was_kept():

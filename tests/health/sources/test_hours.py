@@ -12,15 +12,9 @@ from health.telemetry.hours import HourTally
 from tests import make
 from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said
 
-pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
+pytestmark = [pytest.mark.rounds, pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 WARM = {"temperature_celsius": 50.0, "gpu_utilisation_ratio": 0.5, "xid": 0.0}
 HOUR = datetime.fromtimestamp(BEGUN, UTC)
-
-
-@pytest.fixture(autouse=True)
-def _clean(redis):
-    yield
-    Redis.from_url(redis).flushall()
 
 
 @pytest.fixture
