@@ -123,7 +123,7 @@ def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Columns | No
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        _read(NODES, lambda seen, _: node_row(seen), weight=3),  # with its GPUs, pools and events
+        _read(NODES, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
         _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
         _read(DAEMON_SETS, lambda seen, _: operand_row(seen)),
         _read(REVISIONS, lambda seen, _: revision_row(seen)),
