@@ -18,9 +18,7 @@ FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight sha
 TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
-# Rows that are written without waiting for more: in less than `flush.BREATHE_EVERY_S`, and
-# while the next as many are read, others write.
-FULL = 2500
+FULL = 4000  # rows that are written without waiting for more: so many at once leave others a gap to write in
 DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its slot
 LIST_S = 900.0  # how much longer than its lease it stays open for a list: what is thrown away never ends
 
