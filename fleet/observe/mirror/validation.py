@@ -15,7 +15,6 @@ from fleet.observe.mirror.rows import Columns
 
 FIRST_YEAR, LAST_YEAR = 1, 9999
 MOST_JSON_CHARS = 512 * 1024  # an object of the API has 1.5 MiB at most, and we keep a part of it
-NUL = "has a NUL character."
 MOST = {
     models.PositiveIntegerField: 2**31 - 1,
     models.IntegerField: 2**31 - 1,
@@ -27,32 +26,17 @@ Check = Callable[[Any], str]
 
 def why_invalid(model: type[models.Model], row: Columns) -> str:
     """Blank: it is valid."""
-    # What is empty or 0 is valid in any column, and most are; of the rest, most is text.
-    for name, longest in _texts_of(model):
-        if (value := row.get(name)) and (len(value) > longest or "\0" in value):
-            return f"{name.replace('_', ' ')} {_wrong_with(value, longest)}"
     for name, check in _checks_of(model):
+        # What is empty or 0 is valid in any column, and most are.
         if (value := row.get(name)) and (because := check(value)):
             return f"{name.replace('_', ' ')} {because}"
     return ""
 
 
-def _columns_of(model: type[models.Model]) -> list[Any]:
-    every = model._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
-    return [field for field in every if not field.is_relation and not field.primary_key]
-
-
-@cache
-def _texts_of(model: type[models.Model]) -> tuple[tuple[str, int], ...]:
-    """Columns of text, with the most characters that each may have."""
-    texts = [field for field in _columns_of(model) if isinstance(field, models.CharField | models.TextField)]
-    return tuple((field.name, field.max_length or MOST_JSON_CHARS) for field in texts)
-
-
 @cache
 def _checks_of(model: type[models.Model]) -> tuple[tuple[str, Check], ...]:
-    """Columns of everything else."""
-    found = ((field.name, _check_for(field)) for field in _columns_of(model))
+    every = model._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
+    found = ((field.name, _check_for(field)) for field in every if not field.is_relation and not field.primary_key)
     return tuple((name, check) for name, check in found if check is not None)
 
 
@@ -61,6 +45,9 @@ def _check_for(field: Any) -> Check | None:
         return _json
     if isinstance(field, models.DateTimeField):
         return _moment
+    if isinstance(field, models.CharField | models.TextField):
+        longest = field.max_length or MOST_JSON_CHARS
+        return lambda value: _text(value, longest)
     if type(field) in MOST:
         most = MOST[type(field)]
         least = 0 if "Positive" in type(field).__name__ else -most
@@ -73,8 +60,10 @@ def _moment(value: datetime) -> str:
     return "" if FIRST_YEAR < value.year < LAST_YEAR else f"is in the year {value.year}."
 
 
-def _wrong_with(value: str, longest: int) -> str:
-    return f"has {len(value):,} characters, {longest} at most are allowed." if len(value) > longest else NUL
+def _text(value: str, longest: int) -> str:
+    if len(value) > longest:
+        return f"has {len(value):,} characters, {longest} at most are allowed."
+    return "has a NUL character." if "\0" in value else ""
 
 
 def _text_of(value: dict[Any, Any]) -> str | None:
