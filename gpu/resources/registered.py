@@ -36,8 +36,8 @@ def registered_in(annotations: Mapping[str, str]) -> tuple[Registered, ...]:
 
 def assigned_in(annotations: Mapping[str, str]) -> list[str]:
     """The UUIDs of the GPUs that a scheduler put a pod on: GPU-…,NVIDIA,3000,30:; or only GPU-…."""
-    text = next((said for key in keys.GPUS_ASSIGNED if (said := annotations.get(key))), "")
-    return sorted(set(UUID.findall(text[:16_384]))) if text else []
+    text = next((annotations[key] for key in keys.GPUS_ASSIGNED if annotations.get(key)), "")
+    return sorted(set(UUID.findall(text[:16_384])))
 
 
 def gpu_groups(labels: Mapping[str, str]) -> list[str]:

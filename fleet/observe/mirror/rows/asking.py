@@ -19,7 +19,7 @@ CLAIMS_AT_MOST = 64
 def extended_resources(seen: PodSeen | Template) -> dict[str, int]:
     """The GPU resources a pod occupies, as the scheduler counts them."""
     wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), _wants)
-    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())} if wanted else wanted
+    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())}
 
 
 def _wants(container: Container) -> dict[str, int]:
@@ -41,7 +41,7 @@ def satisfied_by_claim(seen: PodSeen) -> set[str]:
 def claims_of(seen: PodSeen) -> list[str]:
     """The names of its ResourceClaims: as it names them, or as they were made for it."""
     by_itself, by_templates = seen.spec.resource_claims or (), seen.status.resource_claim_statuses or ()
-    by_scheduler = [claim] if (claim := seen.status.extended_resource_claim_status) else ()
+    by_scheduler = filter(None, [seen.status.extended_resource_claim_status])
     names = {one.resource_claim_name for one in (*by_itself, *by_templates, *by_scheduler)}
     return sorted(fitted(name, 253) for name in names if name)[:CLAIMS_AT_MOST]
 

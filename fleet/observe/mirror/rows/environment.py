@@ -23,5 +23,5 @@ def required_cuda(seen: PodSeen) -> str:
 
 
 def _said(seen: PodSeen, name: str) -> list[str]:
-    told = [container.env for container in seen.spec.containers or () if container.env]
-    return [fitted(one.value, 253).strip() for env in told for one in env if one.name == name]
+    variables = (one for container in seen.spec.containers or () for one in container.env or ())
+    return [fitted(one.value, 253).strip() for one in variables if one.name == name]

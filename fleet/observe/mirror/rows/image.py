@@ -12,7 +12,5 @@ PAUSE = re.compile(r"(?:^|/)pause(?:-[a-z0-9]+)?(?:[:@]|$)")
 
 
 def image_of(spec: PodSpec | TemplateSpec) -> str:
-    containers = [*(spec.containers or ()), *(spec.init_containers or ())]
-    working = (each for each in containers if not PAUSE.search(each.image or ""))
-    first = next(working, containers[0] if containers else None)
-    return fitted(first.image, 500) if first else ""
+    images = [each.image or "" for each in (*(spec.containers or ()), *(spec.init_containers or ()))]
+    return fitted(next((image for image in images if not PAUSE.search(image)), images[0] if images else ""), 500)

@@ -29,20 +29,15 @@ def status_of(seen: PodSeen) -> str:
 
 def restarts_of(seen: PodSeen) -> int:
     """Of its init containers while they are at work; later of the sidecars among them and of all others."""
-    begun = list(seen.status.container_statuses or ())
-    if seen.status.init_container_statuses:
-        begun = _begun_inits(seen) + (begun if _is_initialized(seen) else [])
-    return min(sum(max(0, status.restart_count) for status in begun), INTEGER_MOST)
-
-
-def _begun_inits(seen: PodSeen) -> list[ContainerStatus]:
-    """Of one that is initialized the sidecars, which go on; else all up to the one that is at work."""
     sidecars, begun = _sidecars(seen), []
     for status in seen.status.init_container_statuses or ():
         begun.append(status)
         if not _has_passed(status, sidecars):
             break
-    return [status for status in begun if status.name in sidecars] if _is_initialized(seen) else begun
+    if _is_initialized(seen):
+        begun = [status for status in begun if status.name in sidecars]
+        begun += seen.status.container_statuses or ()
+    return min(sum(max(0, status.restart_count) for status in begun), INTEGER_MOST)
 
 
 def crashed_at(seen: PodSeen) -> datetime | None:
@@ -52,9 +47,11 @@ def crashed_at(seen: PodSeen) -> datetime | None:
 
 
 def _of_containers(seen: PodSeen) -> str:
-    initializing = _initializing(seen)
-    reason = initializing or _of_pod(seen)
-    return _running(seen, reason) if not initializing or _says_initialized(seen) else reason
+    reason = _of_pod(seen)
+    stuck = _initializing(seen)
+    if stuck:
+        reason = stuck
+    return _running(seen, reason) if _is_initialized(seen) else reason
 
 
 def _of_pod(seen: PodSeen) -> str:
@@ -65,19 +62,14 @@ def _of_pod(seen: PodSeen) -> str:
 
 
 def _is_initialized(seen: PodSeen) -> bool:
-    return not _initializing(seen) or _says_initialized(seen)
-
-
-def _says_initialized(seen: PodSeen) -> bool:
     condition = find(seen.status.conditions, "Initialized")
-    return condition is not None and condition.status == "True"
+    return not _initializing(seen) or (condition is not None and condition.status == "True")
 
 
 def _initializing(seen: PodSeen) -> str:
     """`Init:1/3`, `Init:CrashLoopBackOff`. Blank: every init container has done its part."""
-    statuses = seen.status.init_container_statuses
-    sidecars = _sidecars(seen) if statuses else set()
-    for index, status in enumerate(statuses or ()):
+    sidecars = _sidecars(seen)
+    for index, status in enumerate(seen.status.init_container_statuses or ()):
         if _has_passed(status, sidecars):
             continue
         state = status.state or NOTHING
