@@ -14,6 +14,7 @@ from gpu.operands import DRIVER
 from gpu.resources.words import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
+from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED, ControllerOff
 from rollouts.harm import UNHARMED, Harm
 from rollouts.models import Plan
 from rollouts.picking import FACTORS, Candidate
@@ -84,6 +85,14 @@ def upgrade_policy(driver_object: DriverObject) -> dict:
         return driver_object.upgrade_policy
     policy = cluster_policy(driver_object.cluster_id)
     return policy.upgrade_policy if policy else {}
+
+
+def controller_off(driver_object: DriverObject) -> ControllerOff | None:
+    """None: it works. Two queries at most."""
+    policy = cluster_policy(driver_object.cluster_id)
+    if policy and policy.sandbox_workloads:
+        return SANDBOXED
+    return None if upgrade_policy(driver_object).get("autoUpgrade") is True else NO_AUTO_UPGRADE
 
 
 def judged_kinds(plan: Plan) -> tuple[str, ...]:

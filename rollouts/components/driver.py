@@ -116,6 +116,19 @@ class Driver:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class ControllerOff:
+    """What switches the operator's upgrade controller off, so that it changes no node and forgets each one's state."""
+
+    because: str
+    fix: str  # what a person does about it
+
+
+SANDBOXED = ControllerOff("sandboxWorkloads is on", "Switch it off in the ClusterPolicy")
+NO_AUTO_UPGRADE = ControllerOff("autoUpgrade is off", "Switch it on")
+NO_OBJECT = ControllerOff("The driver object is gone", "Make it again")
+
+
 def is_version(text: str) -> bool:
     return len(text) <= LONGEST and VERSION.fullmatch(text) is not None
 

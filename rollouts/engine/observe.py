@@ -11,6 +11,7 @@ from django.db.models import Prefetch
 
 from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
+from rollouts.components.driver import NO_OBJECT
 from rollouts.domains import UNBOUND, Budgets
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
@@ -22,7 +23,7 @@ from rollouts.gates.headroom import Headroom
 from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
-from rollouts.queries import clock_ahead, heard, is_held_by_others, upgrade_policy
+from rollouts.queries import clock_ahead, controller_off, heard, is_held_by_others, upgrade_policy
 from rollouts.restraints import GOES_BACK, restraints_of
 
 LETS_GO = (StageState.OPENING, StageState.PROMOTING)
@@ -127,7 +128,7 @@ def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
     policy = upgrade_policy(row) if row else {}
     return UpgradePolicy(
-        auto_upgrade=policy.get("autoUpgrade") is True,
+        off=controller_off(row) if row else NO_OBJECT,
         max_parallel=parallel_of(policy),
         max_unavailable=unavailable_of(policy, nodes),
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from gpu.versions import same
 from rollouts.components.base import BEGUN, Component, Phase
+from rollouts.components.driver import ControllerOff
 from rollouts.domains import UNBOUND, Budgets
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -90,7 +91,7 @@ class StageSnapshot:
 class UpgradePolicy:
     """The operator's own throttle (NVIDIADriver or ClusterPolicy `upgradePolicy`)."""
 
-    auto_upgrade: bool
+    off: ControllerOff | None  # None: its upgrade controller works
     max_parallel: int  # 0: no limit
     max_unavailable: int | None  # nodes; None: no limit
 

@@ -9,7 +9,7 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
 from rollouts.on_page import PlanOnPage, StageOnPage
 from rollouts.picking import AtOnce
-from rollouts.queries import upgrade_policy
+from rollouts.queries import controller_off
 from wording.lists import names
 from wording.numbers import count, either
 
@@ -39,9 +39,8 @@ def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str
     if plan.armed_since and driver_object.version != plan.to_version:
         asks = f"asks for {driver_object.version}" if driver_object.version else "names no version"
         return f"{named} {asks}, and the plan halts again at once. Put {plan.to_version} back first, or roll back."
-    if upgrade_policy(driver_object).get("autoUpgrade") is not True:
-        return "autoUpgrade is switched off, and nothing goes until it is on again."
-    return ""
+    off = controller_off(driver_object)
+    return f"{off.because}, and nothing goes until that is undone." if off else ""
 
 
 def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:

@@ -156,7 +156,7 @@ def a_rollback_stage(*targets: TargetEvidence, **given: Any) -> StageSnapshot:
 
 
 def a_policy(**given: Any) -> UpgradePolicy:
-    row: dict[str, Any] = {"auto_upgrade": True, "max_parallel": 4, "max_unavailable": None}
+    row: dict[str, Any] = {"off": None, "max_parallel": 4, "max_unavailable": None}
     return UpgradePolicy(**row | given)
 
 

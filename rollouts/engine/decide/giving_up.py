@@ -99,9 +99,8 @@ def _still_changing(snapshot: Snapshot) -> Decision | None:
 
 
 def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
-    first = (
-        "Take the label off" if snapshot.policy.auto_upgrade else "autoUpgrade is off. Switch it on, take the label off"
-    )
+    off = snapshot.policy.off
+    first = f"{off.because}. {off.fix}, take the label off" if off else "Take the label off"
     helps = f"{first}, and the operator puts {snapshot.from_version} back (docs/takeover.md)."
     held = tuple(node.name for node in left if node.is_held)
     free = tuple(node.name for node in left if not node.is_held)

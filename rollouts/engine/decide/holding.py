@@ -47,7 +47,7 @@ def _not_yet(snapshot: Snapshot) -> str:
     """Why no node is held now. Blank: they are."""
     if blocked := snapshot.told_to_wait or snapshot.stale_because:
         return blocked
-    if not snapshot.policy.auto_upgrade:
-        return "autoUpgrade is off: the operator would not change any node. Switch it on, or abort."
+    if off := snapshot.policy.off:
+        return f"{off.because}: the operator would not change any node. {off.fix}, or abort."
     busy = next((node for node in snapshot.nodes if node.busy_with), None)
     return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""

@@ -72,9 +72,8 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
 
 def _without_controller(snapshot: Snapshot) -> str:
     """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
-    if snapshot.policy.auto_upgrade:
-        return ""
-    return "autoUpgrade was switched off: the operator changes nothing, and brings no node back. Switch it on."
+    off = snapshot.policy.off
+    return f"{off.because}: the operator changes nothing, and brings no node back. {off.fix}." if off else ""
 
 
 def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:

@@ -80,7 +80,7 @@ def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
     # Switched off, the operator calls nobody done.
-    judged = {Phase.DONE} if snapshot.policy.auto_upgrade else THROUGH
+    judged = THROUGH if snapshot.policy.off else {Phase.DONE}
     if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in judged):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)

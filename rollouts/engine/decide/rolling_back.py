@@ -60,10 +60,11 @@ def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
 
 def _without_operator(snapshot: Snapshot) -> Decision | None:
     left = tuple(node.name for node in snapshot.nodes if is_ours(node) and not snapshot.is_as_before(node))
-    if snapshot.policy.auto_upgrade or not left:
+    off = snapshot.policy.off
+    if not off or not left:
         return None
-    why = f"autoUpgrade is off: the operator does not bring {names(left)} back to {snapshot.from_version}."
-    helps = f"Switch it on, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
+    why = f"{off.because}: the operator does not bring {names(left)} back to {snapshot.from_version}."
+    helps = f"{off.fix}, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
     return Decision(f"{why} {helps}", acts=recall(snapshot))
 
 

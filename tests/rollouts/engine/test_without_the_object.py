@@ -6,7 +6,7 @@ from fleet.models import DriverObject
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold
 from rollouts.steering import commands
-from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
+from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.kinds import DAEMON_SET
 from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
 from tests.rollouts.engine.test_ends import rolled_back, say
@@ -119,6 +119,19 @@ def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: G
     assert f"{CANARY} changed or failed, and stays held. autoUpgrade is off." in ground.plan.because
     assert ground.held() == {CANARY}
     assert set(REST).isdisjoint(ground.held())
+
+
+def test_with_sandbox_workloads_the_rollback_names_what_it_cannot_bring_back(ground: Ground):
+    moved_canary(ground)
+    ground.store.patch(CLUSTER_POLICY, "cluster-policy", {"spec": {"sandboxWorkloads": {"enabled": True}}}, how="merge")
+    ground.look()
+
+    say(commands.roll_back, ground)
+    ground.rounds(5)
+
+    assert ground.held() == {CANARY}
+    assert f"sandboxWorkloads is on: the operator does not bring {CANARY} back to {OLD}." in ground.plan.waiting_for
+    assert "Switch it off in the ClusterPolicy, or abort" in ground.plan.waiting_for
 
 
 def test_without_auto_upgrade_and_nothing_changed_the_rollback_ends(ground: Ground):

@@ -291,7 +291,7 @@ def its_object(plan):
         (lambda driver: driver.update(uid="another"), "or is another object now"),
         (lambda driver: driver.update(version="580.1.1"), "NVIDIADriver h200 asks for 580.1.1"),
         (lambda driver: driver.update(version=""), "NVIDIADriver h200 names no version"),
-        (lambda driver: driver.update(upgrade_policy={"autoUpgrade": False}), "autoUpgrade is switched off"),
+        (lambda driver: driver.update(upgrade_policy={"autoUpgrade": False}), "autoUpgrade is off"),
     ],
 )
 def test_where_resuming_cannot_help_its_dialog_says_so_and_names_no_node(injure, says):

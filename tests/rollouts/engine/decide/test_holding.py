@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rollouts.components.driver import NO_AUTO_UPGRADE
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import MovePlan, PlaceHolds, WriteVersion
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
@@ -125,7 +126,7 @@ def test_neither_holds_nor_writes_while_something_says_stop(blocked: str):
 
 def test_nothing_is_written_while_the_upgrade_controller_is_off():
     """Z2."""
-    decision = decide(holding(settled("a"), policy=a_policy(auto_upgrade=False)), now=NOON)
+    decision = decide(holding(settled("a"), policy=a_policy(off=NO_AUTO_UPGRADE)), now=NOON)
 
     assert not decision.acts
     assert "autoUpgrade" in decision.waiting_for

@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 
+from rollouts.components.driver import NO_AUTO_UPGRADE
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import (
     Decision,
@@ -624,13 +625,13 @@ def test_a_halt_calls_back_what_has_not_begun_in_the_same_round():
 
 def test_nothing_is_let_go_while_the_operator_is_switched_off():
     """Z2: without autoUpgrade the states are gone, and a node that is let go changes unwatched."""
-    snapshot = a_snapshot(a_stage(a_held_target()), nodes=(a_node_snapshot(),), policy=a_policy(auto_upgrade=False))
+    snapshot = a_snapshot(a_stage(a_held_target()), nodes=(a_node_snapshot(),), policy=a_policy(off=NO_AUTO_UPGRADE))
 
     decision = decided(snapshot)
 
     assert not decision.acts
     assert decision.waiting_for == (
-        "autoUpgrade was switched off: the operator changes nothing, and brings no node back. Switch it on."
+        "autoUpgrade is off: the operator changes nothing, and brings no node back. Switch it on."
     )
 
 
