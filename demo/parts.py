@@ -4,8 +4,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo.ports import LOOPBACK
-
 MOST_NODES = 20_000  # as many as the simulator takes
 CELERY = [sys.executable, "-m", "celery", "-A", "config"]
 STATE = "fleet.state"  # the simulated cluster, from one start to the next
@@ -59,20 +57,9 @@ def faults(fleet: Fleet) -> list[str]:
     return [word for fault in fleet.faults for word in ("--faults", fault)]
 
 
-def web(port: int) -> list[str]:
-    """Pages, REST and WebSockets; open sockets get a second to close."""
-    served = [
-        "config.asgi:application",
-        "--host",
-        LOOPBACK,
-        "--port",
-        str(port),
-        "--no-access-log",
-        "--no-proxy-headers",  # uvicorn believes X-Forwarded-For from loopback, and we only QUARTERDECK_PROXIES
-        "--lifespan",
-        "off",
-    ]
-    return [sys.executable, "-m", "uvicorn", *served, "--timeout-graceful-shutdown", "1"]
+def web(port: int, *, or_another: bool) -> list[str]:
+    """Pages, REST and WebSockets, at this port; where that one is taken and another will do, at any other."""
+    return [sys.executable, "-m", "demo.web", str(port), *(["--or-another"] if or_another else [])]
 
 
 def worker(queue: str) -> list[str]:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from demo import kept, parts, prometheus, rights, tied, valkey
 from demo.parts import Fleet
-from demo.ports import LOOPBACK, free_port
+from demo.ports import LOOPBACK
 from demo.settings import ROOT, environment
 
 CLUSTER = "demo"
@@ -33,7 +33,7 @@ except CommandError as refusal:
     sys.exit(str(refusal))
 """
 ACCEPT_S = 60.0
-ANNOUNCE_THEMSELVES = ("simulator", "actors")  # their first line says where they are, as JSON
+ANNOUNCE_THEMSELVES = ("simulator", "actors", "web")  # their first line says where they are, as JSON
 # With the seconds each group has. Workers first: what they still write must find its broker and its cluster.
 STOP_ORDER = {
     ("beat", "observe", "rollouts", "default", "web"): 2.5,
@@ -61,8 +61,7 @@ class Stack:
     ) -> None:
         self.folder = folder.absolute()
         self.fleet = fleet or Fleet()
-        self.port = free_port(port)
-        self.url = f"http://{LOOPBACK}:{self.port}"
+        self.port = port  # to try first; once it is up, the one it has
         self.kubeconfig = self.fleet.kubeconfig or self.folder / "kubeconfig"
         self.simulator_url = ""
         self.prometheus_url = ""
@@ -106,7 +105,7 @@ class Stack:
         if self._with_prometheus:
             self._start_prometheus()
         self.connect()
-        self._wait_until("web", self.answers)
+        self._wait_for_web()
 
     def stop(self) -> None:
         """End every child, in four seconds however busy they are."""
@@ -116,6 +115,11 @@ class Stack:
             group = [*beside, *(self.children[name] for name in names if name in self.children)]
             tied.ask_to_stop(group)
             tied.wait_for_end(group, timeout_s=seconds)
+
+    @property
+    def url(self) -> str:
+        """Where the web process is."""
+        return f"http://{LOOPBACK}:{self.port}"
 
     def way_in(self) -> tuple[Path, str]:
         """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""
@@ -157,7 +161,7 @@ class Stack:
             return
         self._run(name, self._commands[name], **more)
         if name == "web":
-            self._wait_until("web", self.answers)
+            self._wait_for_web()
 
     def logs(self, name: str) -> str:
         """Return all that a part has written so far."""
@@ -203,6 +207,13 @@ class Stack:
         name = "actors" if self.fleet.kubeconfig else "simulator"
         self._wait_until(name, lambda: bool(self._first_line(name)))
         self.simulator_url = self._first_line(name).get("url", "")
+
+    def _wait_for_web(self) -> None:
+        """Return once it answers where it says that it listens; started again, it is to have no other address."""
+        self._wait_until("web", lambda: bool(self._first_line("web")))
+        self.port = self._first_line("web")["port"]
+        self._commands["web"] = parts.web(self.port, or_another=False)
+        self._wait_until("web", self.answers)
 
     def _first_line(self, name: str) -> dict[str, Any]:
         """Return what the part said of itself once it was ready; empty until then."""
@@ -254,7 +265,7 @@ class Stack:
 
     def _start_product(self) -> None:
         self._say("web, workers, beat")
-        self._run("web", parts.web(self.port))
+        self._run("web", parts.web(self.port, or_another=True))
         for queue in parts.QUEUES:
             self._run(queue, parts.worker(queue))
         self._run("beat", parts.beat(self.folder))
