@@ -68,12 +68,18 @@ class DeltaQueue:
                 raise delta.error
 
     def _hear(self, delta: Changed, cursor: WatchCursor, *, now: datetime) -> None:
+        there = ""  # the UID of what has a row, or keeps it
         if isinstance(delta.object, NodeSeen) and not delta.is_gone:
             self._hear_node(delta.object)
+            there = delta.object.uid
         elif delta.object is not None:
-            self._note(KINDS[delta.kind], delta.object, is_gone=delta.is_gone)
+            is_kept = self._note(KINDS[delta.kind], delta.object, is_gone=delta.is_gone)
+            there = delta.object.uid if is_kept and not delta.is_gone else ""
         if delta.unread is not None:
             self._note_unread(delta, delta.unread, cursor)
+            there = "" if delta.is_gone else delta.unread.uid
+        if there and cursor.is_list_whole:
+            cursor.listed_uids.add(there)  # it came back after the list: that this lacks it says nothing any more
         cursor.resource_version = delta.resource_version
         cursor.hear(now=now)
 

@@ -96,6 +96,7 @@ STEP = st.one_of(
 @settings(max_examples=120)
 @given(steps=st.lists(STEP, max_size=16))
 @example(steps=[("list", 2, False), ("change", "gpu-001", "a"), ("flush",)])
+@example(steps=[("list", 2, True), ("change", "gpu-002", None), ("list", 2, False), ("change", "gpu-002", "a")])
 def test_the_rows_are_the_cluster_as_of_the_bookmark(steps):
     with walked() as mirror:
         walk = Walk(mirror, [("gpu-001", "a"), ("gpu-002", "a")])

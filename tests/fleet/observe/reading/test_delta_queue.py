@@ -6,6 +6,7 @@ from fleet.messages import listeners
 from fleet.models import ClusterEvent, Pod
 from fleet.observe.mirror import known
 from fleet.observe.mirror.memory import Memory
+from fleet.observe.reading.deltas import ListBegun, ListPage, Opened
 from fleet.observe.reading.reflector import Failed
 from kube.structs import ClusterPolicySeen
 from kube.structs.events import EventSeen
@@ -81,6 +82,17 @@ def test_learning_asks_nothing_where_everything_is_known(django_assert_num_queri
 
     with django_assert_num_queries(0):
         known.learn(mirror.cluster.pk, memory)
+
+
+def test_what_comes_back_after_a_list_that_lacks_it_stays(mirror):
+    """The list and what was watched after it are written in one flush: the later word is the watch's."""
+    mirror.list("pods", [a_pod_seen()])
+
+    mirror.hear(ListBegun("pods"), ListPage("pods", (), "200", is_last=True), Opened("pods"))
+    mirror.see("pods", a_pod_seen())
+    mirror.flush()
+
+    assert [pod.name for pod in Pod.objects.all()] == ["train-0"]
 
 
 def test_a_cluster_policy_says_which_config_maps_there_are_to_read(mirror):
