@@ -54,6 +54,7 @@ def sweep_exporters(**_: object) -> None:
 def ask_exporters(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None and rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked) is not None:
+        unheard.resolve_gone(cluster, now=timezone.now())
         wake.findings_soon.ask(cluster_id)
 
 

@@ -14,7 +14,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Sum
 
-from fleet.freshness.kinds import NODES
+from fleet.freshness.kinds import NODES, PODS
 from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
@@ -65,8 +65,8 @@ def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER)
 
 
 def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
-    nodes = Bookmark.objects.filter(cluster=cluster, kind=NODES).first()
-    if nodes is None or not nodes.is_fresh(now=clock()):
+    marks, now = Bookmark.objects.filter(cluster=cluster, kind__in=(NODES, PODS)), clock()
+    if {mark.kind for mark in marks if mark.is_fresh(now=now)} != {NODES, PODS}:
         return Outcome(State.UNSEEN, "The cluster is not seen, so that its exporters are not asked.")
     number = _number(cluster)
     pods = _pods(cluster) if number <= AT_MOST else []

@@ -3,11 +3,14 @@
 A source that is silent is another thing: what it said last stays as it was.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+import structlog
 from django.db import transaction
 
-from fleet.models import Cluster, ExporterRound, NodeEvent
+from fleet.freshness.kinds import NODES, PODS
+from fleet.models import Bookmark, Cluster, ExporterRound, ExportersState, NodeEvent, Operand
+from gpu.operands import EXPORTERS
 from health.inbox.acts import recount
 from health.judging.opening import correlate, noted
 from health.judging.turning import NO_LONGER_TOLD
@@ -17,9 +20,13 @@ from health.models.finding import FindingQuerySet
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
 from health.sources.of_node import standing_of
+from kube import resources
 
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
 TOLD_BY_GPUS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key})
+GONE_AFTER = timedelta(minutes=15)  # without an exporter: an operator that is installed anew has its DaemonSets sooner
+SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
+log = structlog.get_logger(__name__)
 
 
 def is_heard(cluster: Cluster, *, now: datetime) -> bool:
@@ -43,6 +50,34 @@ def resolve_late(cluster: Cluster, *, looked_at: datetime) -> None:
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         _resolve(late, cluster, now=looked_at)
+
+
+def resolve_gone(cluster: Cluster, *, now: datetime) -> None:
+    """Where exporters were asked, and are removed for good. One query where nothing is open.
+
+    What they said last is kept: should they come back, the Xids from before count.
+    """
+    if not _told_by_gpus(cluster).exists() or not _exporters_are_gone(cluster, now=now):
+        return
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # a source may be added at this moment
+        if _exporters_are_gone(cluster, now=now):
+            resolve_unheard(cluster, now=now)
+            log.info("findings about GPUs end: no exporter is left to ask", cluster=cluster.name)
+
+
+def _exporters_are_gone(cluster: Cluster, *, now: datetime) -> bool:
+    """Seen live, no pod of one for a while, and no DaemonSet that would make some: a rollout has that, or paused nodes.
+
+    Of a cluster that was not seen in between the while begins anew.
+    """
+    asked = ExporterRound.objects.filter(cluster=cluster, state=ExportersState.NONE, state_since__lte=now - GONE_AFTER)
+    if not asked.exists() or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
+        return False
+    marks = Bookmark.objects.filter(cluster=cluster, kind__in=SEEN_LIVE)
+    if {mark.kind for mark in marks if mark.is_fresh(now=now)} != SEEN_LIVE:
+        return False
+    return not Operand.objects.filter(cluster=cluster, operand__in=EXPORTERS).exists()
 
 
 def _told_by_gpus(cluster: Cluster) -> FindingQuerySet:

@@ -322,8 +322,10 @@ def test_a_cluster_that_is_not_itself_or_not_there_is_unseen(cluster, column, va
     assert not ExporterReading.objects.exists()
 
 
-def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster):
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=timezone.now() - timedelta(minutes=5))
+@pytest.mark.parametrize("kind", ["nodes", "pods"])
+def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster, kind):
+    marks = Bookmark.objects.filter(cluster=cluster, kind=kind)
+    marks.update(heard_at=timezone.now() - timedelta(minutes=5))
     before = len(api.requests())
 
     assert ask(cluster).state == "unseen"

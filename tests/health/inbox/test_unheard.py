@@ -1,17 +1,19 @@
-"""A source of telemetry is taken away: what only it could tell ends with it."""
+"""A source of telemetry is taken away, or all exporters are: what only they could tell ends with them."""
 
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
-from fleet.models import ExportersState, Node, NodeEvent, Observer
+from fleet.models import Bookmark, ExportersState, Node, NodeEvent, Observer
+from health import tasks
 from health.inbox import listening, muting, unheard
 from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
 from health.sources import frames
 from health.telemetry.frame import GpuDevice
 from tests.health.inbox.test_twins import told
-from tests.make import NOON, a_cluster, a_finding, a_node, a_source, an_exporter_round
+from tests.make import NOON, a_bookmark, a_cluster, a_finding, a_node, a_source, an_exporter_round, an_operand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 SUBJECT, SENTENCE = "GPU 3 of gpu-001", "GPU 3 of gpu-001 is too hot."
@@ -117,3 +119,72 @@ def test_what_a_look_found_while_somebody_listens_stays(cluster, hot):
     unheard.resolve_late(cluster, looked_at=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
+
+
+@pytest.fixture
+def deserted(cluster):
+    """Its exporters were asked, and for a quarter of an hour no pod of one is seen."""
+    TelemetrySource.objects.all().delete()
+    a_bookmark(cluster, "daemonsets.apps")
+    since = NOON - timedelta(minutes=15)
+    return an_exporter_round(cluster, state=ExportersState.NONE, state_since=since, read_at=since)
+
+
+def test_what_exporters_told_that_are_all_gone_is_resolved_and_says_why(cluster, hot, deserted):
+    frames.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
+
+    unheard.resolve_gone(cluster, now=NOON)
+
+    over = Finding.objects.get()
+    assert (over.state, over.resolved_because) == (FindingState.RESOLVED, "nobody listens to its GPUs any more")
+    assert Node.objects.get().unresolved == 0
+    assert frames.newest(cluster.pk) is not None  # should they come back
+
+
+@pytest.mark.parametrize("state", [state for state in ExportersState if state != ExportersState.NONE])
+def test_what_exporters_told_that_cannot_be_asked_stays(cluster, hot, deserted, state):
+    deserted.state = state
+    deserted.save()
+
+    unheard.resolve_gone(cluster, now=NOON)
+
+    assert list(Finding.objects.unresolved()) == [hot]
+
+
+def test_what_exporters_told_that_are_away_for_a_moment_stays(cluster, hot, deserted):
+    unheard.resolve_gone(cluster, now=NOON - timedelta(seconds=1))
+
+    assert list(Finding.objects.unresolved()) == [hot]
+
+
+def test_what_exporters_told_whose_daemon_set_makes_no_pods_now_stays(cluster, hot, deserted):
+    an_operand(cluster, "dcgm-exporter", desired=0)
+
+    unheard.resolve_gone(cluster, now=NOON)
+
+    assert list(Finding.objects.unresolved()) == [hot]
+
+
+@pytest.mark.parametrize("kind", ["nodes", "pods", "daemonsets.apps"])
+def test_that_exporters_are_gone_is_not_judged_where_it_is_not_seen(cluster, hot, deserted, kind):
+    Bookmark.objects.filter(kind=kind).update(heard_at=NOON - timedelta(minutes=2))
+
+    unheard.resolve_gone(cluster, now=NOON)
+
+    assert list(Finding.objects.unresolved()) == [hot]
+
+
+def test_a_prometheus_that_is_asked_instead_goes_on_telling(cluster, hot, deserted):
+    a_source(cluster)
+
+    unheard.resolve_gone(cluster, now=NOON)
+
+    assert list(Finding.objects.unresolved()) == [hot]
+
+
+def test_a_round_that_finds_no_exporter_ends_what_they_told(cluster, hot, deserted):
+    Bookmark.objects.update(heard_at=timezone.now())
+
+    tasks.ask_exporters(cluster_id=cluster.pk)
+
+    assert not Finding.objects.unresolved().exists()
