@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources import frames, hours, resets
+from health.sources.recalling import recall_xids
 from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
@@ -27,7 +28,9 @@ def keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collect
     if not said or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
         return
     kept = frames.newest(cluster.pk)
-    taken = frame_of(kept.frame if kept else Frame(now, ()), said, nodes=nodes, now=now)
+    before = kept.frame if kept else Frame(now, ())
+    taken = frame_of(before, said, nodes=nodes, now=now)
+    recall_xids(cluster.pk, before, taken.frame)
     frames.keep(cluster.pk, taken)
     resets.write(cluster.pk, taken, now=now)
     hours.count(cluster.pk, taken.frame, now=now)

@@ -15,6 +15,7 @@ from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import AGAIN_AFTER
 from health.sources import frames, hours, resets
 from health.sources.addresses import address_of
+from health.sources.recalling import recall_xids
 from health.sources.secrets import NoSecret
 from health.telemetry.base import TelemetryReading
 from health.telemetry.identity import Whereabouts
@@ -101,7 +102,9 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
     kept, key = frames.newest(source.cluster_id), (source.pk, source.changed_at)
     with Client(asked.address) as client:
         prometheus = Prometheus(client, asked.matchers, asked.where, lambda: clock().timestamp(), _known.get(key))
-        taken = prometheus.take(kept.frame if kept else None, now=clock().timestamp())
+        before = kept.frame if kept else None
+        taken = prometheus.take(before, now=clock().timestamp())
+    recall_xids(source.cluster_id, before, taken.frame)
     if prometheus.known is not None:
         while len(_known) >= MOST_KNOWN:
             _known.pop(next(iter(_known)), None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import gt, le
 
 from health.telemetry.base import STALE_AFTER_S, XidTold
-from health.telemetry.frame import Checkpoint, Frame, MetricColumn, PastXid, unsaid
+from health.telemetry.frame import NEVER, Checkpoint, Frame, MetricColumn, PastXid, unsaid
 from health.telemetry.metrics import METRICS, MetricKind
 
 CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
@@ -54,6 +54,23 @@ def put_in_words(frame: Frame, told: Mapping[tuple[str, str], XidTold]) -> None:
         known = past.get(key, {}).get(each.xid)
         if known is not None and known.words != each.words:
             past[key] = {**past[key], each.xid: PastXid(known.since, each.words)}
+    frame.past_xids = past
+
+
+def recall(frame: Frame, told: Mapping[tuple[str, str], Mapping[int, PastXid]]) -> None:
+    """Put back Xids that are known from elsewhere, by node and the UUID of a board of which no frame was kept.
+
+    Where the gauge of a device that counts nothing shows none, they are over, as they would be with a frame.
+    """
+    column, past = frame.columns.get(XID), dict(frame.past_xids)
+    for place, device in enumerate(frame.devices):
+        known = told.get((device.node_name, device.uuid))
+        shown = column.values[place] if column is not None else NEVER
+        if not known or (shown == 0 and not _counts(frame, place)):
+            continue
+        past[device.key] = dict([*past.get(device.key, {}).items(), *known.items()][:PAST_XIDS_AT_MOST])
+        if shown in known:
+            frame.latched[XID][place] = known[int(shown)].since
     frame.past_xids = past
 
 

@@ -78,6 +78,7 @@ class LastXid:
                 "words": seen.words or (known.title if known else ""),
                 "action": action.value if action else None,
                 "at_least": times,
+                **({"since": seen.since.isoformat()} if seen.since is not None else {}),
                 **({"others": others} if (others := sorted({one.number for one in told} - {seen.number})) else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
             },

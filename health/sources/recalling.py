@@ -1,0 +1,48 @@
+"""The Xids of boards of which no frame is kept, as findings about them still have it.
+
+Redis keeps what GPUs have had, and may lose it: the gauge then shows the last Xid alone, and what it hides would be
+over. A finding that is open is not over by that: only by what ends it with a frame, too.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from health.models import Finding
+from health.rules.gpus.xid import LastXid
+from health.rules.gpus.xids import XIDS
+from health.telemetry.frame import Frame, PastXid
+from health.telemetry.remembering import recall
+
+
+def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
+    """Into a frame, of the boards that the one before had not. One query where there are any."""
+    if before is not None and before.devices == frame.devices:
+        return
+    new = {device.uuid for device in frame.devices} - {device.uuid for device in (before.devices if before else ())}
+    if not new:
+        return
+    open_ones = Finding.objects.unresolved().filter(cluster=cluster_id, rule=LastXid.key, node__isnull=False)
+    told: dict[tuple[str, str], dict[int, PastXid]] = defaultdict(dict)
+    for node, uuid, evidence, cause in open_ones.values_list("node__name", "gpu_uuid", "evidence", "cause"):
+        if uuid in new:
+            told[node, uuid].update(_xids(evidence, cause))
+    if told:
+        recall(frame, told)
+
+
+def _xids(evidence: Mapping[str, Any], cause: str) -> Iterator[tuple[int, PastXid]]:
+    """What stands there is our own word or the exporter's: only the exporter's is in the cause.
+
+    Of the others only the number is kept; none is of before the worst one's driver.
+    """
+    at = evidence.get("since")
+    since, words = datetime.fromisoformat(at).timestamp() if at else math.nan, evidence.get("words", "")
+    for other in evidence.get("others", ()):
+        yield other, PastXid(since)
+    if isinstance(number := evidence.get("xid"), int):
+        known = XIDS.get(number)
+        is_ours = known is not None and words == known.title and words not in cause
+        yield number, PastXid(since, "" if is_ours else words)

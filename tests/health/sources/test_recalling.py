@@ -1,0 +1,166 @@
+"""Redis is emptied: what GPUs have had, and their gauges hide, is known from findings that are open."""
+
+import math
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from fleet.models import Observer
+from health.exporters.framing import keep_frame
+from health.inbox import acts
+from health.models import Finding
+from health.sources.recalling import recall_xids
+from health.telemetry.exposition import read_node
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests.health.judging.saying import looked
+from tests.make import NOON, a_cluster, a_finding, a_node
+
+pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+BOARD = GpuDevice("gpu-001", 2, "GPU-2")
+
+
+@pytest.fixture
+def cluster():
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    a_node(cluster, "gpu-001")
+    return cluster
+
+
+def heard(cluster, at, *, xid: int, replays: int = 0, words: str = "") -> None:
+    labels = f'gpu="2",UUID="GPU-2",err_msg="{words}"' if words else 'gpu="2",UUID="GPU-2"'
+    lines = [f"DCGM_FI_DEV_XID_ERRORS{{{labels}}} {xid}"]
+    lines.append(f'DCGM_FI_DEV_PCIE_REPLAY_COUNTER{{gpu="2",UUID="GPU-2"}} {replays}')
+    keep_frame(cluster, {"gpu-001": read_node("\n".join(lines), "gpu-001")}, nodes={"gpu-001"}, now=at.timestamp())
+    looked(cluster, at)
+
+
+def unresolved() -> list[tuple[int, str]]:
+    return [(row.evidence["xid"], row.state) for row in Finding.objects.unresolved().filter(rule="gpu-xid")]
+
+
+def lose(redis: str) -> None:
+    Redis.from_url(redis).flushall()
+
+
+@pytest.mark.parametrize("hiding", [45, 31], ids=["one that is ignored", "one that is less bad"])
+def test_what_the_gauge_hides_is_not_over_when_redis_is_emptied(cluster, redis, hiding):
+    heard(cluster, NOON, xid=0, replays=1)
+    heard(cluster, NOON + MINUTE, xid=79, replays=1, words="GPU has fallen off")
+    heard(cluster, NOON + 2 * MINUTE, xid=hiding, replays=1)
+    before = Finding.objects.get(rule="gpu-xid")
+
+    lose(redis)
+    heard(cluster, NOON + 3 * MINUTE, xid=hiding, replays=1)
+
+    after = Finding.objects.get(rule="gpu-xid")
+    assert (after.state, after.cause, after.severity) == (before.state, before.cause, "critical")
+
+
+def test_what_the_gauge_still_shows_is_as_old_as_it_was(cluster, redis):
+    heard(cluster, NOON, xid=0, replays=1)
+    heard(cluster, NOON + MINUTE, xid=79, replays=1)
+    found = Finding.objects.get(rule="gpu-xid")
+    acts.acknowledge(found, actor="ada", now=NOON + MINUTE)
+
+    lose(redis)
+    heard(cluster, NOON + 2 * MINUTE, xid=79, replays=1)
+
+    after = Finding.objects.get(rule="gpu-xid")
+    assert (after.state, after.cause) == ("acknowledged", found.cause)
+
+
+def test_it_ends_when_the_gpu_begins_anew(cluster, redis):
+    heard(cluster, NOON, xid=0, replays=5)
+    heard(cluster, NOON + MINUTE, xid=79, replays=5)
+    lose(redis)
+    heard(cluster, NOON + 2 * MINUTE, xid=45, replays=5)
+    assert unresolved() == [(79, "open")]
+
+    heard(cluster, NOON + 3 * MINUTE, xid=0, replays=0)
+
+    assert unresolved() == []
+
+
+def test_it_ends_where_nothing_is_counted_and_the_gauge_shows_none(cluster, redis):
+    heard(cluster, NOON, xid=79)
+    lose(redis)
+
+    heard(cluster, NOON + MINUTE, xid=0)
+
+    assert unresolved() == []
+
+
+def test_an_applications_passes_as_it_would_have(cluster, redis):
+    heard(cluster, NOON, xid=0, replays=1)
+    heard(cluster, NOON + MINUTE, xid=31, replays=1)
+    lose(redis)
+
+    heard(cluster, NOON + 60 * MINUTE, xid=31, replays=1)
+    assert unresolved() == [(31, "open")]
+    heard(cluster, NOON + 62 * MINUTE, xid=31, replays=1)
+
+    assert unresolved() == []
+
+
+def a_frame(*devices: GpuDevice) -> Frame:
+    frame = Frame(NOON.timestamp(), devices)
+    frame.columns["xid"] = MetricColumn.empty(len(devices))
+    return frame
+
+
+def had(cluster, **given) -> None:
+    evidence = {"xid": 79, "words": "GPU has fallen off the bus", "at_least": 1} | given
+    node = cluster.nodes.get()
+    a_finding(cluster, "GPU 2 of gpu-001", node=node, rule="gpu-xid", gpu_uuid="GPU-2", evidence=evidence)
+
+
+def test_the_others_are_known_by_their_numbers(cluster):
+    had(cluster, others=[31, 63], since=NOON.isoformat())
+    frame = a_frame(BOARD)
+
+    recall_xids(cluster.pk, None, frame)
+
+    at = NOON.timestamp()
+    assert {number: past.since for number, past in frame.past_xids[BOARD.key].items()} == {31: at, 63: at, 79: at}
+
+
+def test_a_finding_of_before_says_no_time(cluster):
+    had(cluster)
+    frame = a_frame(BOARD)
+
+    recall_xids(cluster.pk, None, frame)
+
+    assert math.isnan(frame.past_xids[BOARD.key][79].since)
+
+
+def test_one_that_comes_late_is_known_too(cluster):
+    had(cluster)
+    other = GpuDevice("gpu-001", 3, "GPU-3")
+    frame = a_frame(BOARD, other)
+
+    recall_xids(cluster.pk, a_frame(other), frame)
+
+    assert frame.past_xids.keys() == {BOARD.key}
+
+
+@pytest.mark.parametrize("device", [GpuDevice("gpu-002", 2, "GPU-2"), GpuDevice("gpu-001", 2, "GPU-9")])
+def test_another_board_or_one_in_another_node_has_had_none(cluster, device):
+    had(cluster)
+    frame = a_frame(device)
+
+    recall_xids(cluster.pk, None, frame)
+
+    assert frame.past_xids == {}
+
+
+def test_what_a_frame_remembers_is_asked_of_nobody(cluster, django_assert_num_queries):
+    had(cluster)
+    cut = a_frame(GpuDevice("gpu-001", 2, "GPU-2", "3", "1g.10gb"))
+
+    with django_assert_num_queries(0):
+        recall_xids(cluster.pk, a_frame(BOARD), cut)  # in another shape: its frame says what becomes of them
+
+    assert cut.past_xids == {}
