@@ -144,6 +144,14 @@ def devices_within(names: Iterable[str], matchers: Matchers, *, within_s: float)
     return f"group by ({', '.join((*KEYS, *TOLD))}) ({ranged})"
 
 
+def names_beside(names: Iterable[str], telling: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+    """Which of these names had, in the time before, a device that none of `telling` had."""
+    those, told = (
+        f"last_over_time({matchers.with_names('|'.join(each))}[{within_s:.0f}s])" for each in (names, telling)
+    )
+    return f"count by (__name__) ({those} unless on ({', '.join(KEYS)}) {told})"
+
+
 def exporters_within(names: Iterable[str], stems: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
     """Of each device that had a sample in the time before the pod it is from, where that is called as exporters are.
 

@@ -6,7 +6,7 @@ are bounded, so that weeks of 40,000 devices fit into a little memory.
 
 import math
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from health.telemetry import promql
@@ -83,17 +83,18 @@ class Past:
         return answer[0].value.value
 
     def _chunk(self, asked: Steps, offset_s: float) -> Iterator[TelemetryReading | NotTold]:
-        wanted = [name for name, row in SERIES.items() if row.metric in self.metrics]
+        wanted = [name for name, row in SERIES.items() if row.metric in self.metrics or not self.metrics]
         pattern = "|".join(dict.fromkeys((*TELLING, *wanted)))
         within_s = asked.step_s * asked.number
         counted = self._at(promql.names_within(pattern, self.matchers, within_s=within_s), asked.last)
         there = {labels(row).get("__name__", "") for row in counted}
-        names = sorted(there.intersection(wanted if self.metrics else TELLING))
-        if not names:
+        if not there.intersection(wanted):
             because = "It has no series of these metrics for that time" if there else "It has no series of a GPU"
             yield NotTold(asked, f"{because}: not exported then, not scraped, or forgotten by now.")
             return
-        telling = [name for name in TELLING if name in there] or names
+        telling = [name for name in TELLING if name in there] or sorted(there)
+        telling += self._beside(there.difference(telling), telling, asked)
+        names = sorted(there.intersection(wanted)) if self.metrics else telling
         found = take_inventory(self._devices(telling, asked), self.where)
         self.notes.update(dict.fromkeys(found.notes))
         if not found.devices:
@@ -108,6 +109,13 @@ class Past:
             for number, at in enumerate(steps.times):
                 self._look(found.devices, piece.said_at(number), at + offset_s)
                 yield self._reading(piece, number, at + offset_s, offset_s)
+
+    def _beside(self, names: Collection[str], telling: Sequence[str], asked: Steps) -> list[str]:
+        """Which of these have devices that the usual ones have not, as a round finds it from one to the next."""
+        if not names:
+            return []
+        which = promql.names_beside(sorted(names), telling, self.matchers, within_s=asked.step_s * asked.number)
+        return sorted(labels(row).get("__name__", "") for row in self._at(which, asked.last))
 
     def _devices(self, telling: Sequence[str], asked: Steps) -> Iterator[tuple[Key, Mapping[str, str]]]:
         """Whose pods had them is asked apart: which jobs did in that time is in no answer."""

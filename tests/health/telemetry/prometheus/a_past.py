@@ -67,6 +67,9 @@ class Remembering:
             return
         if query.endswith("> 1"):
             return
+        query, _, besides = query.partition(" unless on ")
+        keys = besides[1:].partition(")")[0].split(", ") if besides else []
+        others = {_by(keys, labels) for labels in self._those(besides, at)} if besides else set()
         within = re.search(r"\[(\d+)s\]", query)
         kept = (re.match(r"\w+ by \(([^)]*)\)", query) or ["", ""])[1].split(", ")
         named = NAMED.search(query)
@@ -83,7 +86,7 @@ class Remembering:
             if not all(re.fullmatch(values, dict(labels).get(label, "")) for label, values in wanted.items()):
                 continue
             sampled, said = samples[place - 1]
-            if said is None:
+            if said is None or (besides and _by(keys, labels) in others):
                 continue
             value = sampled if "timestamp(" in query else said
             if query.endswith("> 0") and value <= 0:
@@ -91,3 +94,16 @@ class Remembering:
             key = tuple((key, text) for key, text in (("__name__", name), *labels) if key in kept)
             highest[key] = max(value, highest.get(key, value))
         yield from highest.items()
+
+    def _those(self, query: str, at: float) -> Iterator[tuple[tuple[str, str], ...]]:
+        """The labels of series that have a sample in the time before."""
+        names, within = (NAMED.search(query) or ["", ""])[1].split("|"), re.search(r"\[(\d+)s\]", query)
+        since = at - float(within[1] if within else LOOKBACK_S)
+        for (name, labels), samples in self.series.items():
+            if name in names and any(since < when <= at and said is not None for when, said in samples):
+                yield labels
+
+
+def _by(keys: list[str], labels: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    said = dict(labels)
+    return tuple(said.get(key, "") for key in keys)

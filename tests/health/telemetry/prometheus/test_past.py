@@ -158,3 +158,38 @@ def test_series_that_name_no_node_are_not_called_none():
 
     assert isinstance(told, NotTold)
     assert told.because.startswith("Its series name no node of this cluster")
+
+
+ODD = "DCGM_FI_DEV_XID_ERRORS"  # of a file of counters of its own
+
+
+def test_a_device_that_has_none_of_the_usual_series_is_known_beside_those_that_do():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels("GPU-0"), samples(0, 60))
+    remembering.add(ODD, labels("GPU-1", gpu="1"), samples(0, 60, 79))
+
+    told = read(remembering, metrics=("xid",))
+
+    assert known(told)["GPU-1", ""] == [*range(1, 61)]
+    column = told[-1].frame.columns["xid"]
+    assert column.values[told[-1].frame.index()["GPU-1", ""]] == 79
+
+
+def test_that_one_falls_silent_is_known_too():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels("GPU-0"), samples(0, 60))
+    remembering.add(ODD, labels("GPU-1", gpu="1"), samples(0, 30, 0))
+
+    last = read(remembering, metrics=())[-1].frame
+
+    assert last.newest_by_device()[last.index()["GPU-1", ""]] == NOW - HOUR_S / 2
+
+
+def test_series_of_devices_that_others_tell_of_are_not_asked_for_them():
+    remembering = Remembering(NOW)
+    remembering.add(CELSIUS, labels(), samples(0, 60))
+    remembering.add(ODD, labels(), samples(0, 60, 0))
+
+    read(remembering, metrics=("xid",))
+
+    assert not [query for query in remembering.asked if query.startswith("group") and ODD in query]
