@@ -206,12 +206,12 @@ def _asked(
 ) -> Lines:
     """:raises Unusable, NoSecret"""
     wanted = {*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID}
-    names = sorted(name for name, series in SERIES.items() if series.metric in wanted)
+    rows = [row for name in sorted(SERIES) for row in SERIES[name] if row.metric in wanted]
     uuids = list(dict.fromkeys(device.uuid for device in devices if promql.is_plain(device.uuid)))[:DEVICES_AT_MOST]
     if not uuids:
         raise Unusable("None of its GPUs has a UUID that can be asked for.")
     expression = promql.history(
-        names, uuids, promql.Matchers(source.matchers), within_s=max(STALE_AFTER_S, asked.step_s)
+        rows, uuids, promql.Matchers(source.matchers), within_s=max(STALE_AFTER_S, asked.step_s)
     )
     form = {
         "query": expression, "start": f"{asked.first:.0f}", "end": f"{asked.last:.0f}", "step": f"{asked.step_s:.0f}",

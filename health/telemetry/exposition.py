@@ -13,7 +13,7 @@ from health.telemetry.base import PART_CHARS, XidTold
 from health.telemetry.exporter import UnreadableMetrics
 from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import device_of
-from health.telemetry.metrics import BLANKS, SERIES
+from health.telemetry.metrics import BLANKS, SERIES, MetricSeries
 
 LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
 # After the value may stand a time, which OpenMetrics writes with a fraction, and there an exemplar.
@@ -56,19 +56,20 @@ def read_node(text: str, node_name: str) -> NodeSaid:
         if match is None:
             continue
         is_text = True
-        if match.group(1) in SERIES:
-            _take(said, match, node_name)
+        for series in SERIES.get(match.group(1), ()):
+            _take(said, match, series, node_name)
     if text.strip() and not is_text:
         raise UnreadableMetrics("What it answers is no text of metrics.")
     return said
 
 
-def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
+def _take(said: NodeSaid, match: "re.Match[str]", series: MetricSeries, node_name: str) -> None:
     try:
         value = float(match.group(3))
     except ValueError:
         return
-    series = SERIES[match.group(1)]
+    if series.only and _labels(match.group(2)).get(series.label) not in series.only:
+        return
     least, most = series.bounds
     if not least <= value <= most:  # nor is NaN
         said.impossible[series.name] += value == value and value not in BLANKS
@@ -78,9 +79,7 @@ def _take(said: NodeSaid, match: "re.Match[str]", node_name: str) -> None:
     if device is None:
         said.nameless += bool(labels.get("gpu") or labels.get("gpu_id"))  # else it is a switch's or a link's
         return
-    part = labels.get(series.label, "")[:PART_CHARS] if series.label else ""
-    if series.only and part not in series.only:
-        return
+    part = labels.get(series.label, "")[:PART_CHARS] if series.label and series.has_parts else ""
     said.devices.setdefault(device.key, device)
     said.called.update(name for label in HOST if (name := labels.get(label)))
     values = said.values.setdefault(device.key, {})

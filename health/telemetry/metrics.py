@@ -32,7 +32,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class MetricSeries:
-    """How one exporter calls a metric."""
+    """How one exporter calls a metric. One name may have several, by the values of a label."""
 
     name: str
     metric: str  # its key
@@ -40,6 +40,7 @@ class MetricSeries:
     # A device has a series of it for each value of this label: its value is that of the highest. Blank: it has one.
     label: str = ""
     only: frozenset[str] = frozenset()  # values of the label that count; empty: all
+    has_parts: bool = True  # what each value of the label has is told beside it (`base.Parts`)
     is_blank_at_0: bool = False  # of a sensor that is not there, as of an L4's memory, and of an AMD GPU's in a VM
 
     @property
@@ -159,6 +160,13 @@ DCGM = (
     MetricSeries("DCGM_EXP_XID_ERRORS_COUNT", "xids_counted", label="xid"),
     MetricSeries("DCGM_EXP_GPU_HEALTH_STATUS", "dcgm_health", label="health_watch"),
 )
+
+
+def _clock(kind: str) -> frozenset[str]:
+    """As ROCm/device-metrics-exporter calls it now (metricslist.md, GPU_CLOCK measurements), and as it did before."""
+    return frozenset({kind, f"GPU_CLOCK_TYPE_{kind.upper()}"})
+
+
 _AMD = (
     MetricSeries("gpu_gfx_activity", "gpu_utilisation_ratio", PERCENT),
     MetricSeries("gpu_umc_activity", "memory_active_ratio", PERCENT),
@@ -174,6 +182,9 @@ _AMD = (
     MetricSeries("gpu_ecc_correct_total", "ecc_corrected"),
     MetricSeries("gpu_ecc_uncorrect_total", "ecc_uncorrected"),
     MetricSeries("pcie_replay_count", "pcie_replays"),
+    # In MHz, of each clock there is: an MI3xx has a system clock, its graphics engine's, for each of its dies.
+    MetricSeries("gpu_clock", "sm_clock_mhz", label="clock_type", only=_clock("system"), has_parts=False),
+    MetricSeries("gpu_clock", "memory_clock_mhz", label="clock_type", only=_clock("memory"), has_parts=False),
 )
 AMD = (*_AMD, *(replace(series, name=f"amd_{series.name}") for series in _AMD))
 GAUDI = (
@@ -186,4 +197,13 @@ GAUDI = (
     MetricSeries("habanalabs_clock_soc_mhz", "sm_clock_mhz"),
     MetricSeries("habanalabs_pcie_replay_count", "pcie_replays"),
 )
-SERIES: Mapping[str, MetricSeries] = {series.name: series for series in (*DCGM, *AMD, *GAUDI)}
+
+
+def _by_name() -> dict[str, tuple[MetricSeries, ...]]:
+    found: dict[str, tuple[MetricSeries, ...]] = {}
+    for series in (*DCGM, *AMD, *GAUDI):
+        found[series.name] = (*found.get(series.name, ()), series)
+    return found
+
+
+SERIES: Mapping[str, tuple[MetricSeries, ...]] = _by_name()

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from health.telemetry.identity import SAID, SERIALS, WRITTEN
+from health.telemetry.metrics import MetricSeries
 
 MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
@@ -172,14 +173,19 @@ def is_plain(uuid: str) -> bool:
     return _PLAIN.fullmatch(uuid) is not None
 
 
-def history(names: Iterable[str], uuids: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+def history(rows: Iterable[MetricSeries], uuids: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
     """Of these devices, at each step the newest sample of the time before it. What is older is none: a gap is a gap.
 
-    `uuids`: plain ones.
+    `uuids`: plain ones. Where only some values of a label count, each has a line.
     """
-    named, those = "|".join(names), "|".join(uuid.replace(".", "[.]") for uuid in uuids)
-    keys, rest = ", ".join(("__name__", *KEYS)), f",{matchers.text}" if matchers.text else ""
+    named: dict[tuple[str, frozenset[str]], list[str]] = {}
+    for row in rows:
+        named.setdefault((row.label if row.only else "", row.only), []).append(row.name)
+    those = "|".join(uuid.replace(".", "[.]") for uuid in uuids)
     return " or ".join(
-        f'max by ({keys}) (last_over_time({{__name__=~"{named}",{label}=~"{those}"{rest}}}[{within_s:.0f}s]))'
-        for label in LABELS_OF_DEVICES
+        f"max by ({', '.join(filter(None, ('__name__', *KEYS, label)))}) (last_over_time("
+        f"{matchers.and_one_of(device, (those,)).and_one_of(label, only).with_names('|'.join(names))}"
+        f"[{within_s:.0f}s]))"
+        for (label, only), names in named.items()
+        for device in LABELS_OF_DEVICES
     )

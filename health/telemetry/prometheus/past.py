@@ -32,10 +32,10 @@ Lines = Sequence[tuple[dict[str, str], "array[float]"]]
 class _Piece:
     """What was said of some metrics at some steps."""
 
-    values: Mapping[str, Mapping[Key, "array[float]"]]  # by the name of the series
-    times: Mapping[str, Mapping[Key, "array[float]"]]
+    values: Mapping[MetricSeries, Mapping[Key, "array[float]"]]
+    times: Mapping[MetricSeries, Mapping[Key, "array[float]"]]
     xids: Lines
-    parts: Mapping[str, Lines]  # by the name of the series
+    parts: Mapping[MetricSeries, Lines]
     present: Mapping[Key, "array[float]"]  # NaN: nothing that tells devices has this one
 
     def said_at(self, number: int) -> set[Key]:
@@ -83,7 +83,7 @@ class Past:
         return answer[0].value.value
 
     def _chunk(self, asked: Steps, offset_s: float) -> Iterator[TelemetryReading | NotTold]:
-        wanted = [name for name, row in SERIES.items() if row.metric in self.metrics or not self.metrics]
+        wanted = [name for name, rows in SERIES.items() if any(map(self._reads, rows))]
         pattern = "|".join(dict.fromkeys((*TELLING, *wanted)))
         within_s = asked.step_s * asked.number
         counted = self._at(promql.names_within(pattern, self.matchers, within_s=within_s), asked.last)
@@ -102,13 +102,16 @@ class Past:
             return
         for steps in cut(asked, max(1, POINTS_AT_ONCE // len(found.devices))):
             try:
-                piece = self._piece([SERIES[name] for name in names], telling, steps)
+                piece = self._piece([row for name in names for row in SERIES[name] if self._reads(row)], telling, steps)
             except Unusable as error:
                 yield NotTold(steps, str(error))
                 continue
             for number, at in enumerate(steps.times):
                 self._look(found.devices, piece.said_at(number), at + offset_s)
                 yield self._reading(piece, number, at + offset_s, offset_s)
+
+    def _reads(self, row: MetricSeries) -> bool:
+        return not self.metrics or row.metric in self.metrics
 
     def _beside(self, names: Collection[str], telling: Sequence[str], asked: Steps) -> list[str]:
         """Which of these have devices that the usual ones have not, as a round finds it from one to the next."""
@@ -157,8 +160,8 @@ class Past:
         frame = before.copied()
         frame.taken_at = at
         index = frame.index()
-        for name, lines in piece.values.items():
-            row, times = SERIES[name], piece.times[name]
+        for row, lines in piece.values.items():
+            times = piece.times[row]
             column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
             least, most = row.bounds
             for key, line in lines.items():
@@ -172,7 +175,7 @@ class Past:
         xids = _xids(piece, number)
         put_in_words(frame, xids)
         self.before = frame
-        exported = frozenset(SERIES[name].metric for name in piece.values)
+        exported = frozenset(row.metric for row in piece.values)
         return TelemetryReading(frame, exported, xids, parts=_parts(piece, number))
 
     def _piece(self, series: Sequence[MetricSeries], telling: Sequence[str], steps: Steps) -> _Piece:
@@ -182,11 +185,13 @@ class Past:
         values, times, parts = {}, {}, {}
         for row in series:
             matchers = self.matchers.and_one_of(row.label, row.only)
-            values[row.name] = _by_device(self._range(ask(row.name, matchers), steps))
-            times[row.name] = _by_device(self._range(promql.times(row.name, matchers), steps))
-            if row.label:
-                parts[row.name] = self._range(promql.parts(row.name, row.label, matchers), steps)
-        xids = self._range(promql.last_xids(XID, self.matchers), steps) if XID in values else ()
+            values[row] = _by_device(self._range(ask(row.name, matchers), steps))
+            times[row] = _by_device(self._range(promql.times(row.name, matchers), steps))
+            if row.label and row.has_parts:
+                parts[row] = self._range(promql.parts(row.name, row.label, matchers), steps)
+        xids = (
+            self._range(promql.last_xids(XID, self.matchers), steps) if any(row.name == XID for row in series) else ()
+        )
         return _Piece(values, times, xids, parts, present)
 
     def _at(self, expression: str, at: float) -> list[LabelledSample]:
@@ -221,15 +226,14 @@ def _by_device(lines: Lines) -> Mapping[Key, "array[float]"]:
 def _xids(piece: _Piece, number: int) -> Mapping[Key, XidTold]:
     told = {}
     for said, line in piece.xids:
-        if 1 <= line[number] <= SERIES[XID].bounds[1]:
+        if 1 <= line[number] <= SERIES[XID][0].bounds[1]:
             told[device_key(said)] = XidTold(int(line[number]), said.get("err_msg", "")[:300])
     return told
 
 
 def _parts(piece: _Piece, number: int) -> dict[Key, dict[str, dict[str, float]]]:
     found: dict[Key, dict[str, dict[str, float]]] = {}
-    for name, lines in piece.parts.items():
-        row = SERIES[name]
+    for row, lines in piece.parts.items():
         for said, line in lines:
             part, value = said.get(row.label, "")[:PART_CHARS], line[number]
             if part and 0 < value <= row.bounds[1]:

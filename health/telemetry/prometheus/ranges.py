@@ -89,13 +89,14 @@ def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], S
     """
     found: dict[tuple[str, LabelledDevice], array[float]] = {}
     for labels, values in series_in(body, asked, at_most=SERIES_AT_MOST):
-        series = SERIES.get(labels.get("__name__", ""))
+        rows = SERIES.get(labels.get("__name__", ""), ())
+        series = next((row for row in rows if not row.only or labels.get(row.label) in row.only), None)
         if series is None:
             continue
         line = found.setdefault((series.metric, device_key(labels)), array("d", [math.nan]) * asked.number)
         least, most = series.bounds
         for place, value in enumerate(values):
-            if least <= value <= most:  # NaN is not
+            if least <= value <= most and not value * series.factor <= line[place]:  # of several the highest counts
                 line[place] = value * series.factor
     return found
 

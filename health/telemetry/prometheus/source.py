@@ -77,7 +77,7 @@ class Prometheus:
         frame = carried.copied()
         frame.taken_at = now
         placing, are_doubled = Placing(frame.index()), self._are_doubled(known.names)
-        series, odd, stranger = [SERIES[name] for name in sorted(known.names)], list[str](), ""
+        series, odd, stranger = [row for name in sorted(known.names) for row in SERIES[name]], list[str](), ""
         for row in series:
             if time.monotonic() > until:
                 raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
@@ -92,7 +92,7 @@ class Prometheus:
         anew = tuple(frame.devices[place] for place in remember(carried, frame))
         xids = self._xids() if XID in known.names else {}
         put_in_words(frame, xids)
-        parts = self._parts([row for row in series if row.label])
+        parts = self._parts([row for row in series if row.label and row.has_parts])
         exported = frozenset(row.metric for row in series)
         notes = (*notes, *known.notes, *_told(odd))
         return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew)
@@ -178,7 +178,7 @@ class Prometheus:
     def _xids(self) -> Mapping[tuple[str, str], XidTold]:
         told = {}
         for row in self.client.query(promql.last_xids(XID, self.matchers)):
-            said, (least, most) = labels(row), SERIES[XID].bounds
+            said, (least, most) = labels(row), SERIES[XID][0].bounds
             if least <= row.value.value <= most:
                 told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
         return told

@@ -132,6 +132,7 @@ def test_asks_once_for_all_who_look_and_only_for_this_nodes_devices(node):
     assert '{__name__=~"' in asked["query"][0]
     assert ',UUID=~"GPU-a",cluster="eu"}[90s]' in asked["query"][0]
     assert "up{" not in asked["query"][0]
+    assert 'clock_type=~"GPU_CLOCK_TYPE_SYSTEM|system"' in asked["query"][0]
     assert (int(asked["end"][0]) - int(asked["start"][0])) / int(asked["step"][0]) < 300
 
 

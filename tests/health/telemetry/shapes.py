@@ -228,6 +228,20 @@ OTHER_SHAPES: dict[str, Shape] = {
         {AMD_KEY: {"power_watts": 255}},
         index={AMD_KEY: 2},
     ),
+    "AMD, by its clocks": Shape(
+        line("gpu_clock", 2098, **AMD, clock_index="0", clock_type="system")
+        + line("gpu_clock", 132, **AMD, clock_index="1", clock_type="system")
+        + line("gpu_clock", 900, **AMD, clock_index="8", clock_type="memory")
+        + line("gpu_clock", 2900, **AMD, clock_index="9", clock_type="fabric"),
+        {AMD_KEY: {"sm_clock_mhz": 2098, "memory_clock_mhz": 900}},
+        index={AMD_KEY: 2},
+    ),
+    "AMD, by its clocks as they were called": Shape(
+        line("amd_gpu_clock", 132, **AMD, clock_index="0", clock_type="GPU_CLOCK_TYPE_SYSTEM")
+        + line("amd_gpu_clock", 1300, **AMD, clock_index="8", clock_type="GPU_CLOCK_TYPE_MEMORY"),
+        {AMD_KEY: {"sm_clock_mhz": 132, "memory_clock_mhz": 1300}},
+        index={AMD_KEY: 2},
+    ),
     "AMD, by its socket's power": Shape(
         line("gpu_package_power", 748, **AMD) + line("gpu_energy_consumed", "1.4e+15", **AMD),
         {AMD_KEY: {"power_watts": 748, "energy_joules": 1.4e9}},

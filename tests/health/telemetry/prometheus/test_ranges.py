@@ -76,3 +76,14 @@ def test_there_are_never_too_many_points_and_they_end_now(window_s, now):
     assert 0 <= now - asked.last < asked.step_s
     assert asked.last - asked.first <= window_s
     assert [asked.place(at) for at in asked.times] == list(range(asked.number))
+
+
+def test_of_several_series_of_a_metric_those_that_count_and_the_highest():
+    clock = {"__name__": "gpu_clock", "serial_number": "692409005408"}
+    said = (("system", 132), ("system", 2098), ("fabric", 2900), ("memory", 900))
+    rows = [{"metric": clock | {"clock_type": kind}, "values": [[1000, str(mhz)]]} for kind, mhz in said]
+    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": rows}}).encode()
+
+    found = {metric: values[0] for (metric, _), values in lines_in(body, ASKED).items()}
+
+    assert found == {"sm_clock_mhz": 2098, "memory_clock_mhz": 900}
