@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
+from fleet.history.lines import NodeKept
 from fleet.models import Gpu, Node
 from health.models import Finding, GpuHour
 from health.rules.base import RANKS
@@ -132,6 +133,13 @@ def hours_of(node: Node, *, gpu: Gpu | None = None, hours: int = HOURS, now: dat
         NodeHour(hour, devices.get(hour, ()), _open_in(hour, found), is_of_one=gpu is not None)
         for hour in (begin + number * HOUR for number in range(int((end - begin) / HOUR)))
     ]
+
+
+def hour_at(node: NodeKept, at: datetime) -> NodeHour:
+    """The one of that moment, also of a node that left; without its findings. One query."""
+    hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    rows = GpuHour.objects.filter(cluster=node.cluster_id, node_name=node.name, hour=hour)
+    return NodeHour(hour, list(rows.order_by("index", "gi_id", "uuid")), ())
 
 
 def device_of(gpu: Gpu) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What findings add to the timeline of a node, and which were open at a moment."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, place_in
 from fleet.history.moment import TrueThen
-from fleet.models import Node
+from fleet.models import Node, NodeEvent
 from fleet.queries import timeline
-from health.inbox.hours import HOUR, device_of, hours_of
+from health.inbox.hours import HOUR, device_of, hour_at
 from health.judging.looking import RESOLVED
 from health.judging.turning import NO_LONGER_TOLD
 from health.models import Finding, FindingAct, GpuHour
@@ -92,19 +92,19 @@ def _named_in_timeline(node: NodeKept) -> set[int]:
 
 
 def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:
-    """What its GPUs did in the hour of that moment, once it is over. Two queries."""
-    if not isinstance(node, Node):
+    """What its GPUs did in the hour of that moment, once it is over. A query, and one more where they were heard.
+
+    Hours are kept by the name of a node: of one that another had in the same hour they are both's.
+    """
+    each = hour_at(node, at)
+    if not each.devices:
         return
-    hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    for each in hours_of(node, hours=1, now=hour + HOUR):
-        if each.devices:
-            yield TrueThen(
-                "gpus",
-                f"From {each.hour:%H:%M} to {each.end:%H:%M}: {each.sentence}",
-                hour,
-                each.end,
-                f"{reverse('node', args=[node.pk])}#node-hours",
-            )
+    others = NodeEvent.objects.filter(cluster=node.cluster_id, node_name=node.name).exclude(node_uid=node.uid)
+    is_shared = others.filter(at__gte=each.hour, at__lt=each.end).exists()
+    beside = ", of it and another node that had its name then" if is_shared else ""
+    href = f"{reverse('node', args=[node.pk])}#node-hours" if isinstance(node, Node) else ""
+    sentence = f"From {each.hour:%H:%M} to {each.end:%H:%M}{beside}: {each.sentence}"
+    yield TrueThen(GPUS, sentence, each.hour, each.end, href)
 
 
 def _glyph(row: Finding) -> str:

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from rest_framework.test import APIClient
 
+from fleet.models import GoneNode
 from health.models import GpuHour
 from health.sources.hours import provide_partition
 from tests import make
@@ -116,6 +117,47 @@ def test_how_it_was_at_a_moment_has_its_hour(node):
 
     said = "From 09:00 to 10:00: 8.0 GPU-hours heard, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
     assert said in seen
+
+
+SAID_OF_8 = "8.0 GPU-hours heard, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
+
+
+@pytest.fixture
+def gone(node):
+    """It left at half past nine, after eight of its GPUs were heard for an hour."""
+    make.a_node_event(node, "Seen for the first time.", at=NOON - timedelta(days=2), detail={"ready": True})
+    for index in range(8):
+        an_hour(node, 3, index)
+    row = GoneNode.objects.create(
+        cluster=node.cluster, node_id=node.pk, uid=node.uid, name=node.name, gone_at=NOON - timedelta(minutes=150)
+    )
+    node.delete()
+    return row
+
+
+def seen_at(row, at: str) -> str:
+    return page(visiting(make.a_user(role="viewer")), f"/nodes/{row.node_id}/history?at=2026-11-21T{at}").text
+
+
+def test_how_a_node_that_left_was_at_a_moment_has_its_hour(gone):
+    assert f"From 09:00 to 10:00: {SAID_OF_8}" in seen_at(gone, "09:20")
+
+
+@pytest.mark.parametrize("is_gone_too", [False, True])
+def test_an_hour_in_which_another_node_had_its_name_is_said_to_be_of_both(gone, is_gone_too):
+    other = make.a_node(gone.cluster, gone.name, uid="another", created_at=NOON - timedelta(minutes=140))
+    make.a_node_event(other, "Seen for the first time.", at=NOON - timedelta(minutes=140), detail={"ready": True})
+    if is_gone_too:
+        other.delete()
+
+    assert f"From 09:00 to 10:00, of it and another node that had its name then: {SAID_OF_8}" in seen_at(gone, "09:20")
+
+
+def test_an_hour_that_is_of_another_node_that_had_its_name_is_not_its(gone):
+    other = make.a_node(gone.cluster, gone.name, uid="another", created_at=NOON - timedelta(minutes=50))
+    make.a_node_event(other, "Seen for the first time.", at=NOON - timedelta(minutes=50), detail={"ready": True})
+
+    assert f"From 09:00 to 10:00: {SAID_OF_8}" in seen_at(gone, "09:20")
 
 
 @pytest.mark.parametrize("hours", ["0", "745", "x"])
