@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from simulator.actors import fits
-from simulator.actors.making_pods import PodMaker
+from simulator.actors.gpu_operator.keys import COMPONENT
+from simulator.actors.making_pods import FORBIDDEN, PodMaker
 from simulator.actors.objects import (
     Key,
     Obj,
@@ -29,7 +30,9 @@ from simulator.actors.objects import (
 )
 from simulator.actors.revisions import HASH_LABEL, current_revision
 from simulator.actors.world import World
+from simulator.faults import Board, RefusedPods
 from simulator.kinds import DAEMON_SET, NODE, POD
+from simulator.refusals import Refused
 
 SOURCE = "daemonset-controller"
 STATUS_PAUSE_S = 0.5
@@ -105,8 +108,9 @@ def _too_many(pods: Iterable[Obj]) -> list[Obj]:
 
 
 class DaemonSets:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, faults: Board) -> None:
         self._world = world
+        self._faults = faults
         self._maker = PodMaker(world, "DaemonSet", SOURCE, self.sync)
         self._hashes: dict[str, tuple[int, str]] = {}
         self._wanted: dict[str, set[str]] = defaultdict(set)
@@ -136,12 +140,21 @@ class DaemonSets:
         wanted = self._wanted[uid(daemon_set)]
         (wanted.add if is_wanted else wanted.discard)(node_name)
         if not pods and is_wanted:
-            self._maker.make(daemon_set, pod_of(daemon_set, self._hash(daemon_set), node_name))
+            self._make(daemon_set, node_name)
         too_many = _too_many(pods)
         for pod in pods:
             if not is_terminating(pod) and (is_finished(pod) or pod in too_many or not may_stay(daemon_set, node)):
                 self._world.delete(POD, pod)
         self._count_later(at)
+
+    def _make(self, daemon_set: Obj, node_name: str) -> None:
+        pod = pod_of(daemon_set, self._hash(daemon_set), node_name)
+        called = {labels(pod).get("app"), labels(pod).get(COMPONENT, "").removeprefix("nvidia-")}
+        for fault in self._faults.active(RefusedPods):
+            if fault.node == node_name and fault.app in called:
+                self._maker.refuse(daemon_set, Refused(FORBIDDEN, "Forbidden", fault.words))
+                return
+        self._maker.make(daemon_set, pod)
 
     def count(self, at: Key) -> None:
         """Write the status, if it says something new."""

@@ -27,12 +27,7 @@ class PodMaker:
         try:
             made = self._world.create(POD, pod, namespace(owner))
         except Refused as refusal:
-            words = f"Error creating: {refusal.message}"
-            self._world.events.warning(owner, self._kind, "FailedCreate", words, source=self._source)
-            if refusal.status != FORBIDDEN:
-                raise
-            self._complaints[uid(owner)] = refusal.message
-            self._ask_later(owner)
+            self.refuse(owner, refusal)
             return None
         self._pauses.pop(uid(owner), None)
         self._complaints.pop(uid(owner), None)
@@ -40,6 +35,18 @@ class PodMaker:
             owner, self._kind, "SuccessfulCreate", f"Created pod: {name(made)}", source=self._source
         )
         return made
+
+    def refuse(self, owner: Obj, refusal: Refused) -> None:
+        """Tell it, and ask again later.
+
+        :raises Refused: it is not forbidden, but impossible
+        """
+        words = f"Error creating: {refusal.message}"
+        self._world.events.warning(owner, self._kind, "FailedCreate", words, source=self._source)
+        if refusal.status != FORBIDDEN:
+            raise refusal
+        self._complaints[uid(owner)] = refusal.message
+        self._ask_later(owner)
 
     def complaint(self, owner: Obj) -> str:
         """Why its last pod was refused; empty: it was not."""

@@ -114,7 +114,7 @@ class Play:
         self.actors = (
             LoadedDrivers(world, hosts),
             NodeTaints(world),
-            DaemonSets(world),
+            DaemonSets(world, faults),
             Deployments(world),
             ReplicaSets(world),
             StatefulSets(world),

@@ -13,6 +13,7 @@ from simulator.faults.flapping_node import FlappingNode
 from simulator.faults.gone_410 import Gone410
 from simulator.faults.gpu_health import GpuHealth
 from simulator.faults.gpu_resets import GpuResets
+from simulator.faults.held_driver import HeldDriver
 from simulator.faults.hot_gpu import HotGpu
 from simulator.faults.idle_holder import IdleHolder
 from simulator.faults.left_paused import LeftPaused
@@ -21,6 +22,7 @@ from simulator.faults.lying_exporter import LyingExporter
 from simulator.faults.node_condition import NodeCondition
 from simulator.faults.nvlink_errors import NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.refused_pods import RefusedPods
 from simulator.faults.row_remap import RowRemap
 from simulator.faults.runtime_race import RuntimeRace
 from simulator.faults.series_explosion import SeriesExplosion
@@ -40,9 +42,11 @@ ON_THE_FLEET: tuple[type[Fault], ...] = (
     BadImage,
     BrokenOperand,
     FlappingNode,
+    HeldDriver,
     LeftPaused,
     LostGpus,
     NodeCondition,
+    RefusedPods,
     RuntimeRace,
     StaleLabels,
     StuckDrain,
@@ -80,9 +84,11 @@ __all__ = [
     "FallenGpu",
     "Fault",
     "FlappingNode",
+    "HeldDriver",
     "LeftPaused",
     "LostGpus",
     "NodeCondition",
+    "RefusedPods",
     "RuntimeRace",
     "StaleLabels",
     "StuckDrain",

@@ -86,7 +86,7 @@ OF_A_GPU = ("throttled", "dcgm-health")
 ALSO_OF_DCGM = ("hot", "ecc-uncorrected", "row-remap-failed", "row-remap-pending", "fallen", "fallen-between-scrapes")
 OF_A_CLUSTER = ("series-explosion", "operator-off", "old-runtime")
 STUCK = ("upgrade-awaits", "upgrade-without-validator", "upgrade-without-image")
-FAILED = ("upgrade-unmanaged", "upgrade-keeps-files", "upgrade-budget", "bad-driver")
+FAILED = ("upgrade-unmanaged", "upgrade-keeps-files", "upgrade-budget", "bad-driver", "upgrade-held")
 AFTERWARDS = ("bad-driver-invalid", "bad-driver-loses-gpus", "bad-driver-breaks-pods")
 BESIDE = ("versions-disagree", "cordon-removed")
 
@@ -102,6 +102,7 @@ BESIDE = ("versions-disagree", "cordon-removed")
         pytest.param(AFTERWARDS, 12, 0.9, id="after-upgrades"),
         pytest.param(BESIDE, 10, 1.0, id="beside-upgrades"),
         pytest.param(("upgrade-queue-still",), 6, 1.0, id="queue"),
+        pytest.param(("upgrade-without-pod",), 6, 1.0, id="pod-never-made"),
     ],
 )
 def test_a_small_day_of_these_is_told_once_with_its_cause(

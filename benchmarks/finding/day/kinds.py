@@ -33,6 +33,7 @@ from simulator.faults.fallen_gpu import FallenGpu
 from simulator.faults.flapping_node import FlappingNode
 from simulator.faults.gpu_health import GpuHealth, Result
 from simulator.faults.gpu_resets import GpuResets
+from simulator.faults.held_driver import HeldDriver
 from simulator.faults.hot_gpu import HotGpu
 from simulator.faults.idle_holder import IdleHolder
 from simulator.faults.left_paused import LeftPaused
@@ -41,6 +42,7 @@ from simulator.faults.lying_exporter import Lie, LyingExporter
 from simulator.faults.node_condition import NodeCondition
 from simulator.faults.nvlink_errors import LinkError, NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.refused_pods import RefusedPods
 from simulator.faults.row_remap import Remap, RowRemap
 from simulator.faults.runtime_race import RuntimeRace
 from simulator.faults.series_explosion import SeriesExplosion
@@ -215,6 +217,11 @@ FOUND: tuple[Kind, ...] = (
     Kind("upgrade-without-image",
          lambda _, at: _let_go(at, BrokenOperand(Ailment.IMAGE, node=at.node, version=DRIVER_NEXT), says="image"),
          lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, **UPGRADE),
+    # While a DaemonSet of the driver wants a pod more than it has, the operator moves no node of the cluster.
+    Kind("upgrade-without-pod", lambda _, at: _let_go(at, RefusedPods(at.node), says="admission webhook"),
+         lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, is_alone=True, **UPGRADE),
+    Kind("upgrade-held", lambda _, at: _let_go(at, HeldDriver(at.node), says="k8s-driver-manager"),
+         lambda seen: seen.upgrade_state == UpgradeState.FAILED, ("upgrade-failed",), 1 * MINUTE, **UPGRADE),
     Kind("upgrade-unmanaged", _let_go_with(Stubborn.ALONE), lambda seen: seen.upgrade_state == UpgradeState.FAILED,
          ("upgrade-failed",), 1 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
     Kind("upgrade-keeps-files", _let_go_with(Stubborn.FILES), lambda seen: seen.upgrade_state == UpgradeState.FAILED,

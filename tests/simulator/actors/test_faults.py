@@ -2,13 +2,24 @@ import pytest
 
 from simulator.actors.gpu_operator.states import UpgradeState
 from simulator.actors.objects import is_true, is_unschedulable, labels, node_of
-from simulator.faults import FAULTS, BadDriver, Board, FlappingNode, StaleLabels, StuckDrain, UncordoningManager
+from simulator.faults import (
+    FAULTS,
+    BadDriver,
+    Board,
+    FlappingNode,
+    HeldDriver,
+    RefusedPods,
+    StaleLabels,
+    StuckDrain,
+    UncordoningManager,
+)
 from simulator.faults.board import UnknownFault, parse
-from simulator.kinds import DISRUPTION_BUDGET, NODE
+from simulator.kinds import DISRUPTION_BUDGET, EVENT, NODE, POD
 from simulator.refusals import Refused
 from tests.simulator.actors.stage import NEW, a_fleet
 
-FIRST = "gpu-h100-001"
+FIRST, SECOND = "gpu-h100-001", "gpu-h100-002"
+DRIVER_PODS, PLUGIN = "app.kubernetes.io/component=nvidia-driver", "nvidia-device-plugin-daemonset"
 DRIVER = "nvidia.com/cuda.driver-version.full"
 
 
@@ -109,3 +120,48 @@ def test_labels_that_nobody_writes_name_the_driver_of_before():
     assert before != NEW
     assert after == {node: before if node == FIRST else NEW for node in after}
     assert labels(stage.node(FIRST))[DRIVER] == NEW
+
+
+def test_a_driver_that_a_program_uses_is_not_unloaded_until_it_ends():
+    stage = a_fleet(4, faults=Board(HeldDriver(FIRST)))
+    stage.driver("h100", version=NEW)
+    stage.until(lambda: UpgradeState.FAILED in stage.history.get(FIRST, ()))
+    (driver_pod,) = stage.pods(FIRST, DRIVER_PODS)
+    (manager,) = driver_pod["status"]["initContainerStatuses"]
+
+    stage.faults.clear("held_driver")
+    stage.until(lambda: stage.state(FIRST) == UpgradeState.DONE)
+
+    assert manager["restartCount"] > 10
+    assert labels(stage.node(FIRST))[DRIVER] == NEW
+
+
+def test_a_driver_pod_that_is_refused_is_never_made_and_no_node_moves():
+    stage = a_fleet(8, faults=Board(RefusedPods(FIRST)), max_unavailable="100%")
+    stage.skip(SECOND)
+    stage.driver("h100", version=NEW)
+    stage.until(lambda: stage.state(FIRST) == UpgradeState.POD_RESTART)
+    stage.run(120)
+    stage.release(SECOND)
+    stage.run(1800)
+    refused, waits = stage.pods(FIRST, DRIVER_PODS), (stage.state(FIRST), stage.state(SECOND))
+    told = {each["message"] for each in stage.store.list(EVENT)[0] if each["reason"] == "FailedCreate"}
+
+    stage.faults.clear("refused_pods")
+    stage.until(lambda: {stage.state(FIRST), stage.state(SECOND)} == {UpgradeState.DONE})
+
+    assert refused == []
+    assert waits == (UpgradeState.POD_RESTART, UpgradeState.REQUIRED)
+    assert all("admission webhook" in message for message in told)
+    assert told
+
+
+def test_only_pods_of_that_operand_are_refused():
+    stage = a_fleet(4, faults=Board(RefusedPods(FIRST, app="nvidia-dcgm-exporter")))
+    for pod in stage.pods(FIRST, f"app in (nvidia-dcgm-exporter,{PLUGIN})"):
+        stage.store.delete(POD, pod["metadata"]["name"], pod["metadata"]["namespace"])
+
+    stage.run(300)
+
+    assert stage.pods(FIRST, "app=nvidia-dcgm-exporter") == []
+    assert len(stage.pods(FIRST, f"app={PLUGIN}")) == 1

@@ -13,7 +13,7 @@ from simulator.actors.gpu_operator.template import digest_of, version_of
 from simulator.actors.kubelet.script import Script, Until, Wait
 from simulator.actors.kubelet.ward import Ward
 from simulator.actors.objects import Obj, annotations, is_finished, is_terminating, name, namespace
-from simulator.faults import BadDriver, UncordoningManager
+from simulator.faults import BadDriver, HeldDriver, UncordoningManager
 from simulator.faults.bad_driver import Harm
 from simulator.faults.broken_operand import Ailment
 from simulator.kinds import NODE, POD
@@ -80,15 +80,19 @@ def _unload(ward: Ward) -> Script:
     if not _is_auto(ward):
         yield from _evict_tenants(ward)
     yield Wait(ward.durations.module_unload)
-    if _holders(ward):
+    if _is_in_use(ward):
         # cleanupOnFailure: the operands come back while the init container crashes and tries again.
         yield from ward.insist(lambda: _label(ward, to_resume))
-        yield from ward.crash_loop(ward.box.inits[0], lambda: bool(_holders(ward)), words=last_words.IN_USE)
+        yield from ward.crash_loop(ward.box.inits[0], lambda: _is_in_use(ward), words=last_words.IN_USE)
         yield from ward.insist(lambda: _label(ward, to_pause))
         yield Until(lambda: not any(ward.neighbours(app) for app in GATES))
     ward.host.unload()
     if not _is_auto(ward) or _uncordons_anyway(ward):
         yield from ward.insist(lambda: _uncordon(ward))  # also where an admin had cordoned
+
+
+def _is_in_use(ward: Ward) -> bool:
+    return bool(_holders(ward)) or any(fault.node == ward.host.name for fault in ward.faults.active(HeldDriver))
 
 
 def _uncordons_anyway(ward: Ward) -> bool:
