@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.allocation.tally import read_alike
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import lag
@@ -63,7 +64,7 @@ def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
     operands = list(Operand.objects.filter(cluster=row))
     heard = cluster_freshness(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
-    read = read_fleet(request.user, {row.pk: heard}, cluster=row)
+    read = read_fleet(request.user, read_alike(request.user, clusters=[row.pk]), {row.pk: heard})
     return {
         "cluster": row,
         "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import prefetch_related_objects
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,14 +16,13 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
-from fleet.allocation.tally import read_alike
-from fleet.models import Cluster, Node, Pool
+from fleet.models import Node, Pool
 from fleet.queries import for_rows
 from fleet.segments.facets import UNKNOWN
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
-from fleet.web.summary import ClusterLine, cluster_lines, heard_by, not_counted, read_fleet
+from fleet.web.summary import ClusterLine, FleetRead, counted_by, heard_by, lines_for, not_counted, read_fleet
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
@@ -33,16 +31,15 @@ NO_VERSION = {"", UNKNOWN}
 
 
 def fleet(request: PersonRequest) -> HttpResponse:
-    now = timezone.now()
-    prefetch_related_objects([request.user], "bindings")  # every part asks what its person may see
-    clusters = cluster_lines(request.user, now=now)
+    clusters = lines_for(request, now=timezone.now())
+    overview = _overview(request, clusters)
     context = {
         "place": "fleet",
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "seq": json.dumps({f"cluster-{line.cluster.pk}": line.seq for line in clusters}),
-        **_overview(request, clusters),
+        **overview,
         **_nodes(request, clusters),
-        **_choices(request),
+        **_choices(clusters, overview["read"]),
     }
     return render(request, "fleet/fleet.html", context)
 
@@ -50,18 +47,18 @@ def fleet(request: PersonRequest) -> HttpResponse:
 @part
 def overview_part(request: PersonRequest) -> HttpResponse:
     """The summary and the pools in one answer: what is counted in both is counted once."""
-    clusters = cluster_lines(request.user, now=timezone.now())
+    clusters = lines_for(request, now=timezone.now())
     return render(request, "fleet/_overview.html", _overview(request, clusters))
 
 
 @part
 def clusters_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "fleet/_clusters.html", _clusters(cluster_lines(request.user, now=timezone.now())))
+    return render(request, "fleet/_clusters.html", _clusters(lines_for(request, now=timezone.now())))
 
 
 @part
 def nodes_part(request: PersonRequest) -> HttpResponse:
-    clusters = cluster_lines(request.user, now=timezone.now())
+    clusters = lines_for(request, now=timezone.now())
     response = render(request, "fleet/_nodes.html", _nodes(request, clusters))
     if request.headers.get("HX-Trigger") == "filters":
         response["HX-Push-Url"] = f"{reverse('fleet')}?{NodeFilter.read(request.GET).query()}"
@@ -69,7 +66,7 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
 
 
 def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
-    read = read_fleet(request.user, heard_by(clusters))
+    read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
     unseen = [line for line in clusters if not line.freshness.is_fresh]
     return {
         "sums": read.whole,
@@ -126,7 +123,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     wanted = NodeFilter.read(request.GET)
     every, pools = Node.objects.visible_to(request.user).with_gpus(), Pool.objects.visible_to(request.user)
     # Sorted by their keys alone, and only those of this page are read whole.
-    alike = read_alike(request.user)
+    alike = counted_by(clusters)
     number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters}, pools=pools)
     pages = Counted(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
     page = pages.get_page(request.GET.get("page"))
@@ -176,12 +173,11 @@ def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str,
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 
-def _choices(request: PersonRequest) -> dict[str, Any]:
+def _choices(clusters: list[ClusterLine], read: FleetRead) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
-    pools = Pool.objects.visible_to(request.user).order_by("cluster__name", "name")
     return {
-        "cluster_choices": Cluster.objects.visible_to(request.user).values_list("name", flat=True),
-        "pool_choices": [f"{cluster}/{pool}" for cluster, pool in pools.values_list("cluster__name", "name")],
+        "cluster_choices": [line.cluster.name for line in clusters],
+        "pool_choices": [f"{line.pool.cluster.name}/{line.pool.name}" for line in read.pools],
         "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
         "order_choices": [(key, title) for key, (title, _) in ORDERS.items()],
     }

@@ -14,7 +14,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.web.summary import cluster_lines, heard_by, read_fleet
+from fleet.web.summary import counted_by, heard_by, lines_for, read_fleet
 from people.rights import Permission, scope_of
 
 
@@ -59,8 +59,8 @@ def may_change(request: PersonRequest, clusters) -> list[Cluster]:
 
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
-    clusters = cluster_lines(request.user, now=timezone.now())
-    read = read_fleet(request.user, heard_by(clusters))
+    clusters = lines_for(request, now=timezone.now())
+    read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
     return {"read": read, "unseen": [line for line in clusters if not line.freshness.is_fresh]}
 
 

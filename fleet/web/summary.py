@@ -1,11 +1,14 @@
 """The one line above the fleet, and what each of its pools and clusters comes to. A fixed number of queries each."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
-from fleet.allocation.tally import Tally, read_alike, tally
+from django.http import HttpRequest
+
+from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
 from fleet.models import Bookmark, Cluster, Pool
 from fleet.queries import known, see_pool
@@ -43,14 +46,13 @@ class FleetRead:
         return {"none": self.unpooled.sums.gpu_nodes or 0, "several": self.overlap.sums.gpu_nodes or 0}
 
 
-def read_fleet(user, heard: Mapping[int, ClusterFreshness], *, cluster: Cluster | None = None) -> FleetRead:
-    """Four queries, of which one reads what is counted: a node that flaps is the same in the whole and in its pool.
+def read_fleet(user, counted: Iterable[Alike], heard: Mapping[int, ClusterFreshness]) -> FleetRead:
+    """Of what was counted at one moment: a node that flaps is the same in the whole and in its pool. One query.
 
     `heard`: of every cluster that the user sees, by its key. What is counted of one that is not live says of when. One
     that was added since is not read yet, and one whose nodes nobody knows is in no sum.
     """
-    found = read_alike(user, clusters=None if cluster is None else [cluster.pk])
-    alike = [each for each in found if each.cluster in heard and heard[each.cluster].has_begun]
+    alike = [each for each in counted if each.cluster in heard and heard[each.cluster].has_begun]
     pools = Pool.objects.visible_to(user).filter(cluster__in=list(heard)).select_related("cluster")
     pools = pools.order_by("cluster__name", "name")
     gpu_nodes = [each for each in alike if each.is_gpu_node]
@@ -78,7 +80,11 @@ class ClusterLine:
     cluster: Cluster
     freshness: ClusterFreshness
     seq: int
-    sums: Tally
+    alike: Sequence[Alike]  # what is counted of its nodes, known or not
+
+    @cached_property
+    def sums(self) -> Tally:
+        return known(tally(self.alike), self.freshness.by_kind)
 
     @property
     def is_bad(self) -> bool:
@@ -96,18 +102,32 @@ def heard_by(lines: Iterable[ClusterLine]) -> dict[int, ClusterFreshness]:
     return {line.cluster.pk: line.freshness for line in lines}
 
 
+def counted_by(lines: Iterable[ClusterLine]) -> list[Alike]:
+    return [each for line in lines for each in line.alike]
+
+
+def lines_for(request: HttpRequest, *, now: datetime) -> list[ClusterLine]:
+    """Once a request: a page, and the parts that it takes from the apps above, say the same of one moment."""
+    if not hasattr(request, "cluster_lines"):
+        request.cluster_lines = cluster_lines(request.user, now=now)  # type: ignore[attr-defined]
+    return request.cluster_lines  # type: ignore[attr-defined]
+
+
 def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
+    """Three queries."""
     clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("name"))
     bookmarks: dict[int, list[Bookmark]] = defaultdict(list)
     for bookmark in Bookmark.objects.filter(cluster__in=clusters):
         bookmarks[bookmark.cluster_id].append(bookmark)
-    alike = read_alike(user)
+    alike: dict[int, list[Alike]] = defaultdict(list)
+    for each in read_alike(user):
+        alike[each.cluster].append(each)
     return [
         ClusterLine(
             cluster=cluster,
             freshness=heard,
             seq=cluster.observer.batch if hasattr(cluster, "observer") else 0,
-            sums=known(tally([each for each in alike if each.cluster == cluster.pk]), heard.by_kind),
+            alike=alike[cluster.pk],
         )
         for cluster in clusters
         for heard in (_heard(cluster, bookmarks[cluster.pk], now=now),)

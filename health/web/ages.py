@@ -1,13 +1,13 @@
 """How old what each source says is: where nothing is found, silence is not to be taken for health."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef
 
-from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, ExporterRound, Node
+from fleet.web.summary import ClusterLine
 from health.models import SourceState, TelemetrySource
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import can_see
@@ -30,17 +30,14 @@ class Age:
     because: str = ""
 
 
-def ages_of(user: User, *, now: datetime) -> list[Age]:
-    """Of each cluster that this person sees, and of what tells of its GPUs. Six queries.
+def ages_of(user: User, lines: Sequence[ClusterLine], *, now: datetime) -> list[Age]:
+    """Of each cluster that this person sees, and of what tells of its GPUs. Three queries.
 
     Who does not see a cluster whole has no more of its source than how old it is: what it said names addresses.
     """
-    sights = sights_of_all(now=now)
-    clusters = list(Cluster.objects.visible_to(user).order_by("name"))
-    found = [
-        Age(f"cluster {one.name}", sights[one.pk].heard_at, not sights[one.pk].is_live, sights[one.pk].because)
-        for one in clusters
-    ]
+    sights = [(line.cluster, line.freshness.sight) for line in lines]
+    clusters = [line.cluster for line in lines]
+    found = [Age(f"cluster {one.name}", seen.heard_at, not seen.is_live, seen.because) for one, seen in sights]
     whole = scope_of(user, Permission.SEE)
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=clusters)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}

@@ -14,6 +14,7 @@ from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import gpu_at
+from fleet.web.summary import lines_for
 from health.models import Finding
 from health.models.finding import WORST_FIRST
 from health.web.trouble import trouble_of
@@ -45,7 +46,7 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
 def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """How many findings and faulty nodes there are, for the head of a cluster's page."""
     row = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
-    trouble = trouble_of(request.user, cluster=row, now=timezone.now())
+    trouble = trouble_of(request.user, lines_for(request, now=timezone.now()), cluster=row)
     return render(request, "health/_cluster_trouble.html", {"cluster": row, "trouble": trouble})
 
 
@@ -88,7 +89,8 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 def _strip(request: PersonRequest) -> dict[str, Any]:
     """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
-    found, trouble = open_findings(request), trouble_of(request.user, now=timezone.now())
+    found = open_findings(request)
+    trouble = trouble_of(request.user, lines_for(request, now=timezone.now()))
     waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
     return {
         "findings": dated(found[: SHOWN - len(waiting)], trouble.heard_at),

@@ -18,6 +18,7 @@ from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, GoneNode, Observer
+from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
@@ -134,7 +135,8 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     tab = asked.get("tab", "all")
     tab = tab if tab in TABS else "all"
     wanted = Filter.read(request)
-    counts, trouble = counts_of(user), trouble_of(user, now=now)
+    clusters = lines_for(request, now=now)
+    counts, trouble = counts_of(user), trouble_of(user, clusters)
     page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
     shown = dated(page.object_list, trouble.heard_at)
     key = whole(asked.get("finding", "")[:18])
@@ -153,9 +155,9 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "is_asked": key is not None,
         "is_gone": key is not None and chosen is None,
         "chosen": _shown(request, chosen, shown, now=now) if chosen else None,
-        "clusters": Cluster.objects.visible_to(user).order_by("name").values_list("name", flat=True),
+        "clusters": [line.cluster.name for line in clusters],
         "severities": list(Severity),
-        "ages": [] if page.paginator.count else ages_of(user, now=now),
+        "ages": [] if page.paginator.count else ages_of(user, clusters, now=now),
         "titles": titles(),
         "on_trial": RuleShadow.objects.in_force().count(),
         "hours": HOURS,

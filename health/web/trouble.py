@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.db.models import Count
 
-from fleet.allocation.tally import read_alike, tally
-from fleet.freshness.sight import sights_of_all
+from fleet.allocation.tally import tally
 from fleet.models import Cluster
+from fleet.web.summary import ClusterLine, counted_by
 from health.lifecycle import FindingState
 from health.models import Finding
 
@@ -29,24 +29,22 @@ class Trouble:
         return self.has_clusters and not (self.open or self.confirming or self.muted or self.faulty or self.unseen)
 
 
-def trouble_of(user, *, cluster: Cluster | None = None, now: datetime) -> Trouble:
-    """Of all that the person sees, or of one cluster. Six queries.
+def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = None) -> Trouble:
+    """Of all that the person sees, or of one cluster. One query.
 
-    A finding that is listed under its cause is not counted.
+    `lines`: of all that the person sees. A finding that is listed under its cause is not counted.
     """
-    clusters = Cluster.objects.visible_to(user)
     findings = Finding.objects.visible_to(user).told().on_their_own().unresolved()
     if cluster is not None:
-        clusters, findings = clusters.filter(pk=cluster.pk), findings.filter(cluster=cluster)
+        lines, findings = [line for line in lines if line.cluster == cluster], findings.filter(cluster=cluster)
     states = dict(findings.order_by().values_list("state").annotate(number=Count("pk")))
-    sights = sights_of_all(now=now)
-    named = list(clusters.order_by("name").values_list("pk", "name"))
+    unseen = [line for line in lines if not line.freshness.is_fresh]
     return Trouble(
         open=states.get(FindingState.OPEN, 0) + states.get(FindingState.ACKNOWLEDGED, 0),
         confirming=states.get(FindingState.CONFIRMING, 0),
         muted=states.get(FindingState.MUTED, 0),
-        faulty=tally(read_alike(user, clusters=None if cluster is None else [cluster.pk])).faulty,
-        unseen=[name for pk, name in named if not sights[pk].is_live],
-        heard_at={pk: sights[pk].heard_at for pk, _ in named if not sights[pk].is_live},
-        has_clusters=bool(named),
+        faulty=tally(counted_by(lines)).faulty,
+        unseen=[line.cluster.name for line in unseen],
+        heard_at={line.cluster.pk: line.freshness.heard_at for line in unseen},
+        has_clusters=bool(lines),
     )

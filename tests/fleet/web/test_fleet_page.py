@@ -1,6 +1,8 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests import make
 from tests.fleet.map_frames import read_map
@@ -165,7 +167,19 @@ def test_the_number_of_queries_does_not_grow_with_the_fleet(viewer, queries_of, 
         make.a_node(cluster, pool=pool, gpus=1)
 
     assert queries_of(viewer, path) == with_few
-    assert with_few <= 29  # four of them for the banner: nobody watches this cluster
+    assert with_few <= 21  # four of them for the banner: nobody watches this cluster
+
+
+@pytest.mark.parametrize("path", ["/", "/pools", "/segments", "/findings"])
+def test_a_page_reads_its_clusters_and_what_is_counted_of_them_once(viewer, path):
+    cluster = make.a_cluster()
+    make.a_node(cluster, pool=make.a_pool(cluster), gpus=1)
+
+    with CaptureQueriesContext(connection) as queries:
+        viewer.get(path)
+
+    begins = ('SELECT "fleet_nodesums".', 'SELECT "fleet_bookmark".')
+    assert [sum(each["sql"].startswith(begin) for each in queries) for begin in begins] == [1, 1]
 
 
 def test_a_part_is_not_sent_again_while_nothing_changed(viewer):

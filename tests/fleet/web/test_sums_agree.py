@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.allocation.tally import read_alike
 from fleet.states.node import FAULTS
 from fleet.web.summary import cluster_lines, heard_by, read_fleet
 from people.models import User
@@ -48,7 +49,7 @@ def test_a_cluster_that_is_added_while_a_page_is_read_is_not_on_it_yet():
     west.pools.set([make.a_pool(west.cluster, "second")])
     make.counted(user)
 
-    read = read_fleet(user, heard)
+    read = read_fleet(user, read_alike(user), heard)
 
     assert [line.pool for line in read.pools] == [first]
     assert (read.whole.nodes, read.strays) == (1, {"none": 0, "several": 0})

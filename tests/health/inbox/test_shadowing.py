@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 
 from fleet.history.lines import Span
 from fleet.models import Bookmark, Node, NodeEvent, Observer
+from fleet.web.summary import cluster_lines
 from health.inbox import shadowing
 from health.inbox.hours import hours_of
 from health.inbox.reading import counts_of
@@ -49,7 +50,8 @@ def on_trial(rule: str = RULE) -> RuleShadow:
 
 
 def what_people_are_told(cluster) -> tuple[int, ...]:
-    user, trouble = a_user(role="viewer"), trouble_of(a_user(role="viewer"), now=NOON)
+    user = a_user(role="viewer")
+    trouble = trouble_of(user, cluster_lines(user, now=NOON))
     told = Finding.objects.open().count(), Finding.objects.confirming().count()
     nodes = sum(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
     return (*told, nodes, trouble.open, trouble.confirming, counts_of(user).unresolved)

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, Observer
+from fleet.web.summary import cluster_lines
 from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
@@ -371,12 +372,12 @@ def test_all_quiet_says_which_rules_see_nothing_as_what_they_read_is_not_exporte
     source = make.a_source(cluster, exported=sorted(exported))
     root = make.a_user("root", role="admin")
 
-    assert ages_of(root, now=NOON)[1].because == said
+    assert ages_of(root, cluster_lines(root, now=NOON), now=NOON)[1].because == said
     source.delete()
     make.an_exporter_round(cluster, read_at=NOON, answered=1)
     frames.forget(cluster.pk)
     frames.keep(cluster.pk, TelemetryReading(Frame(NOON.timestamp(), ()), exported, {}))
-    assert ages_of(root, now=NOON)[1].because == said
+    assert ages_of(root, cluster_lines(root, now=NOON), now=NOON)[1].because == said
 
 
 def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():
@@ -389,7 +390,8 @@ def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():
 
     bob = make.a_user("bob", role="viewer", on=pool)
 
-    found = [(age.name, age.at, age.is_late, age.because) for age in ages_of(bob, now=NOON)]
+    ages = ages_of(bob, cluster_lines(bob, now=NOON), now=NOON)
+    found = [(age.name, age.at, age.is_late, age.because) for age in ages]
 
     assert found[1:] == [("telemetry of prod", NOON, True, "")]
     assert "telemetry of prod" in page(visiting(bob), "/findings").text
