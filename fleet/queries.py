@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
@@ -34,6 +35,7 @@ from kube import selectors
 from people.rights import Permission, scope_of
 
 Freshnesses = Mapping[str, KindFreshness]
+OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns that only its own page shows
 LARGEST_INDEX = 9999  # of a GPU; a finding names none beyond
 
 
@@ -184,7 +186,16 @@ def nodes_for(user) -> QuerySet[Node]:
 def for_rows(nodes: QuerySet[Node], *, user) -> QuerySet[Node]:
     """With what a row of a list shows, and without what only the page of one node does. As the index has them."""
     nodes = nodes.select_related("cluster").prefetch_related(pools_for(user))
-    return nodes.defer("labels", "annotations", "taints", "driver_daemon_set").order_by("cluster_id", "name")
+    return nodes.defer(*OF_ONE_NODE).order_by("cluster_id", "name")
+
+
+def pool_names(nodes: Collection[int], pools: Iterable[Any]) -> dict[int, list[str]]:
+    """By a node's key, the names of its pools among these: of many nodes without a row a pool. One query."""
+    found: dict[int, list[str]] = {}
+    through = Node.pools.through.objects.filter(node__in=nodes, pool__in=pools)
+    for node_id, name in through.order_by("pool__name").values_list("node_id", "pool__name"):
+        found.setdefault(node_id, []).append(name)
+    return found
 
 
 def see_node(node: Node, *, now: datetime) -> NodeInDetail:

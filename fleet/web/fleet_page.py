@@ -17,7 +17,7 @@ from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pool
-from fleet.queries import for_rows
+from fleet.queries import OF_ONE_NODE, pool_names
 from fleet.segments.facets import UNKNOWN
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
@@ -28,6 +28,7 @@ from people.rights import Permission, scope_of
 PER_PAGE = 50
 CLUSTERS_SHOWN = 6
 NO_VERSION = {"", UNKNOWN}
+NOT_IN_A_ROW = (*OF_ONE_NODE, "capacity", "requested", "conditions")
 
 
 def fleet(request: PersonRequest) -> HttpResponse:
@@ -112,6 +113,8 @@ class Counted(Paginator):
 @dataclass(frozen=True)
 class NodeLine:
     node: Node
+    cluster: str
+    pools: Sequence[str]  # those that the person sees
     seen: states.NodeStateOnPage
     is_stale: bool
     heard_at: datetime | None
@@ -129,8 +132,8 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     page = pages.get_page(request.GET.get("page"))
     keys = list(page.object_list)
     chosen_driver = wanted.chosen("driver_version")
-    rows = for_rows(Node.objects.filter(pk__in=keys), user=request.user).in_bulk()
-    freshness = {line.cluster.pk: line.freshness for line in clusters}
+    rows = Node.objects.filter(pk__in=keys).defer(*NOT_IN_A_ROW).in_bulk()
+    members, of = pool_names(keys, pools), {line.cluster.pk: line for line in clusters}
     return {
         "wanted": wanted,
         "cluster_chosen": wanted.chosen("cluster"),
@@ -143,22 +146,26 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
             {chosen_driver, *(each.said_driver for each in alike if each.is_gpu_node)} - NO_VERSION
         ),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
-        "lines": [_line(rows[key], freshness) for key in keys if key in rows],
+        "lines": [
+            _line(node, of[node.cluster_id], members.get(key, ()))
+            for key in keys
+            if (node := rows.get(key)) and node.cluster_id in of
+        ],
         "hints": _hints(every, pools, wanted, page),
     }
 
 
-def _line(node: Node, freshness: dict) -> NodeLine:
-    heard = freshness.get(node.cluster_id)
-    physical = physical_of([node])
-    is_live = bool(heard and heard.is_fresh)
+def _line(node: Node, of: ClusterLine, pools: Sequence[str]) -> NodeLine:
+    heard, physical = of.freshness, physical_of([node])
     return NodeLine(
         node,
-        states.state_of(node, is_live=is_live),
-        not is_live,
-        heard and heard.heard_at,
+        of.cluster.name,
+        pools,
+        states.state_of(node, is_live=heard.is_fresh),
+        not heard.is_fresh,
+        heard.heard_at,
         physical.parts if physical.words else (),
-        offers_of(node, knows_pods=bool(heard and heard.knows_pods)),
+        offers_of(node, knows_pods=heard.knows_pods),
     )
 
 

@@ -11,6 +11,7 @@ from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import Holder
 from fleet.freshness.sight import ClusterSight, sights_of_all
 from fleet.models import Cluster, Gpu, Node, Pool
+from fleet.queries import pool_names
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from health.gpus.asking import GpuFilter
 from health.gpus.faults import FindingSeen
@@ -112,10 +113,7 @@ class GpuTable:
         gpus = {gpu.pk: gpu for gpu in _whole(Gpu.objects.filter(pk__in=keys))}
         shown = [(at, gpus[key]) for at, key in zip(places, keys, strict=True) if key in gpus]
         held = {each.gpu.pk: each for each in gpus_held([gpu for _, gpu in shown], now=self.now)}
-        members: dict[int, list[str]] = {}
-        through = Node.pools.through.objects.filter(node__in={gpu.node_id for _, gpu in shown}, pool__in=self.pools)
-        for node_id, pool_id in through.order_by("pool__name").values_list("node_id", "pool_id"):
-            members.setdefault(node_id, []).append(self.pools[pool_id])
+        members = pool_names({gpu.node_id for _, gpu in shown}, self.pools)
         found = []
         for at, gpu in shown:
             one, telemetry, board = held[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)

@@ -93,7 +93,7 @@ def _strip(request: PersonRequest) -> dict[str, Any]:
     trouble = trouble_of(request.user, lines_for(request, now=timezone.now()))
     waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
     return {
-        "findings": dated(found[: SHOWN - len(waiting)], trouble.heard_at),
+        "findings": dated(found[: SHOWN - len(waiting)] if trouble.open else (), trouble.heard_at),
         "confirming": waiting,
         "trouble": trouble,
     }

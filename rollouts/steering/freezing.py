@@ -176,8 +176,8 @@ def lift_stop(*, actor: str, because: str, now: datetime) -> None:
 
 
 def stop_in_force(*, now: datetime) -> Freeze | None:
-    """The stop of the fleet. One query."""
-    return Freeze.objects.in_force(now=now).filter(is_stop=True).select_related("cluster", "pool").first()
+    """The stop of the fleet, which is of no cluster. One query."""
+    return Freeze.objects.in_force(now=now).filter(is_stop=True).first()
 
 
 def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:

@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests import make
+from tests.fleet.kinds_of_nodes import KINDS, a_node_of
 from tests.fleet.map_frames import read_map
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -168,6 +169,21 @@ def test_the_number_of_queries_does_not_grow_with_the_fleet(viewer, queries_of, 
 
     assert queries_of(viewer, path) == with_few
     assert with_few <= 21  # four of them for the banner: nobody watches this cluster
+
+
+def test_a_row_asks_nothing_whatever_is_said_of_its_node(viewer, queries_of):
+    cluster = make.a_cluster()
+    make.a_node(cluster, pool=make.a_pool(cluster), gpus=1)
+    with_one = queries_of(viewer, "/parts/fleet/nodes")
+
+    for kind in KINDS:
+        a_node_of(cluster, kind)
+    make.a_node(cluster, gpus=8, gpu_allocatable=7, unhealthy_gpus=[{"gpu": "GPU 3", "index": 3, "because": "Xid 79"}])
+    make.a_node(cluster, gpus=8, expected={"nvidia.com/gpu": 8}, layout="x", slices_expected=2)
+    make.a_node(cluster, gpus=8, mig_config="all-1g.5gb", mig_config_state="pending")
+    make.a_node(cluster, gpus=8, is_ready=None)
+
+    assert queries_of(viewer, "/parts/fleet/nodes") == with_one
 
 
 @pytest.mark.parametrize("path", ["/", "/pools", "/segments", "/findings"])
