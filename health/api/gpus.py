@@ -119,5 +119,5 @@ class GpuHealthList(Edge):
             raise serializers.ValidationError({"namespace": str(refusal)}) from refusal
         page = Pages()
         page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
-        rows = [written(seen) for seen in table.rows(offset, offset + limit)]
-        return page.get_paginated_response(GpuHealthSerializer(rows, many=True).data)
+        # As the serializer would write it, which stands for it in the schema alone.
+        return page.get_paginated_response([written(seen) for seen in table.rows(offset, offset + limit)])

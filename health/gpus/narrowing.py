@@ -1,6 +1,6 @@
 """Which of all GPUs a person sees, and of those which are wanted."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -28,7 +28,7 @@ class TooWide(Exception):
 
 
 def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> Roster:
-    """Nine queries at most, and what `held_on` costs where a namespace is wanted. `stop`: only the first so many are
+    """Ten queries at most, and what `held_on` costs where a namespace is wanted. `stop`: only the first so many are
     put in order.
 
     :raises TooWide: with the sentence
@@ -36,13 +36,11 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     scope = scope_of(user, Permission.SEE)
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
     parts = list(gpus_of(clusters).items())
-    columns: dict[str, Any] = {
-        name: list(chain.from_iterable(getattr(gpus, name) for _, gpus in parts)) for name in COLUMNS
-    }
+    columns: dict[str, Any] = {name: _joined([getattr(gpus, name) for _, gpus in parts]) for name in COLUMNS}
     roster = Roster(
         total=0,
         parts=parts,
-        nodes={pk: node for _, gpus in parts for pk, node in gpus.nodes.items()},
+        nodes=dict(chain.from_iterable(gpus.nodes.items() for _, gpus in parts)),
         findings=findings_of(user),
         telemetry=telemetry_of_clusters(clusters, READ, now=now),
         **columns,
@@ -60,6 +58,11 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     roster.matching = len(picked)
     roster.order = ordered(roster, picked, wanted, now=now.timestamp(), stop=stop)
     return roster
+
+
+def _joined(columns: Sequence[list[Any]]) -> Sequence[Any]:
+    """One is what is remembered, and not copied: nobody writes it."""
+    return columns[0] if len(columns) == 1 else list(chain.from_iterable(columns))
 
 
 def _nodes(user: User, wanted: GpuFilter) -> set[int] | None:

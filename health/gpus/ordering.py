@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import nlargest, nsmallest
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from gpu.versions import read
@@ -37,9 +37,7 @@ def ordered(
     """Ties stand in the order of the roster. Whom nothing is known of comes last, whichever way it is sorted."""
     key, is_descending = wanted.order_key, wanted.is_descending
     if key == "health":
-        # The worst is above where it descends.
-        ranks = [WELL if (found := roster.finding(at)) is None else found.rank for at in range(len(roster.keys))]
-        return _first(stop, picked, ranks.__getitem__, is_descending=not is_descending)
+        return _by_health(roster, picked, worst_first=is_descending, stop=stop)
     if key in OF_NODE:
         of = {pk: OF_NODE[key](node) for pk, node in roster.nodes.items()}
         known = [at for at in picked if of[roster.node_of[at]]]
@@ -53,6 +51,17 @@ def _first(stop: int | None, those: Collection[int], key: Callable[[int], Any], 
     if stop is None or stop * FEW > len(those):
         return sorted(those, key=key, reverse=is_descending)
     return (nlargest if is_descending else nsmallest)(stop, those, key=key)
+
+
+def _by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, stop: int | None) -> list[int]:
+    """The few of which anything is open; of the others no more than is shown."""
+    nodes, node_of = roster.findings.nodes, roster.node_of
+    on_them = ((at, roster.finding(at)) for at in picked if node_of[at] in nodes)
+    ranks = {at: found.rank for at, found in on_them if found is not None}
+    ill = sorted((at for at in ranks if ranks[at] != WELL), key=ranks.__getitem__, reverse=not worst_first)
+    named = frozenset(ill)
+    well = list(islice((at for at in picked if at not in named), stop))
+    return ([*ill, *well] if worst_first else [*well, *ill])[:stop]
 
 
 def _by_metric(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from fleet.allocation.amounts import PODS_READ
 from fleet.allocation.holders import gpus_held
@@ -153,10 +153,8 @@ class GpuTable:
 
 def _whole(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
     """With what of their nodes is shown, and what `held_on` reads of them."""
-    of_node = (*OF_NODE, *FOR_HOLDERS)
-    return gpus.select_related("node__cluster").only(
-        *OF_GPU, *(f"node__{name}" for name in of_node), "node__cluster__name"
-    )
+    nodes = Node.objects.select_related("cluster").only(*OF_NODE, *FOR_HOLDERS, "cluster__name")
+    return gpus.only(*OF_GPU).prefetch_related(Prefetch("node", nodes))  # a node once, and not with each of its GPUs
 
 
 def table_of(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> GpuTable:

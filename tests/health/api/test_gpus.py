@@ -2,7 +2,10 @@
 
 import pytest
 
+from health.api.gpus import GpuHealthSerializer
+from health.telemetry.frame import GpuDevice
 from tests import make
+from tests.health.gpus.telling import tell
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
 PLACE = "/api/v1/gpu-health"
@@ -18,6 +21,22 @@ def test_it_has_pages_and_an_order(bob):
     assert ([row["index"] for row in second["results"]], second["next"]) == ([2], None)
     assert first["results"][0]["metrics"]["temperature_celsius"]["state"] == "no-source"
     assert first["results"][0]["holders"] == []
+
+
+def test_what_is_written_is_as_its_schema_says(bob):
+    cluster = make.a_cluster("east")
+    node = make.a_node(cluster, "gpu-1", gpus=2, pool=make.a_pool(cluster))
+    make.a_pod(node, gpus=2)
+    make.a_source(cluster)
+    tell(cluster, GpuDevice("gpu-1", 0, "GPU-0"), ages=[5], temperature_celsius=[50.0])
+    make.a_finding(cluster, "GPU 0 of gpu-1", node=node, rule="gpu-hot", severity="warning")
+
+    found = bob.get(PLACE).json()["results"]
+
+    assert all(found[0][name] for name in ("finding", "holders", "pools"))
+    assert found[0]["metrics"]["temperature_celsius"]["sampled_at"]
+    assert found == [GpuHealthSerializer(row).data for row in found]
+    assert set(found[0]) == set(GpuHealthSerializer().fields)
 
 
 @pytest.mark.parametrize(

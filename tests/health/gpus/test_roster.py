@@ -60,10 +60,12 @@ def test_the_first_of_an_order_are_the_first_of_all_of_it(seer, cluster):
     make.a_source(cluster)
     devices = []
     for number in range(6):
-        make.a_node(cluster, f"gpu-{number}", gpus=8)
+        node = make.a_node(cluster, f"gpu-{number}", gpus=8)
+        if number in (2, 4):
+            make.a_finding(cluster, f"GPU {number} of gpu-{number}", node=node, rule="gpu-hot", severity="warning")
         devices += [GpuDevice(f"gpu-{number}", index, f"GPU-{number}-{index}") for index in range(8)]
     tell(cluster, *devices, temperature_celsius=[float(place % 7) for place in range(48)])
-    for ordering in ("-temperature", "temperature", "-health", "-driver", "node"):
+    for ordering in ("-temperature", "temperature", "-health", "health", "-driver", "node"):
         wanted = narrowing.GpuFilter(ordering=ordering)
         remembered.forget()
         whole = narrowing.read_roster(seer, wanted, now=NOON)
