@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, TypeVar, cast
@@ -99,9 +100,11 @@ class Flat:
     _row: Model
 
     def __post_init__(self) -> None:
-        """Columns are attributes of its own: a list asks for sixty of each row."""
-        said = _names_of(type(self._found))  # type: ignore[arg-type] # mypy takes a class for what has no hash
-        columns = {name: value for name, value in vars(self._row).items() if name not in said}
+        """Columns, and the rows read with it, are attributes of its own: a list asks for sixty of each row."""
+        said, row = _names_of(type(self._found)), vars(self._row)  # type: ignore[arg-type] # a class has a hash
+        several = {name: list(rows) for name, rows in row.get("_prefetched_objects_cache", {}).items()}
+        read = row | row["_state"].fields_cache | several
+        columns = {name: value for name, value in read.items() if name not in said}
         vars(self).update(columns | vars(self._found))
 
     def __getattr__(self, name: str) -> Any:
@@ -132,7 +135,16 @@ class RowSerializer(serializers.ModelSerializer):
     def _columns(self) -> list[tuple[str, Reader, Reader]]:
         """By name, how each is read and written. Found once for all rows."""
         shown = ((name, field) for name, field in self.fields.items() if not field.write_only)
-        return [(name, _reader_of(field), field.to_representation) for name, field in shown]
+        return [(name, _reader_of(field), _writer_of(field)) for name, field in shown]
+
+
+def _writer_of(field: serializers.Field) -> Reader:
+    """The framework looks for the time zone of each instant; all of ours are in UTC."""
+    return _spelt if type(field) is serializers.DateTimeField else field.to_representation
+
+
+def _spelt(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 def _reader_of(field: serializers.Field) -> Reader:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
 from fleet.allocation.amounts import PODS_READ
 from fleet.allocation.holders import gpus_held
@@ -162,6 +162,7 @@ def table_of(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None =
 
     :raises TooWide: with the sentence
     """
+    prefetch_related_objects([user], "bindings")  # asked of pools, clusters, GPUs and findings
     pools = dict(Pool.objects.visible_to(user).values_list("pk", "name"))
     with_pods = frozenset(PODS_READ.values_list("cluster", flat=True))
     return GpuTable(read_roster(user, wanted, now=now, stop=stop), sights_of_all(now=now), pools, with_pods, now)
