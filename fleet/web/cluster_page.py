@@ -13,11 +13,10 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.allocation.tally import read_alike
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import lag
-from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
+from fleet.freshness.cluster import ClusterFreshness
 from fleet.freshness.sight import unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Observer, Operand
 from fleet.models.bookmark import VOID
@@ -27,7 +26,7 @@ from fleet.web import cpu_memory
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
-from fleet.web.summary import read_fleet
+from fleet.web.summary import ClusterLine, line_for, read_fleet
 from kube.resources import DAEMON_SETS
 from people.rights import Permission, scope_of
 
@@ -35,15 +34,14 @@ SKEW = timedelta(seconds=5)  # a clock further off than this is said
 
 
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    row = cluster_for(request, cluster_id)
-    observer = observer_of(row)
-    seq = json.dumps({f"cluster-{row.pk}": observer.batch if observer else 0})
-    return render(request, "fleet/cluster.html", {"place": "fleet", "seq": seq, **_cluster(request, row)})
+    line = line_for(request, cluster_id, now=timezone.now())
+    seq = json.dumps({f"cluster-{cluster_id}": line.seq})
+    return render(request, "fleet/cluster.html", {"place": "fleet", "seq": seq, **_cluster(request, line)})
 
 
 @part
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    return render(request, "fleet/_cluster.html", _cluster(request, cluster_for(request, cluster_id)))
+    return render(request, "fleet/_cluster.html", _cluster(request, line_for(request, cluster_id, now=timezone.now())))
 
 
 def cluster_for(request: PersonRequest, cluster_id: int) -> Cluster:
@@ -56,15 +54,13 @@ def observer_of(row: Cluster) -> Observer | None:
     return row.observer if hasattr(row, "observer") else None
 
 
-def _cluster(request: PersonRequest, row: Cluster) -> dict[str, Any]:
-    now = timezone.now()
+def _cluster(request: PersonRequest, line: ClusterLine) -> dict[str, Any]:
+    now, row, heard, bookmarks = timezone.now(), line.cluster, line.freshness, line.bookmarks
     sees_all = scope_of(request.user, Permission.SEE).covers_cluster(row.pk)
-    bookmarks = list(Bookmark.objects.filter(cluster=row))
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
-    heard = cluster_freshness(bookmarks, now=now, observer=observer_of(row), added_at=row.added_at)
     kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
-    read = read_fleet(request.user, read_alike(request.user, clusters=[row.pk]), {row.pk: heard})
+    read = read_fleet(request.user, line.alike, {row.pk: heard})
     return {
         "cluster": row,
         "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils.functional import SimpleLazyObject
 
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness
@@ -79,12 +82,16 @@ def _date(read: FleetRead, heard: Mapping[int, ClusterFreshness]) -> None:
 class ClusterLine:
     cluster: Cluster
     freshness: ClusterFreshness
-    seq: int
+    bookmarks: list[Bookmark]
     alike: Sequence[Alike]  # what is counted of its nodes, known or not
 
     @cached_property
     def sums(self) -> Tally:
         return known(tally(self.alike), self.freshness.by_kind)
+
+    @property
+    def seq(self) -> int:
+        return self.cluster.observer.batch if hasattr(self.cluster, "observer") else 0
 
     @property
     def is_bad(self) -> bool:
@@ -113,6 +120,21 @@ def lines_for(request: HttpRequest, *, now: datetime) -> list[ClusterLine]:
     return request.cluster_lines  # type: ignore[attr-defined]
 
 
+def line_for(request: HttpRequest, cluster_id: int, *, now: datetime) -> ClusterLine:
+    """The same of one cluster. Two queries, and one more where somebody asks what is counted.
+
+    :raises Http404: they do not see it
+    """
+    line: ClusterLine | None = getattr(request, "cluster_line", None)
+    if line is None or line.cluster.pk != cluster_id:
+        seen = Cluster.objects.visible_to(request.user).select_related("observer")
+        row = get_object_or_404(seen, pk=cluster_id)
+        alike: Any = SimpleLazyObject(lambda: read_alike(request.user, clusters=[cluster_id]))
+        line = _line(row, list(Bookmark.objects.filter(cluster=row)), alike, now=now)
+        request.cluster_line = line  # type: ignore[attr-defined]
+    return line
+
+
 def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     """Three queries."""
     clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("name"))
@@ -122,18 +144,10 @@ def cluster_lines(user, *, now: datetime) -> list[ClusterLine]:
     alike: dict[int, list[Alike]] = defaultdict(list)
     for each in read_alike(user):
         alike[each.cluster].append(each)
-    return [
-        ClusterLine(
-            cluster=cluster,
-            freshness=heard,
-            seq=cluster.observer.batch if hasattr(cluster, "observer") else 0,
-            alike=alike[cluster.pk],
-        )
-        for cluster in clusters
-        for heard in (_heard(cluster, bookmarks[cluster.pk], now=now),)
-    ]
+    return [_line(each, bookmarks[each.pk], alike[each.pk], now=now) for each in clusters]
 
 
-def _heard(cluster: Cluster, bookmarks: list[Bookmark], *, now: datetime) -> ClusterFreshness:
+def _line(cluster: Cluster, bookmarks: list[Bookmark], alike: Sequence[Alike], *, now: datetime) -> ClusterLine:
     observer = getattr(cluster, "observer", None)
-    return cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)
+    heard = cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)
+    return ClusterLine(cluster, heard, bookmarks, alike)

@@ -13,7 +13,8 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.models import Cluster, Node
+from fleet.models import Node
+from fleet.web.summary import line_for
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Comparison, Line, compare_node, is_compared, look
 
@@ -60,9 +61,9 @@ class AnswerCard:
 @part
 def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     now = timezone.now()
-    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
-    _, compared = look(row, user=request.user, today=now.date())
-    shown = {"freshness": heard_of(row, now=now), "compatibility": of_cluster(compared)}
+    line = line_for(request, cluster_id, now=now)
+    _, compared = look(line.cluster, user=request.user, today=now.date())
+    shown = {"freshness": line.freshness, "compatibility": of_cluster(compared)}
     return render(request, "health/_cluster_compatibility.html", shown)
 
 

@@ -11,10 +11,9 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.cluster import heard_of
-from fleet.models import Cluster, Gpu, Node, Pool
+from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
-from fleet.web.summary import lines_for
+from fleet.web.summary import line_for, lines_for
 from health.models import Finding
 from health.models.finding import WORST_FIRST
 from health.web.trouble import trouble_of
@@ -31,8 +30,8 @@ def findings_strip_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
-    heard = heard_of(row, now=timezone.now())
+    line = line_for(request, cluster_id, now=timezone.now())
+    row, heard = line.cluster, line.freshness
     found = {
         "findings": dated(
             open_findings(request).filter(cluster=row)[:PER_PAGE], {} if heard.is_fresh else {row.pk: heard.heard_at}
@@ -45,9 +44,9 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
 @part
 def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """How many findings and faulty nodes there are, for the head of a cluster's page."""
-    row = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
-    trouble = trouble_of(request.user, lines_for(request, now=timezone.now()), cluster=row)
-    return render(request, "health/_cluster_trouble.html", {"cluster": row, "trouble": trouble})
+    line = line_for(request, cluster_id, now=timezone.now())
+    trouble = trouble_of(request.user, [line], cluster=line.cluster)
+    return render(request, "health/_cluster_trouble.html", {"cluster": line.cluster, "trouble": trouble})
 
 
 @part

@@ -32,11 +32,11 @@ class Trouble:
 def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = None) -> Trouble:
     """Of all that the person sees, or of one cluster. One query.
 
-    `lines`: of all that the person sees. A finding that is listed under its cause is not counted.
+    `lines`: of these. A finding that is listed under its cause is not counted.
     """
     findings = Finding.objects.visible_to(user).told().on_their_own().unresolved()
     if cluster is not None:
-        lines, findings = [line for line in lines if line.cluster == cluster], findings.filter(cluster=cluster)
+        findings = findings.filter(cluster=cluster)
     states = dict(findings.order_by().values_list("state").annotate(number=Count("pk")))
     unseen = [line for line in lines if not line.freshness.is_fresh]
     return Trouble(
