@@ -15,6 +15,7 @@ from rollouts.gates import GATES
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
+from rollouts.operators import operator_down
 from rollouts.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
 from wording.instants import moment
@@ -46,6 +47,7 @@ class PlanOnPage:
     foreign_holds: int
     placed: list[datetime | None]  # of each node that is to be held: when its label was read back
     seq: int  # key of the newest event: what the page was made from
+    operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence
     unlooked: str = ""  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
 
     @property
@@ -67,6 +69,11 @@ class PlanOnPage:
     @property
     def besides(self) -> list[str]:
         """What else holds it back, once a person has acted on `why`; and what it said when a worker looked last."""
+        is_new = self.operator_down and not any(self.operator_down in said for said in (self.why, *self._waits))
+        return [*self._waits, self.operator_down] if is_new else self._waits
+
+    @property
+    def _waits(self) -> list[str]:
         if not self.unlooked:
             return self._told[1:]
         if self._told:
@@ -85,7 +92,7 @@ class PlanOnPage:
 
 
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
-    """All that a plan's page shows, in a fixed number of queries (12 at most)."""
+    """All that a plan's page shows, in a fixed number of queries (13 at most; 15 while the operator is down)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
@@ -107,6 +114,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         foreign_holds=sum(foreign for _, _, foreign in holds),
         placed=[at for wanted, at, _ in holds if wanted],
         seq=newest or 0,
+        operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
         unlooked=unlooked(plan, now=now),
     )
 

@@ -10,10 +10,10 @@ ITS_PODS = Q(pod_labels__app="gpu-operator") | Q(**{"pod_labels__app.kubernetes.
 
 def operator_trouble(cluster: Cluster) -> str:
     """One query, and one more where something is wrong. Blank: it runs, or is not seen."""
-    deployments = Workload.objects.filter(ITS_PODS, cluster=cluster, kind="Deployment")
-    lame = next((each for each in deployments if each.ready < max(1, each.desired or 0)), None)
-    if lame is None:
+    deployments = list(Workload.objects.filter(ITS_PODS, cluster=cluster, kind="Deployment"))
+    if not deployments or any(each.ready for each in deployments):  # one pod leads and does all of it
         return ""
+    lame = max(deployments, key=lambda each: each.desired or 0)  # one that an older installation left says less
     named = f"Deployment {lame.namespace}/{lame.name}"
     if lame.desired == 0:
         return f"The GPU operator is switched off ({named} is scaled to 0): nothing is rolled out or repaired."

@@ -114,6 +114,13 @@ def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
     return None if found.state is Freshness.LIVE else found.heard_at
 
 
+def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
+    """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none. One query."""
+    mark = Bookmark.objects.filter(cluster=cluster_id, kind=kind).first()
+    seen = freshness_of(mark, now=now) if mark else never_heard(kind)
+    return "" if seen.state in {Freshness.LIVE, Freshness.ABSENT} else seen.sentence
+
+
 def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
     """Nodes and pods are always in it: a page must be able to say that they have never been seen."""
     return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | {each.kind: each for each in kinds}

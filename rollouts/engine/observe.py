@@ -23,6 +23,7 @@ from rollouts.gates.headroom import Headroom
 from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
+from rollouts.operators import operator_down
 from rollouts.queries import clock_ahead, controller_off, heard, is_held_by_others, upgrade_policy
 from rollouts.restraints import GOES_BACK, restraints_of
 
@@ -98,6 +99,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         opted_out=off.in_force,
         opted_in=off.back,
         opt_outs_left=off.left,
+        operator_down=operator_down(plan.cluster, now=now),
         is_live=nodes.are_live,
         stages=tuple(
             stage_snapshot(

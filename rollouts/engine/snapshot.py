@@ -129,6 +129,7 @@ class Snapshot:
     opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
     opted_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
     opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
+    operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property

@@ -30,6 +30,7 @@ from rollouts.preflight.rules import (
     not_deleted,
     not_ready,
     nvsentinel,
+    operator_down,
     pinning,
     waited_for,
 )
@@ -51,6 +52,7 @@ BLOCKERS: tuple[Rule, ...] = (
     unasked.must_be_asked,
     approvers.cannot_be_approved,
     versions.barred,
+    _seen(operator_down.is_down),
     _seen(lost_work.is_lost),
 )
 WARNINGS: tuple[Rule, ...] = (
@@ -71,6 +73,7 @@ WARNINGS: tuple[Rule, ...] = (
     _seen(waited_for.are_waited_for),
     _seen(pinning.pin_the_driver),
     _seen(driver_pods.are_missing),
+    _seen(operator_down.is_unseen),
     _seen(not_ready.are_not_ready),
     _seen(cuda.fits),
     _seen(autoscalers.may_take_nodes),

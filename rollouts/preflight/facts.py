@@ -84,6 +84,8 @@ class PreflightFacts:
     budgets: Sequence[BudgetFacts]
     nodes: Sequence[NodeToChange] = ()
     driver_daemonsets: Sequence[DaemonSetFacts] = ()
+    operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence
+    operator_unseen: str = ""  # why nobody sees whether it runs
     to_version: str = ""
     from_version: str = ""
     proven_images: frozenset[str] = frozenset()  # Ready on a node with the version that the plan goes to

@@ -7,19 +7,20 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from fleet.freshness.kinds import Freshness, freshness_of, never_heard
-from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
+from fleet.freshness.kinds import why_unseen
+from fleet.models import DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
 from gpu.compatibility.ranges import is_older
 from gpu.evictions import DRA_DRIVER, read_policy
 from gpu.images import cuda_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import DRIVER
-from kube.resources import DISRUPTION_BUDGETS, RESOURCE_CLAIMS
+from kube.resources import DEPLOYMENTS, DISRUPTION_BUDGETS, RESOURCE_CLAIMS
 from kube.selectors import readable
 from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
+from rollouts.operators import operator_down
 from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeToChange, PodFacts, PreflightFacts
 from rollouts.queries import cluster_policy, driver_daemonsets, newest_hashes, upgrade_policy
 
@@ -72,7 +73,8 @@ def facts_of(
     evicts_claims: bool | None,
     now: datetime,
 ) -> PreflightFacts:
-    """Four queries; two more where pods claim GPUs, one where driver pods have no node, and to an older driver."""
+    """Six queries; two more where pods claim GPUs or the operator does not run, one where driver pods have no node, and
+    to an older driver."""
     rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
     those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
@@ -87,6 +89,8 @@ def facts_of(
         claims_unseen=why_unseen(plan.cluster_id, RESOURCE_CLAIMS.name, now=now) if claims else "",
         nodes=[_node(node) for node in nodes],
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
+        operator_down=operator_down(plan.cluster, now=now),
+        operator_unseen=why_unseen(plan.cluster_id, DEPLOYMENTS.name, now=now),
         to_version=plan.to_version,
         from_version=plan.from_version,
         proven_images=images_on(plan.cluster_id, plan.to_version) if leads_back else frozenset(),
@@ -159,13 +163,6 @@ def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
     return [
         DaemonSetFacts(row.name, row.desired, numbers.get(row.uid, (0, 0))[0], tuple(without[row.uid])) for row in rows
     ]
-
-
-def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
-    """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none."""
-    mark = Bookmark.objects.filter(cluster=cluster_id, kind=kind).first()
-    seen = freshness_of(mark, now=now) if mark else never_heard(kind)
-    return "" if seen.state in {Freshness.LIVE, Freshness.ABSENT} else seen.sentence
 
 
 def _budgets(cluster_id: int, namespaces: Collection[str]) -> list[BudgetFacts]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from fleet.freshness.kinds import why_unseen
 from fleet.models import ClusterMode
 from kube.resources import CLUSTER_POLICIES
 from rollouts.checks import Check
 from rollouts.models import Plan
-from rollouts.preflight.reading import why_unseen
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries import heard
 

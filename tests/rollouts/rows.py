@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from fleet.models import Cluster, OperandRevision
-from kube.resources import CLUSTER_POLICIES, NVIDIA_DRIVERS
+from kube.resources import CLUSTER_POLICIES, DEPLOYMENTS, NVIDIA_DRIVERS
 from rollouts.models import GateAnswer, Hold, Plan, Stage, StageKind
 from rollouts.queries import JUDGED_KINDS
 from rollouts.steering.drafting import draft
@@ -33,7 +33,7 @@ def a_driver_cluster(*, nodes: int = 3, seen_at: datetime | None = NOON, **drive
     somebody_who_approves()
     cluster = a_cluster(seen_at=None)
     if seen_at:
-        for kind in (*JUDGED_KINDS, NVIDIA_DRIVERS.name, CLUSTER_POLICIES.name):
+        for kind in (*JUDGED_KINDS, NVIDIA_DRIVERS.name, CLUSTER_POLICIES.name, DEPLOYMENTS.name):
             a_bookmark(cluster, kind, heard_at=seen_at)
     driver_object = a_driver_object(cluster, **driver)
     a_driver_object(

@@ -49,5 +49,7 @@ def _not_yet(snapshot: Snapshot) -> str:
         return blocked
     if off := snapshot.policy.off:
         return f"{off.because}: the operator would not change any node. {off.fix}, or abort."
+    if snapshot.operator_down:
+        return f"{snapshot.operator_down} This waits until it runs, and writes no version before."
     busy = next((node for node in snapshot.nodes if node.busy_with), None)
     return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""

@@ -28,7 +28,8 @@ UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time
 def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     if ignored := _ignored(stage, now=now):
         asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
-        return Decision(asks, pause_because=f"{asks} Look at its log and its slots, then resume.")
+        look = snapshot.operator_down or "Look at its log and its slots, then resume."
+        return Decision(asks, pause_because=f"{asks} {look}")
     held = stage.in_state(TargetState.HELD)
     if not held:
         on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)

@@ -27,6 +27,16 @@ def test_an_operator_that_is_not_seen_is_no_trouble():
     assert operator_trouble(make.a_cluster()) == ""
 
 
+@pytest.mark.parametrize("other", [{"desired": 2, "ready": 1}, {}])
+def test_one_pod_that_is_ready_is_an_operator_that_runs(other):
+    """One leads and does all of it, whatever waits beside it or was left by an older installation."""
+    cluster = make.a_cluster()
+    an_operator(cluster, desired=0, ready=0, name="gpu-operator-of-old", uid="old") if not other else None
+    an_operator(cluster, **other)
+
+    assert operator_trouble(cluster) == ""
+
+
 def test_an_operator_that_crashes_says_why():
     cluster = make.a_cluster()
     an_operator(cluster, ready=0)

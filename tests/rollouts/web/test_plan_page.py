@@ -224,7 +224,7 @@ def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of
     few, many = make.a_plan(make.a_fleet(nodes=10)), make.a_plan(make.a_fleet(nodes=100))
 
     assert queries_of(viewer, f"/plans/{many.pk}") == queries_of(viewer, f"/plans/{few.pk}")
-    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 30  # with the ledger, for how many may be down at once
+    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 31  # with the ledger, for how many may be down at once
 
 
 @pytest.mark.parametrize("state", ["promoted", "rolled-back", "aborted"])

@@ -35,6 +35,14 @@ def test_holds_every_node_first():
     assert decision.waiting_for.startswith("Holding every node of the driver object before ")
 
 
+def test_writes_nothing_while_the_operator_is_seen_to_be_down():
+    """Z4: the fleet would be armed, and nobody would change any of it."""
+    decision = decide(holding(settled("a"), operator_down="The GPU operator does not run."), now=NOON)
+
+    assert decision.acts == ()
+    assert decision.waiting_for.startswith("The GPU operator does not run. This waits until it runs")
+
+
 def test_writes_the_version_once_every_node_is_held():
     """Z1."""
     decision = decide(holding(settled("a"), settled("b")), now=NOON)

@@ -643,6 +643,17 @@ def test_a_node_that_the_operator_ignores_is_shown_to_a_person():
     decision = decided(a_snapshot(a_stage(released), nodes=(node,)))
 
     assert "has not begun with node-1" in decision.pause_because
+    assert decision.pause_because.endswith("Look at its log and its slots, then resume.")
+
+
+def test_a_node_that_the_operator_ignores_since_it_is_down_is_shown_as_such():
+    released = a_held_target(state=TargetState.RELEASED, state_since=NOON - timedelta(hours=2))
+    node = a_node_snapshot(has_label=False, hold_wanted=False)
+
+    down = "The GPU operator does not run."
+    decision = decided(a_snapshot(a_stage(released), nodes=(node,), operator_down=down))
+
+    assert decision.pause_because.endswith(f"for 1 h. {down}")
 
 
 def test_an_armed_fleet_is_brought_before_a_person_in_time():

@@ -1,0 +1,19 @@
+"""The GPU operator itself does not run: it would be written what it is to do, and it would do nothing."""
+
+from collections.abc import Iterator
+
+from rollouts.checks import Check
+from rollouts.preflight.facts import PreflightFacts
+
+FIX = "Describe its Deployment and read its pod's last log; where it was scaled to 0, scale it to 1 again."
+
+
+def is_down(facts: PreflightFacts) -> Iterator[Check]:
+    """Nothing would change, and whoever mends it later would let the whole plan loose."""
+    if facts.operator_down:
+        yield Check("operator-down", facts.operator_down, FIX)
+
+
+def is_unseen(facts: PreflightFacts) -> Iterator[Check]:
+    if facts.operator_unseen:
+        yield Check("operator-unseen", f"Whether the GPU operator runs is not known. {facts.operator_unseen}")
