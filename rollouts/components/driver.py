@@ -138,9 +138,7 @@ def _nodes(facts: DriverFacts) -> Iterator[Check]:
         yield Check("sandbox", "sandboxWorkloads is on, which switches the upgrade controller off.")
     if facts.use_precompiled:
         yield Check("precompiled", "Precompiled drivers name a branch only: which driver would load is not known.")
-    if facts.state not in {"ready", ""}:
-        why = facts.message or f"its state is {facts.state}"
-        yield Check("not-ready", f"The object is not in order: {why}")
+    yield from _state(facts)
     if facts.pre_installed:
         many = either(len(facts.pre_installed), "1 node brings its", f"{len(facts.pre_installed)} nodes bring their")
         yield Check("pre-installed", f"{many} own driver; it is never managed.")
@@ -160,6 +158,16 @@ def _nodes(facts: DriverFacts) -> Iterator[Check]:
     if facts.under_way:
         many = f"{count(len(facts.under_way), 'node')} {are(len(facts.under_way))}"
         yield Check("under-way", f"{many} in the middle of another change.", "Wait until that is through.")
+
+
+def _state(facts: DriverFacts) -> Iterator[Check]:
+    """What the operator says of the object. It writes a state whenever it looks at one: blank is no word of its."""
+    if not facts.state and not facts.message:
+        sentence = "The operator has not said how the object is: its status names no state."
+        yield Check("not-ready", sentence, "Wait until it has looked at it; where it does not, read its log.")
+    elif facts.state != "ready":
+        why = facts.message or f"its state is {facts.state}"
+        yield Check("not-ready", f"The object is not in order: {why}")
 
 
 def _policy(facts: DriverFacts) -> Iterator[Check]:

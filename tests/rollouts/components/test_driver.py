@@ -47,6 +47,26 @@ def test_where_all_is_in_order_nothing_stands_against_it(component):
 
 
 @EACH
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"state": "notReady"}, "its state is notReady"),
+        ({"state": "notReady", "message": "OperandNotReady"}, "OperandNotReady"),
+        ({"state": ""}, "The operator has not said how the object is"),
+        ({"state": "", "message": "ConflictingNodeSelector"}, "ConflictingNodeSelector"),
+    ],
+)
+def test_an_object_is_in_order_only_where_the_operator_says_so(component, given, words):
+    """It writes a state whenever it looks at one (nvidia.md 1.1, 1.3): blank is one that it has not looked at yet."""
+    row = BY_POLICY if component.kind == "ClusterPolicy" else BY_CRD
+
+    (check,) = component.preflight(replace(row, **given))
+
+    assert check.code == "not-ready"
+    assert words in check.sentence
+
+
+@EACH
 def test_what_is_written_without_us_is_what_the_patch_writes(component):
     """Z33."""
     patch = component.patch(OLD, NEW)
