@@ -90,8 +90,11 @@ def hold_node(
     `anew`: write it also where it is. A release that was sent and has not arrived tests what it saw, and fails then.
     """
     now = writer.clock()
+    was: NodeSeen | None = None  # before the last try to write it
 
     def held(seen: NodeSeen) -> client.Patch:
+        nonlocal was
+        was = seen
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
@@ -103,7 +106,19 @@ def hold_node(
     if seen is None or not writer.hold.is_on(seen.labels):
         return None
     Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
+    if was is not None:
+        _tell_of_theirs(writer, was, now=now)
     return seen
+
+
+def _tell_of_theirs(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
+    """That somebody else had made the hold theirs, so that who did looks for it here."""
+    named = was.annotations.get(HELD_BY)
+    if not writer.hold.is_on(was.labels) or named == writer.plan.mark:
+        return
+    theirs = f"{HELD_BY} named {named[:100] if named else 'nobody'}"
+    because = f"{theirs}, and names {writer.plan.mark} again: the plan wants this node held."
+    writer.note(was, "hold-rewritten", because, now=now, actor="somebody else")
 
 
 def free_node(

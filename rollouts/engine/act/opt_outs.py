@@ -13,8 +13,7 @@ from kube.structs import NodeSeen
 from rollouts.engine.act.holds import Beside, nothing_else
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import OptOutAgain, PutBack
-from rollouts.models import OptOut, Plan, Target
-from rollouts.models.moving import record_event
+from rollouts.models import OptOut, Plan
 from wording.lists import names
 
 AUTOSCALER_STATUS = (
@@ -135,7 +134,7 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
             _of([row]).update(ended_at=now, is_wanted=False, left_because=because[:500], trouble="")
     if those := [row.its_neighbour for row in rows if row.neighbour in ours]:
         marks = " and ".join(one.mark for one in those)
-        _tell(writer, seen, "opted-out", f"{names([one.title for one in those])}: {marks} while it changes.", now=now)
+        writer.note(seen, "opted-out", f"{names([one.title for one in those])}: {marks} while it changes.", now=now)
 
 
 def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
@@ -150,7 +149,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
         back = [row.its_neighbour.title for row in placed if not left[row.pk]]
         said = [f"{names(back)}: as it was before."] if back else []
         because = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
-        _tell(writer, seen, "put-back", because, now=now)
+        writer.note(seen, "put-back", because, now=now)
 
 
 def _left(row: OptOut, here: Metadata) -> str:
@@ -161,16 +160,6 @@ def _left(row: OptOut, here: Metadata) -> str:
         return ""
     is_now = f"is {value[:100] or 'blank'}" if value is not None else "is gone"
     return f"{one.name} {is_now}: somebody else's, and left."
-
-
-def _tell(writer: Writer, seen: NodeSeen, to: str, because: str, *, now: datetime) -> None:
-    targets = Target.objects.filter(stage__plan=writer.plan, node_uid=seen.uid).select_related("stage")
-    target = targets.order_by("-stage__index").first()
-    stage = target.stage if target else None
-    record_event(
-        plan=writer.plan, stage=stage, target=target, what="note", was="", to=to, now=now, actor="engine",
-        because=because if target else f"{seen.name}: {because}",
-    )  # fmt: skip
 
 
 def _is_gone(writer: Writer, uid: str, name: str) -> bool:

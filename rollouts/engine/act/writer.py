@@ -11,7 +11,8 @@ from edges.moves import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Component, NodeLabel
-from rollouts.models import Hold, Plan
+from rollouts.models import Hold, Plan, Target
+from rollouts.models.moving import record_event
 
 LONGEST = timedelta(seconds=15)  # an act touches nodes for so long; then the round ends, and the next looks anew
 LEASE_EVERY = timedelta(seconds=1)
@@ -90,3 +91,13 @@ class Writer:
         told = Hold.objects.filter(plan=self.plan, node_uid=uid) if rows is None else rows
         told.update(trouble=trouble[:500])
         return None
+
+    def note(self, seen: NodeSeen, to: str, because: str, *, now: datetime, actor: str = "engine") -> None:
+        """A line about one node in the plan's history, under its target where it has one."""
+        targets = Target.objects.filter(stage__plan=self.plan, node_uid=seen.uid).select_related("stage")
+        target = targets.order_by("-stage__index").first()
+        stage = target.stage if target else None
+        record_event(
+            plan=self.plan, stage=stage, target=target, what="note", was="", to=to, now=now, actor=actor,
+            because=because if target else f"{seen.name}: {because}",
+        )  # fmt: skip

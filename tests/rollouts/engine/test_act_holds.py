@@ -70,6 +70,54 @@ def test_a_label_of_somebody_else_is_never_taken_off(ground: Ground):
     assert ground.writes() == []
 
 
+@pytest.mark.parametrize(("theirs", "words"), [("maint-bob", "named maint-bob"), (None, "named nobody")])
+def test_a_hold_that_somebody_rewrote_is_taken_back_and_the_history_says_so(ground: Ground, theirs, words):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground)))
+    ground.patch_node(CANARY, {"metadata": {"annotations": {HELD_BY: theirs}}})
+
+    ground.act(PlaceHolds(uids(ground)))
+    ground.act(PlaceHolds(uids(ground)))
+
+    assert ground.node(CANARY)["metadata"]["annotations"][HELD_BY] == ground.plan.mark
+    (event,) = ground.plan.events.filter(to="hold-rewritten")
+    assert (event.what, event.actor) == ("note", "somebody else")
+    assert event.target is not None
+    assert event.target.node_name == CANARY
+    assert words in event.because
+    assert ground.plan.mark in event.because
+
+
+def test_what_somebody_wrote_into_a_hold_is_bounded_in_the_history(ground: Ground):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+    ground.patch_node(CANARY, {"metadata": {"annotations": {HELD_BY: "x" * 200_000}}})
+
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+
+    assert len(ground.plan.events.get(to="hold-rewritten").because) < 300
+
+
+def test_a_hold_that_is_not_written_back_is_not_said_to_be(ground: Ground):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+    ground.patch_node(CANARY, {"metadata": {"annotations": {HELD_BY: "maint-bob"}}})
+
+    ground.act(PlaceHolds({"uid-of-another": CANARY}))
+
+    assert not ground.plan.events.filter(to="hold-rewritten").exists()
+
+
+def test_a_hold_that_somebody_took_off_is_no_rewritten_one(ground: Ground):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+    ground.free(CANARY)
+
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+
+    assert not ground.plan.events.filter(to="hold-rewritten").exists()
+
+
 def test_one_nodes_error_stops_no_other(ground: Ground):
     ground.start()
     wanted = {"uid-of-a-node-that-is-gone": "gpu-h100-000"} | uids(ground)
