@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
 from rollouts.engine.decide.releasing import SOON
+from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
@@ -30,6 +31,8 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if unheld := {node.uid: node.name for node in free}:
         sentence = f"Holding every node of the driver object before {snapshot.to_version} is written."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
+    if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
+        return freeing
     if moving := [node for node in snapshot.nodes if node.has_begun]:
         still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
         return Decision(f"{still}, such as {moving[0].name}.")

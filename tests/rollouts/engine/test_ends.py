@@ -2,6 +2,7 @@
 
 import pytest
 
+from rollouts.engine.act.holds import want
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
 from rollouts.steering import commands
@@ -118,6 +119,20 @@ def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground:
     assert (gone.state, gone.is_lost) == (TargetState.EXCLUDED, False)
     assert gone.because == "The node is no longer selected by NVIDIADriver h100."
     assert REST[0] not in ground.held()
+
+
+def test_a_node_that_leaves_before_its_label_is_placed_keeps_no_version_from_being_written(ground: Ground):
+    """The worker died between the row of the hold and its label: it was wanted of a node that nobody could hold."""
+    ground.start()
+    want(ground.take_lease(), {ground.node(name)["metadata"]["uid"]: name for name in NODES}, is_wanted=True, now=ground.clock())
+    ground.clock.move(minutes=1)
+    ground.leave(REST[0])
+
+    ground.rounds(5)
+
+    assert ground.version() == NEW, ground.plan.waiting_for
+    assert ground.held() == set(NODES) - {REST[0]}
+    assert not Hold.objects.filter(plan=ground.plan, node_name=REST[0]).in_the_way().exists()
 
 
 def test_a_target_that_is_deleted_is_out_of_its_stage_and_the_stage_goes_on(ground: Ground):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rollouts.components.driver import NO_AUTO_UPGRADE
 from rollouts.engine.decide import decide
-from rollouts.engine.decide.acts import MovePlan, PlaceHolds, WriteVersion
+from rollouts.engine.decide.acts import FreeStrays, MovePlan, PlaceHolds, WriteVersion
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import PlanState
 from tests.make import NOON
@@ -48,6 +48,15 @@ def test_writes_the_version_once_every_node_is_held():
     decision = decide(holding(settled("a"), settled("b")), now=NOON)
 
     assert decision.acts == (WriteVersion(OLD, NEW),)
+
+
+def test_lets_go_of_nodes_that_left_the_object_before_it_writes():
+    """A hold that is wanted of a node outside the object is in the way of the version, and nobody else takes it off."""
+    snapshot = replace(holding(settled("a")), strays=(unheld("left"),))
+
+    decision = decide(snapshot, now=NOON)
+
+    assert decision.acts == (FreeStrays({"uid-of-left": "left"}),)
 
 
 nodes = st.builds(
