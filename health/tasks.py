@@ -1,3 +1,4 @@
+import structlog
 from celery import shared_task
 from django.utils import timezone
 
@@ -12,6 +13,9 @@ from health.logs import crashes
 from health.models import TelemetrySource
 from health.sources import hours
 from health.sources import rounds as telemetry
+from health.sources.frames import FramesAway
+
+log = structlog.get_logger(__name__)
 
 
 @shared_task(queue="default", ignore_result=True)
@@ -27,8 +31,11 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
         now = timezone.now()
         look(cluster, now=now)
         unheard.resolve_late(cluster, looked_at=now)
-        sweeping.judged(cluster_id, now=now)
-        hours.write_over(cluster_id, now=now)
+        try:
+            sweeping.judged(cluster_id, now=now)
+            hours.write_over(cluster_id, now=now)
+        except FramesAway as error:  # it was judged all the same, and the next sweep does so once more
+            log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, because=str(error))
 
 
 @shared_task(queue="default", ignore_result=True)

@@ -6,22 +6,27 @@ from fleet.models import Cluster
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.sources import pacing
+from health.sources.frames import FramesAway
 
 EVERY = timedelta(seconds=30)
 LOOK = "look"
 
 
 def due(*, now: datetime) -> list[int]:
-    """The keys of clusters of which a finding is right for long enough by now, or that nobody judged for a while.
-
-    :raises FramesAway
-    """
+    """The keys of clusters of which a finding is right for long enough by now, or that nobody judged for a while."""
     confirming = Finding.objects.filter(state=FindingState.CONFIRMING, confirmed_at__lte=now)
     ripe = set(confirming.values_list("cluster", flat=True))
     clusters = Cluster.objects.values_list("pk", flat=True)
-    return [pk for pk in clusters if pk in ripe or pacing.is_due(pk, LOOK, every=EVERY, now=now)]
+    return [pk for pk in clusters if pk in ripe or _was_not_judged(pk, now=now)]
 
 
 def judged(cluster_id: int, *, now: datetime) -> None:
     """:raises FramesAway"""
     pacing.done(cluster_id, LOOK, every=EVERY, now=now)
+
+
+def _was_not_judged(cluster_id: int, *, now: datetime) -> bool:
+    try:
+        return pacing.is_due(cluster_id, LOOK, every=EVERY, now=now)
+    except FramesAway:  # nobody knows when: judging it twice does no harm
+        return True

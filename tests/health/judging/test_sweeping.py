@@ -48,6 +48,17 @@ def test_a_look_counts_whoever_asked_for_it(cluster, monkeypatch):
     assert sweeping.due(now=now + 29 * SECOND) == []
 
 
+def test_where_redis_is_away_a_look_is_over_all_the_same_and_due_again(cluster, monkeypatch, settings, tmp_path):
+    settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
+    seen = []
+    monkeypatch.setattr(tasks, "look", lambda row, **_: seen.append(row))
+
+    tasks.look_for_findings(cluster_id=cluster.pk)
+
+    assert seen == [cluster]
+    assert sweeping.due(now=NOON) == [cluster.pk]
+
+
 @pytest.mark.parametrize(("task", "asks"), [("ask_telemetry", "telemetry"), ("ask_exporters", "rounds")])
 @pytest.mark.parametrize("was_due", [True, False], ids=["asked", "not due"])
 def test_what_gpus_said_is_judged_at_once(cluster, monkeypatch, task, asks, was_due):
