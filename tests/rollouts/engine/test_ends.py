@@ -124,7 +124,12 @@ def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground:
 def test_a_node_that_leaves_before_its_label_is_placed_keeps_no_version_from_being_written(ground: Ground):
     """The worker died between the row of the hold and its label: it was wanted of a node that nobody could hold."""
     ground.start()
-    want(ground.take_lease(), {ground.node(name)["metadata"]["uid"]: name for name in NODES}, is_wanted=True, now=ground.clock())
+    want(
+        ground.take_lease(),
+        {ground.node(name)["metadata"]["uid"]: name for name in NODES},
+        is_wanted=True,
+        now=ground.clock(),
+    )
     ground.clock.move(minutes=1)
     ground.leave(REST[0])
 
