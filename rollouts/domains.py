@@ -90,6 +90,35 @@ class Budgets:
                     heappush(heads, (alike[needs][0], needs))
         return tuple(found)
 
+    def largest(self, order: Sequence[str], room: int) -> int:
+        """How many the largest of those waves has: mostly the first one tells, as it is as large as any could be."""
+        bound = min(room, len(order), self._bound(order))
+        found = 0
+        for wave in self.in_waves(order, room):
+            found = max(found, len(wave))
+            if found >= bound:
+                break
+        return found
+
+    def _bound(self, names: Sequence[str]) -> int:
+        """What no wave of these exceeds: of each kind the places that its domains have, and who needs none."""
+        needed: dict[DomainKind, Counter[Domain]] = defaultdict(Counter)
+        free: Counter[DomainKind] = Counter(dict.fromkeys({domain.kind for domain in self.of}, len(names)))
+        for name in names:
+            needs = self._needs(name)
+            for domain in needs:
+                needed[domain.kind][domain] += 1
+            for kind in {domain.kind for domain in needs}:
+                free[kind] -= 1
+        places = {
+            kind: sum(min(number, self._places(domain)) for domain, number in its.items())
+            for kind, its in needed.items()
+        }
+        return min((free[kind] + places[kind] for kind in places), default=len(names))
+
+    def _places(self, domain: Domain) -> int:
+        return max(0, self.of[domain].most - len(self.of[domain].out))
+
     def waiting(self, ready: Iterable[str]) -> dict[str, str]:
         """Node's name → why it may not go now, though no other goes with it."""
         nobody: Counter[Domain] = Counter()

@@ -22,6 +22,8 @@ from wording.instants import moment
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
+UNSHOWN = ("facts", "baseline")  # of a target: most of what is written of it, and asked for elsewhere
+
 
 @dataclass(frozen=True)
 class StageOnPage:
@@ -94,7 +96,7 @@ class PlanOnPage:
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     """All that a plan's page shows, in a fixed number of queries (13 at most; 15 while the operator is down)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
-    targets = Prefetch("targets", Target.objects.with_holds().select_related("wave"))
+    targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
     opt_outs = opt_outs_of(plan)
     stages = [_on_page(stage, opt_outs) for stage in rows]

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
@@ -90,7 +91,14 @@ def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> l
 class AtOnce:
     nodes: int
     because: str  # what allows so many, as a sentence
-    by_wave: Sequence[tuple[str, ...]]  # the order in which they go, where each wave has all of its room
+    targets: Sequence[str]
+    room: int  # without failure domains
+    budgets: Budgets  # of a moment at which nothing is out
+
+    @cached_property
+    def by_wave(self) -> Sequence[tuple[str, ...]]:
+        """The order in which they go, where each wave has all of its room."""
+        return waves(self.targets, self.room, self.budgets)
 
 
 def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], budgets: Budgets, *, fleet: int) -> AtOnce:
@@ -105,11 +113,11 @@ def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], bud
     parallel = parallel_of(policy) or fleet
     if parallel < found:
         found, because = parallel, f"The operator upgrades {parallel} at once"
-    by_wave = waves(targets, found, budgets.empty())
-    largest = max(map(len, by_wave), default=0)
-    if largest < min(found, len(targets)):
+    room, empty = found, budgets.empty()
+    largest = empty.largest(targets, max(1, room))
+    if largest < min(room, len(targets)):
         found, because = largest, f"The stage allows {allowed}, and its failure domains {largest} at once"
-    return AtOnce(found, f"{because}.", by_wave)
+    return AtOnce(found, f"{because}.", targets, room, empty)
 
 
 def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:

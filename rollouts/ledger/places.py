@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 
@@ -19,7 +21,21 @@ from rollouts.models import Disruption, DomainBudget, Plan
 
 FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
 IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator is at work on a node, or has failed
-COLUMNS = ("uid", "name", "zone", "nvlink_domain", "is_ready", "is_unschedulable", "upgrade_state")
+
+
+class _Node(NamedTuple):
+    """What the ledger reads of a node: of thousands, rows of a model cost more than all that is done with them."""
+
+    name: str
+    zone: str
+    nvlink_domain: str
+    is_ready: bool | None
+    is_unschedulable: bool
+    upgrade_state: str
+    labels: Mapping[str, Any] = MappingProxyType({})  # read where racks have a budget
+
+
+COLUMNS = tuple(name for name in _Node._fields if name != "labels")
 
 
 class NoPlace(Exception):
@@ -96,7 +112,7 @@ class _Reading:
         pools = tuple(Domain(DomainKind.POOL, key) for key in sorted(self.in_pools.get(name, ())))
         return (*pools, *(Domain(kind, value) for kind, value in found.items() if value))
 
-    def _rack(self, node: Node) -> str:
+    def _rack(self, node: _Node) -> str:
         limit = self.limits.get(DomainKind.RACK)
         return str(node.labels.get(limit.label, "")) if limit else ""
 
@@ -140,15 +156,15 @@ class _Reading:
                     found[domain][name] = place
         return found
 
-    def _nodes(self) -> dict[str, Node]:
+    def _nodes(self) -> dict[str, _Node]:
         """Those that are asked for, and those that are out."""
         columns = (*COLUMNS, "labels") if DomainKind.RACK in self.limits else COLUMNS
-        nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).only(*columns).order_by()
+        nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).order_by()
         if len(self.asked) <= FEW:
             names = {*self.asked, *(one.node_name for one in self.places)}
             broken = Q(is_unschedulable=True) | Q(is_ready=False) | Q(is_ready=None) | ~Q(upgrade_state__in=IDLE)
             nodes = nodes.filter(Q(name__in=names) | broken)
-        return {node.name: node for node in nodes}
+        return {name: _Node(name, *seen) for name, *seen in nodes.values_list(*columns)}
 
     def _in_pools(self) -> dict[str, set[str]]:
         """Node's name → keys of its pools."""
@@ -163,7 +179,7 @@ class _Reading:
         return found
 
 
-def _why_out(node: Node) -> str:
+def _why_out(node: _Node) -> str:
     """Blank: it serves, as far as anybody sees."""
     if node.is_ready is not True:
         return "not Ready"

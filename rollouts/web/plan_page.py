@@ -14,7 +14,7 @@ from fleet.freshness.sight import sight_of_cluster
 from fleet.models import Bookmark, DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
-from rollouts.models import Plan
+from rollouts.models import Plan, Target
 from rollouts.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.preflight.way_back import way_back
 from rollouts.steering.at_once import at_once_now
@@ -68,7 +68,9 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     on_page = plan_on_page(row, now=now)
     sight = sight_of_cluster(row.cluster, list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now)
     seen_until = None if sight.is_live else sight.heard_at or row.cluster.added_at
-    node_ids = dict(Node.objects.visible_to(request.user).filter(cluster=row.cluster_id).values_list("uid", "pk"))
+    its = Target.objects.filter(stage__plan=row).order_by().values("node_uid")
+    nodes = Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, uid__in=its)
+    node_ids = dict(nodes.order_by().values_list("uid", "pk"))
     preview = preview_of(row) if row.state == PlanState.DRAFT else None
     driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
     following = [*on_page.stages[1:], None]

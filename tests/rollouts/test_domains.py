@@ -1,5 +1,6 @@
 """Who may go together: no failure domain ever has more out than its budget, and whoever waits is told by which."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,33 @@ def test_a_preview_shows_the_waves_that_the_engine_would_let_go(budgets: Budgets
     for wave in waves(order, at_once, budgets):
         assert wave == (next_wave(left, at_once, budgets) or (left[0],))
         left = [name for name in left if name not in wave]
+
+
+@given(BUDGETS, st.permutations(NODES), st.integers(1, 8), st.integers(0, 8))
+def test_the_largest_wave_is_that_of_all_of_them(budgets: Budgets, order, at_once: int, number: int):
+    those = order[:number]
+
+    assert budgets.largest(those, at_once) == max(map(len, waves(those, at_once, budgets)), default=0)
+
+
+@given(BUDGETS, st.permutations(NODES), st.integers(1, 8))
+def test_so_it_is_where_a_domain_has_no_place_at_all(budgets: Budgets, order, at_once: int):
+    shut = Budgets({**budgets.of, A: Allowance("x", 0)}, budgets.domains)
+
+    assert shut.largest(order, at_once) == max(map(len, waves(order, at_once, shut)))
+
+
+@pytest.mark.parametrize("most", [1, 3, 5_000])
+def test_the_first_wave_tells_where_none_could_be_larger(monkeypatch, most: int):
+    """A page that is asked for every five seconds by each of its viewers made thousands of waves to count one."""
+    order = [f"n{number}" for number in range(5_000)]
+    budgets = Budgets({A: zone(most)}, dict.fromkeys(order, (A,)))
+    made: list[int] = []
+    wave = Budgets._wave
+    monkeypatch.setattr(Budgets, "_wave", lambda *given: made.append(1) or wave(*given))
+
+    assert budgets.largest(order, 8) == min(most, 8)
+    assert len(made) == 1
 
 
 def test_five_thousand_nodes_of_one_domain_are_handed_out_in_no_time():

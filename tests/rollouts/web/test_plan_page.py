@@ -1,7 +1,9 @@
 import re
+from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.db.models.signals import post_init
 
 from fleet.models import Bookmark
 from rollouts.models import GateAnswer, Hold, OptOut, Plan, Target, Wave
@@ -506,3 +508,35 @@ def test_a_node_that_is_back_is_shown_as_back_while_others_are_on_their_way(view
 
     assert f"back on {plan.from_version}" not in before
     assert f"1 back on {plan.from_version}" in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_of_each_node_it_makes_one_row_and_reads_no_more_than_it_shows(
+    viewer, django_assert_max_num_queries, monkeypatch
+):
+    """Each viewer has it again every five seconds: rows of nodes, and what was written of each, were most of it."""
+    plans = [make.a_plan(make.a_fleet(nodes=nodes)) for nodes in (10, 60)]
+    monkeypatch.setattr(make, "counted", lambda: None)  # with every request, of all nodes
+    few, many = (made_for(viewer, plan) for plan in plans)
+
+    assert {model for model in many if many[model] > 2 * few[model]} == {"Target"}
+    with django_assert_max_num_queries(31) as asked:
+        viewer.get(f"/parts/plans/{plans[-1].pk}")
+    of_targets = [one["sql"] for one in asked.captured_queries if 'FROM "rollouts_target"' in one["sql"]]
+    assert of_targets
+    assert not [sql for sql in of_targets if '"baseline"' in sql or '"facts"' in sql]
+
+
+def made_for(client, plan) -> Counter[str]:
+    """How many rows of each model were made for the part of a plan, once it was asked for before."""
+    client.get(f"/parts/plans/{plan.pk}")
+    made: Counter[str] = Counter()
+
+    def note(sender, **_):
+        made[sender.__name__] += 1
+
+    post_init.connect(note)
+    try:
+        client.get(f"/parts/plans/{plan.pk}")
+    finally:
+        post_init.disconnect(note)
+    return made
