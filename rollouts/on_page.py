@@ -207,13 +207,16 @@ class Button:
     seen: str = ""  # the hash of all that this is
 
 
-def buttons(plan: Plan, user) -> list[Button]:
-    """Every verb, with the reason where it is not for this person or not for now. One query a permission."""
+def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
+    """Every verb, with the reason where it is not for this person or not for now. One query a permission.
+
+    `is_barred`: something stands against starting it, so that this is not what one does next.
+    """
     needed = {verb.permission for verb in VERBS.values()}
     where = f"cluster {plan.cluster.name}"
     refused = {each: why_not(user, each, cluster_id=plan.cluster_id, where=where) for each in needed}
     is_paused = plan.commands.in_force().exists()
-    main = _main(plan, is_paused=is_paused)
+    main = "" if is_barred else _main(plan, is_paused=is_paused)
     found = [
         _button(plan, name, refused[verb.permission], is_paused=is_paused, is_main=name == main)
         for name, verb in VERBS.items()

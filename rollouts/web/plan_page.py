@@ -72,6 +72,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     nodes = Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, uid__in=its)
     node_ids = dict(nodes.order_by().values_list("uid", "pk"))
     preview = preview_of(row) if row.state == PlanState.DRAFT else None
+    is_barred = bool(preview and preview.blockers)
     driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
     following = [*on_page.stages[1:], None]
     pairs = zip(on_page.stages, following, strict=True)
@@ -86,11 +87,11 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "all_pass_now": row.state == PlanState.HALTED and sight.is_live and _all_pass(columns, on_page),
         "sight": None if row.is_final else sight,
         "columns": [column for column in columns if column.is_shown],
-        "buttons": buttons(row, request.user),
+        "buttons": buttons(row, request.user, is_barred=is_barred),
         "may_break_glass": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "may_see_glass": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
         "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
-        "why": _why(on_page, has_blockers=bool(preview and preview.blockers)),
+        "why": _why(on_page, is_barred=is_barred),
         "preview": preview,
         "resume_says": resume_says(row, on_page, driver_object, at_once),
         "since_then": _since_then(row) if sight.is_live else "",
@@ -119,9 +120,9 @@ def _since_then(row: Plan) -> str:
     return "" if row.state != PlanState.HALTED or said.startswith("A person decides") else said
 
 
-def _why(on_page: PlanOnPage, *, has_blockers: bool) -> str:
+def _why(on_page: PlanOnPage, *, is_barred: bool) -> str:
     """With what to do next, of a draft."""
     if on_page.plan.state != PlanState.DRAFT:
         return on_page.why
-    then = "See what stands against starting it" if has_blockers else "Read what it would do, then start it"
+    then = "See what stands against starting it" if is_barred else "Read what it would do, then start it"
     return f"{on_page.why} {then}."

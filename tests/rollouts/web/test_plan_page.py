@@ -187,6 +187,15 @@ def test_a_button_one_may_not_press_stays_and_says_why(viewer):
     assert "you may not stop" in response or "need the role" in response
 
 
+@pytest.mark.parametrize(("mode", "drawn"), [("operate", "button main"), ("observe-only", "button")])
+def test_start_is_not_the_bright_button_of_a_draft_that_is_barred(mode, drawn):
+    plan = make.a_draft(make.a_fleet(mode=mode))
+
+    html = visiting(make.a_user("ada", role="operator")).get(f"/plans/{plan.pk}").content.decode()
+
+    assert f'class="{drawn}" data-dialog="dialog-start"' in html
+
+
 def test_a_draft_shows_what_it_would_do_and_what_stands_against_it(viewer):
     cluster = make.a_fleet(mode="observe-only")
     plan = make.a_draft(cluster)
