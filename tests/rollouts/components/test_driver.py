@@ -57,7 +57,7 @@ def test_where_all_is_in_order_nothing_stands_against_it(component):
     ],
 )
 def test_an_object_is_in_order_only_where_the_operator_says_so(component, given, words):
-    """It writes a state whenever it looks at one (nvidia.md 1.1, 1.3): blank is one that it has not looked at yet."""
+    """It writes a state whenever it looks at one: blank is one that it has not looked at yet."""
     row = BY_POLICY if component.kind == "ClusterPolicy" else BY_CRD
 
     (check,) = component.preflight(replace(row, **given))
