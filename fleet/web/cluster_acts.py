@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -13,7 +13,6 @@ from fleet.clusters import acceptance, attempts
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
 from fleet.pools.asking import ProductionAsks, set_approval
-from fleet.web.cluster_page import cluster_for
 from people.rights import NotAllowed, Permission, require
 
 REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
@@ -41,7 +40,7 @@ def _told(
     request: PersonRequest, cluster_id: int, permission: Permission, act: Callable[[PersonRequest, Cluster], str]
 ) -> HttpResponse:
     """`act` answers with the sentence of what holds from now on."""
-    row = cluster_for(request, cluster_id)
+    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
     with answered(request, REFUSALS):
         require(request.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
         messages.success(request, act(request, row))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import prefetch_related_objects
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils import timezone
 
 from edges.parts import part
@@ -42,11 +41,6 @@ def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
 @part
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return render(request, "fleet/_cluster.html", _cluster(request, line_for(request, cluster_id, now=timezone.now())))
-
-
-def cluster_for(request: PersonRequest, cluster_id: int) -> Cluster:
-    prefetch_related_objects([request.user], "bindings")  # every part of the page asks what its person may see
-    return get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
 
 
 def observer_of(row: Cluster) -> Observer | None:
