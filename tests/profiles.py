@@ -3,6 +3,11 @@
 Neither measures how long an example takes: that would say something of the machine.
 """
 
+import os
+import random
+import time
+from itertools import groupby
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
@@ -24,10 +29,15 @@ settings.register_profile(
 )
 settings.load_profile("steady")
 TIMES = 5  # as many examples in a round of the hunt as in a run of the suite: half of a run is spent on getting ready
+UNTIL = "QUARTERDECK_HUNT_UNTIL"  # seconds of the clock, as text, where a hunt started this
+TIME_IS_UP = "the time of the hunt is up"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Only the hunt has this module as a plugin."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Only the hunt has this module as a plugin. The same seed is the same order, in each process of a run."""
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    random.Random(config.getoption("hypothesis_seed")).shuffle(files)
+    items[:] = [item for tests in files for item in tests]
     for item in items:
         test = getattr(item, "obj", None)
         usual = getattr(test, "_hypothesis_internal_use_settings", None)
@@ -35,3 +45,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             getattr(test, "__func__", test)._hypothesis_internal_use_settings = settings(
                 usual, max_examples=usual.max_examples * TIMES
             )
+
+
+def pytest_runtest_setup() -> None:
+    if time.time() > float(os.environ.get(UNTIL, "inf")):
+        pytest.skip(TIME_IS_UP)

@@ -26,9 +26,17 @@ def test_a_number(number):
 """
 
 
-def hunt(folder: Path, test: str) -> "subprocess.CompletedProcess[str]":
+def hunt(folder: Path, test: str, *, minutes: float = 5) -> "subprocess.CompletedProcess[str]":
     (folder / "test_numbers.py").write_text(test)
-    asked = ["--minutes", "0", "--keep", str(folder / "kept"), str(folder / "test_numbers.py")]
+    asked = [
+        "--minutes",
+        str(minutes),
+        "--rounds",
+        "1",
+        "--keep",
+        str(folder / "kept"),
+        str(folder / "test_numbers.py"),
+    ]
     words = [sys.executable, "-m", "tests.hunt", *asked]
     # As `bin/test` calls it; these tests need no Django, and three processes would each set it up.
     named = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
@@ -46,7 +54,7 @@ def test_a_hunt_says_what_it_found_and_with_which_seed(tmp_path):
     (log,) = (tmp_path / "kept").iterdir()
     assert f"seed {log.stem}" in ended.stdout
     assert "number=5000," in ended.stdout
-    assert "1 round: 1 test failed." in ended.stdout
+    assert "1 round: 1 test tried; 1 failed." in ended.stdout
 
 
 def test_a_hunt_tries_five_times_as_many(tmp_path):
@@ -60,7 +68,17 @@ def test_a_hunt_tries_five_times_as_many(tmp_path):
 def test_a_hunt_that_finds_nothing_ends_well(tmp_path):
     ended = hunt(tmp_path, BROKEN.replace("< 5_000", "< 50_000"))
 
-    assert (ended.returncode, ended.stdout) == (0, "1 round: 0 tests failed.\n")
+    assert (ended.returncode, ended.stdout) == (0, "1 round: 1 test tried; 0 failed.\n")
+
+
+def test_a_hunt_ends_when_its_time_is_up(tmp_path):
+    """What has not begun by then is no longer tried, and it says so."""
+    ended = hunt(tmp_path, BROKEN, minutes=0.001)
+
+    assert (ended.returncode, ended.stdout) == (
+        0,
+        "1 round: 0 tests tried, 1 of the last round not, for the time was up; 0 failed.\n",
+    )
 
 
 def test_a_hunt_that_cannot_begin_does_not_end_well(tmp_path):
