@@ -13,9 +13,9 @@ class RolloutsConfig(AppConfig):
         from health.judging.sources import register
         from rollouts.approvals.shown import tidy
         from rollouts.approvals.unasked import ask_from_now_on
-        from rollouts.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
-        from rollouts.objections import plans_that_rest_on
-        from rollouts.wake import plans_of
+        from rollouts.hooks.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
+        from rollouts.hooks.objections import plans_that_rest_on
+        from rollouts.messages.wake import plans_of
         from rollouts.web.timeline import lines_of_plans, plans_then
 
         register(GLASS)

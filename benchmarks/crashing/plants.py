@@ -17,8 +17,6 @@ from fleet.models import Cluster, ClusterMode
 from gpu import neighbours
 from gpu.labels import HELD_BY
 from kube import client
-from rollouts import restraints
-from rollouts.domains import Budgets
 from rollouts.engine import act, decide, live, observe, record, writer_lease
 from rollouts.engine import round as rounds
 from rollouts.engine.act import holds, opt_outs, version, waves
@@ -29,9 +27,11 @@ from rollouts.engine.decide.budget import Room
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
+from rollouts.ordering.domains import Budgets
 from rollouts.pulls import base, leaving, looking, making
 from rollouts.pulls.base import PullRound
-from rollouts.restraints import Restraints
+from rollouts.reads import restraints
+from rollouts.reads.restraints import Restraints
 
 Patch = Callable[[], AbstractContextManager[Any]]
 

@@ -117,7 +117,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         self._post(key, told)
 
     async def plan_changed(self, message: dict[str, Any]) -> None:
-        """From `rollouts.announce`. Its numbers have gaps of their own: the page fetches on each."""
+        """From `rollouts.messages.announce`. Its numbers have gaps of their own: the page fetches on each."""
         key = f"plan-{message['plan']}"
         if any(key in opened.keys or f"plans-of-{message['cluster']}" in opened.keys for opened in self.opened):
             self._post(key, {**message, "topic": key})

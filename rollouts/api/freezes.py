@@ -16,7 +16,7 @@ from fleet.models import Cluster, Pool
 from people.rights import Permission, require_somewhere, scope_of
 from rollouts.api.serializers import KEY_MOST
 from rollouts.models import Freeze
-from rollouts.restraints import restraint_by
+from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where, held_back_by, where_of
 

@@ -11,8 +11,8 @@ from edges.rest import Asked, Edge, Listing
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from people.rights import require
-from rollouts.domains import DomainKind
 from rollouts.models import Disruption
+from rollouts.ordering.domains import DomainKind
 from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, MOST, BudgetShown, budgets_of, set_budget
 
 KINDS = [(kind.value, words) for kind, words in EACH.items()]

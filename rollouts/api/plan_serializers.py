@@ -16,7 +16,7 @@ from rollouts.api.serializers import (
 )
 from rollouts.checks import Check
 from rollouts.models import Command, Plan, PlanEvent
-from rollouts.on_page import Button, PlanOnPage
+from rollouts.reads.on_page import Button, PlanOnPage
 from rollouts.steering.duration import Duration
 from rollouts.steering.holding import HoldProgress
 from rollouts.steering.preview import Preview

@@ -23,8 +23,8 @@ from rollouts.api.previews import PreviewSerializer
 from rollouts.api.serializers import StageDraftSerializer
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
-from rollouts.on_page import buttons, plan_on_page
 from rollouts.preflight.way_back import way_back
+from rollouts.reads.on_page import buttons, plan_on_page
 from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import ObjectGone

@@ -18,7 +18,7 @@ from rollouts.api.serializers import (
 from rollouts.approvals.shown import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
-from rollouts.on_page import opt_outs_of
+from rollouts.reads.on_page import opt_outs_of
 
 HISTORY_AT_MOST = 200
 STORY = (

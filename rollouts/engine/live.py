@@ -10,7 +10,7 @@ from kube import client
 from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
-from rollouts.queries import driver_daemonsets
+from rollouts.reads.queries import driver_daemonsets
 
 STOP_SWITCH = "quarterdeck-stop"  # a ConfigMap of this name in our namespace stops everything (hazard Z33)
 

@@ -17,7 +17,7 @@ from kube.structs import NodeSeen
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.workloads import DriverPod, driver_pods
 from rollouts.models import Hold, Plan
-from rollouts.queries import nodes_of
+from rollouts.reads.queries import nodes_of
 
 COLUMNS = (
     "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",

@@ -12,7 +12,6 @@ from django.db.models import Prefetch
 from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.components.driver import NO_OBJECT
-from rollouts.domains import UNBOUND, Budgets
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs
@@ -23,9 +22,10 @@ from rollouts.gates.headroom import Headroom
 from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
-from rollouts.operators import operator_down
-from rollouts.queries import clock_ahead, controller_off, heard, is_held_by_others, upgrade_policy
-from rollouts.restraints import GOES_BACK, restraints_of
+from rollouts.ordering.domains import UNBOUND, Budgets
+from rollouts.reads.operators import operator_down
+from rollouts.reads.queries import clock_ahead, controller_off, heard, is_held_by_others, upgrade_policy
+from rollouts.reads.restraints import GOES_BACK, restraints_of
 
 LETS_GO = (StageState.OPENING, StageState.PROMOTING)
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from gpu.versions import same
 from rollouts.components.base import BEGUN, Component, Phase
 from rollouts.components.driver import ControllerOff
-from rollouts.domains import UNBOUND, Budgets
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.ordering.domains import UNBOUND, Budgets
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, NextWave, TargetEvidence, When
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
-from rollouts.headroom import read_room
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
-from rollouts.matrix import combinations, despite
 from rollouts.models import Approval, GateAnswer, Plan, Stage, Target
+from rollouts.reads.headroom import read_room
+from rollouts.reads.matrix import combinations, despite
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fleet.live.topics import OpenedTopic
 from fleet.models import Cluster
 from people.models import User
 from people.rights import Permission, scope_of
-from rollouts import announce
+from rollouts.messages import announce
 from rollouts.models import Plan, PlanEvent
 
 

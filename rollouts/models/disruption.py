@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from fleet.models import Cluster
 from people.rights import Permission, scope_of
-from rollouts.domains import DomainKind
+from rollouts.ordering.domains import DomainKind
 
 
 class DisruptionQuerySet(models.QuerySet["Disruption"]):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from django.db import models, transaction
 
 from edges.moving import write_move
-from rollouts import announce
+from rollouts.messages import announce
 
 
 class Moving(models.Model):

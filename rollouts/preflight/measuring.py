@@ -10,10 +10,10 @@ from rollouts.checks import Check
 from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom, short_of, shortage
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.headroom import ClusterRoom, read_room
 from rollouts.models import Stage
-from rollouts.picking import at_once
+from rollouts.ordering.picking import at_once
 from rollouts.preflight.subject import PreflightSubject
+from rollouts.reads.headroom import ClusterRoom, read_room
 from wording.lists import names
 from wording.numbers import either
 

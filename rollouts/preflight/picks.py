@@ -7,11 +7,11 @@ from datetime import datetime
 from fleet.models import Node
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from kube import selectors
-from rollouts.harm import Harm
-from rollouts.jobs import harm_of
 from rollouts.models import Plan, Stage
-from rollouts.picking import in_order, representatives
-from rollouts.queries import candidate, is_held_by_others
+from rollouts.ordering.harm import Harm
+from rollouts.ordering.picking import in_order, representatives
+from rollouts.reads.jobs import harm_of
+from rollouts.reads.queries import candidate, is_held_by_others
 
 
 @dataclass

@@ -10,7 +10,7 @@ from rollouts.images.progress import PullOutcome
 from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.pulls.reading import PullOnPage, failed_sentence, newest_pull, proven_sentence
-from rollouts.queries import driver_daemonsets
+from rollouts.reads.queries import driver_daemonsets
 from wording.numbers import count
 
 PULL_IT = "Pull it beforehand, from the plan's page: a Job for each operating system."

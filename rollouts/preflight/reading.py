@@ -20,9 +20,9 @@ from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
-from rollouts.operators import operator_down
 from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeToChange, PodFacts, PreflightFacts
-from rollouts.queries import cluster_policy, driver_daemonsets, newest_hashes, upgrade_policy
+from rollouts.reads.operators import operator_down
+from rollouts.reads.queries import cluster_policy, driver_daemonsets, newest_hashes, upgrade_policy
 
 ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rollouts.checks import Check
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.restraints import restraints_of
+from rollouts.reads.restraints import restraints_of
 from wording.numbers import count, either
 
 

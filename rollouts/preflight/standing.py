@@ -8,7 +8,7 @@ from kube.resources import CLUSTER_POLICIES
 from rollouts.checks import Check
 from rollouts.models import Plan
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries import heard
+from rollouts.reads.queries import heard
 
 
 def stands_against(subject: PreflightSubject) -> Iterator[Check]:

@@ -10,13 +10,13 @@ from fleet.models import DriverObject, Node, Operand, Pod
 from gpu.operands import VALIDATOR
 from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
-from rollouts.domains import Budgets
 from rollouts.ledger.places import read_budgets
-from rollouts.matrix import lines_for
 from rollouts.models import Plan, Stage
+from rollouts.ordering.domains import Budgets
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.picks import Picks
 from rollouts.preflight.reading import facts_of, pods_on
+from rollouts.reads.matrix import lines_for
 
 
 @dataclass(frozen=True)

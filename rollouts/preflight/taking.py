@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from fleet.models import Node
 from rollouts.checks import Check, each
 from rollouts.models import Stage
-from rollouts.picking import uncovered
+from rollouts.ordering.picking import uncovered
 from rollouts.preflight.picks import Picks, takes
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries import candidate
+from rollouts.reads.queries import candidate
 from wording.lists import names
 from wording.numbers import are, count, either
 

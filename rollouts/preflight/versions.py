@@ -6,9 +6,9 @@ from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Line
 from rollouts.checks import Check
 from rollouts.gates.compatibility import Compatibility
-from rollouts.matrix import BARRED, UNKNOWN_VERSION
 from rollouts.models import Stage
 from rollouts.preflight.subject import PreflightSubject
+from rollouts.reads.matrix import BARRED, UNKNOWN_VERSION
 from wording.numbers import count
 
 BARS = frozenset({*BARRED.values(), UNKNOWN_VERSION})

@@ -2,9 +2,9 @@
 
 from rollouts.checks import Check
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from rollouts.on_page import PlanOnPage
 from rollouts.preflight.reading import images_on, pod_facts, pods_on
 from rollouts.preflight.rules.cuda import too_new
+from rollouts.reads.on_page import PlanOnPage
 from rollouts.verbs import VERBS
 
 HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}

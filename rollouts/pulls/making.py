@@ -14,7 +14,7 @@ from rollouts.images.progress import PullOutcome, Told
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.pulls.base import BY_ITSELF, PullRound
 from rollouts.pulls.reading import PULLED_IN
-from rollouts.restraints import why_frozen
+from rollouts.reads.restraints import why_frozen
 
 DRIVER_CONTAINER = "nvidia-driver-ctr"  # gpu-operator, manifests/state-driver/0500_daemonset.yaml
 AT_ONCE = 5  # Jobs: the registry and its mirrors serve everybody else, too

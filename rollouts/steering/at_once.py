@@ -8,10 +8,10 @@ from fleet.models import DriverObject
 from rollouts.ledger.places import read_budgets
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
-from rollouts.on_page import PlanOnPage, StageOnPage
-from rollouts.picking import AtOnce, at_once
-from rollouts.queries import nodes_of, upgrade_policy
-from rollouts.restraints import GOES_BACK
+from rollouts.ordering.picking import AtOnce, at_once
+from rollouts.reads.on_page import PlanOnPage, StageOnPage
+from rollouts.reads.queries import nodes_of, upgrade_policy
+from rollouts.reads.restraints import GOES_BACK
 
 
 def at_once_now(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None) -> Mapping[int, AtOnce]:

@@ -9,10 +9,10 @@ from django.db import transaction
 from fleet.models import Cluster
 from people.models import AuditEntry
 from people.rights import Permission
-from rollouts.domains import DomainKind
 from rollouts.models import DomainBudget, Plan
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
+from rollouts.ordering.domains import DomainKind
 from rollouts.steering.refusals import BadPlan, Refusal
 from wording.numbers import count
 

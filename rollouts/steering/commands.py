@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from edges.moves import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
-from rollouts.completion import LEFT_OUT, completion_of
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
+from rollouts.reads.completion import LEFT_OUT, completion_of
 from rollouts.steering.refusals import OutOfDate, Refusal
 from rollouts.verbs import why_not_now
 

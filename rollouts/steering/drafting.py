@@ -13,7 +13,7 @@ from rollouts.components import KINDS
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.moving import record_event
-from rollouts.queries import nodes_of
+from rollouts.reads.queries import nodes_of
 from rollouts.steering.draft_problems import check
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft

@@ -17,7 +17,7 @@ from rollouts.models import Freeze, Plan, StageKind, Target
 from rollouts.models.freeze import words_of
 from rollouts.models.moving import record_event
 from rollouts.models.plan import PlanQuerySet, wake_plans
-from rollouts.restraints import GOES_BACK, ended, headed, restraint_by
+from rollouts.reads.restraints import GOES_BACK, ended, headed, restraint_by
 from rollouts.steering.refusals import BadFreeze, Refusal
 from wording.numbers import count, either
 

@@ -16,16 +16,16 @@ from gpu.upgrade_controller import LOOKS_EVERY
 from rollouts.checks import Check
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
-from rollouts.domains import Budgets
-from rollouts.harm import Harm, costs, total
 from rollouts.models import Plan, Stage
-from rollouts.picking import at_once, bound_on_failure_rate, nodes_for
+from rollouts.ordering.domains import Budgets
+from rollouts.ordering.harm import Harm, costs, total
+from rollouts.ordering.picking import at_once, bound_on_failure_rate, nodes_for
 from rollouts.preflight import checks
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.reading import driver_facts
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.preflight.taking import canary_and_others, uncovered_sentences
-from rollouts.queries import nodes_of, object_uid
+from rollouts.reads.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time

@@ -16,8 +16,8 @@ from rollouts.models.image_pull import queue_pull
 from rollouts.models.moving import record_event
 from rollouts.preflight.picks import forward, pick
 from rollouts.pulls.reading import why_no_pull
-from rollouts.queries import driver_daemonsets, heard, nodes_of
-from rollouts.restraints import restraints_of
+from rollouts.reads.queries import driver_daemonsets, heard, nodes_of
+from rollouts.reads.restraints import restraints_of
 from rollouts.steering.refusals import BadPlan, Refusal
 from wording.lists import names
 from wording.numbers import count, either

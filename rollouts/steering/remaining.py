@@ -8,8 +8,8 @@ from fleet.models import Bookmark, DriverObject
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
-from rollouts.on_page import PlanOnPage, StageOnPage
-from rollouts.picking import AtOnce
+from rollouts.ordering.picking import AtOnce
+from rollouts.reads.on_page import PlanOnPage, StageOnPage
 from rollouts.steering.at_once import at_once_now
 from rollouts.steering.duration import Duration, StageTime, duration_of
 from rollouts.steering.holding import HoldProgress, holding_of

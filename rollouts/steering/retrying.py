@@ -9,7 +9,7 @@ from people.models import AuditEntry, User
 from rollouts.components.base import Phase
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Command, Hold, Plan, Target, Verb
-from rollouts.queries import driver_daemonsets, newest_hashes
+from rollouts.reads.queries import driver_daemonsets, newest_hashes
 from rollouts.steering.refusals import Refusal
 
 GOES_ON = frozenset({PlanState.PROMOTING, PlanState.HALTED})

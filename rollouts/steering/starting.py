@@ -18,7 +18,7 @@ from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.unasked import said_by, unasked
-from rollouts.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
+from rollouts.reads.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
 from rollouts.steering.commands import is_carried_out
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate, Refusal

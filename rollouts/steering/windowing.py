@@ -15,7 +15,7 @@ from people.rights import Permission
 from rollouts.models import MaintenanceWindow, Plan
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
-from rollouts.restraints import GOES_BACK, headed, schedules_of
+from rollouts.reads.restraints import GOES_BACK, headed, schedules_of
 from rollouts.steering.freezing import HeldBack, Where, held_back_by
 from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.windows import BadWindow, Interval, common

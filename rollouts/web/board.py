@@ -12,8 +12,8 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
-from rollouts.on_page import StageOnPage
-from rollouts.picking import AtOnce
+from rollouts.ordering.picking import AtOnce
+from rollouts.reads.on_page import StageOnPage
 from wording.lists import names
 
 PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}

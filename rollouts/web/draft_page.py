@@ -12,7 +12,7 @@ from fleet.models import Cluster, DriverObject, Pool
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
-from rollouts.queries import changeable
+from rollouts.reads.queries import changeable
 from rollouts.steering import drafting
 from rollouts.steering.draft_problems import problems
 from rollouts.steering.refusals import BadPlan, Refusal

@@ -17,7 +17,7 @@ from edges.parts import part
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.models import Freeze, MaintenanceWindow, Plan
-from rollouts.restraints import restraint_by
+from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import HeldBack, Where, held_back_by, where_of
 from rollouts.steering.refusals import Refusal

@@ -15,8 +15,8 @@ from fleet.models import Bookmark, DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
-from rollouts.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.preflight.way_back import way_back
+from rollouts.reads.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.at_once import at_once_now
 from rollouts.steering.remaining import holding, remaining
 from rollouts.verbs import VERBS

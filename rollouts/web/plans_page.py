@@ -16,7 +16,7 @@ from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
 from rollouts.models import Command, Plan, Stage, StageKind
-from rollouts.on_page import unlooked
+from rollouts.reads.on_page import unlooked
 
 PER_PAGE = 30
 FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)

@@ -7,9 +7,9 @@ from django.utils import timezone
 from fleet.models import DriverObject
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Plan, StageKind
-from rollouts.on_page import PlanOnPage, StageOnPage
-from rollouts.picking import AtOnce
-from rollouts.queries import controller_off
+from rollouts.ordering.picking import AtOnce
+from rollouts.reads.on_page import PlanOnPage, StageOnPage
+from rollouts.reads.queries import controller_off
 from wording.lists import names
 from wording.numbers import count, either
 

@@ -13,7 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.models import Freeze
-from rollouts.restraints import restraint_by
+from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import Refusal

@@ -17,7 +17,7 @@ from edges.requests import PersonRequest, answered
 from people.models import User
 from people.rights import NotAllowed
 from rollouts.models import Freeze, MaintenanceWindow
-from rollouts.restraints import restraint_by
+from rollouts.reads.restraints import restraint_by
 from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
 from rollouts.web.placing import places_for

@@ -7,7 +7,7 @@ from celery import current_app
 
 from fleet.messages import listeners
 from health import wake
-from rollouts.wake import plans_of
+from rollouts.messages.wake import plans_of
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)

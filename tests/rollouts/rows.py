@@ -6,7 +6,7 @@ from typing import Any
 from fleet.models import Cluster, OperandRevision
 from kube.resources import CLUSTER_POLICIES, DEPLOYMENTS, NVIDIA_DRIVERS
 from rollouts.models import GateAnswer, Hold, Plan, Stage, StageKind
-from rollouts.queries import JUDGED_KINDS
+from rollouts.reads.queries import JUDGED_KINDS
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.starting import start

@@ -6,7 +6,7 @@ from django.urls import resolve
 from rollouts.api.commands import VERB_VIEWS
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PlanState
 from rollouts.models import Plan, Verb
-from rollouts.on_page import buttons
+from rollouts.reads.on_page import buttons
 from rollouts.steering.refusals import Refusal
 from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS

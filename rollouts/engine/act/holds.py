@@ -16,7 +16,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
 from rollouts.engine.live import stopped_in_cluster
 from rollouts.models import Hold, Plan
-from rollouts.restraints import why_not
+from rollouts.reads.restraints import why_not
 
 
 def place_holds(writer: Writer, act: PlaceHolds) -> None:

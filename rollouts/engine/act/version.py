@@ -12,8 +12,8 @@ from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
 from rollouts.models.moving import record_event
-from rollouts.queries import driver_daemonsets
-from rollouts.restraints import restraints_of
+from rollouts.reads.queries import driver_daemonsets
+from rollouts.reads.restraints import restraints_of
 
 
 def write_version(writer: Writer, act: WriteVersion) -> None:

@@ -24,7 +24,7 @@ from rollouts.engine.live import stopped_in_cluster
 from rollouts.ledger.places import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
-from rollouts.restraints import restraints_of, why_not
+from rollouts.reads.restraints import restraints_of, why_not
 
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the rollback stage
 

@@ -16,7 +16,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
-from rollouts.picking import next_wave
+from rollouts.ordering.picking import next_wave
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count, either

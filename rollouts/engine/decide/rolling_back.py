@@ -39,7 +39,7 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.picking import next_wave
+from rollouts.ordering.picking import next_wave
 from wording.lists import names
 from wording.numbers import are, count, stay, was
 

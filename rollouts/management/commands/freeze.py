@@ -4,7 +4,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from rollouts.management.placing import instant, somewhere, takes_who_and_why, who_and_why
-from rollouts.restraints import restraint_by
+from rollouts.reads.restraints import restraint_by
 from rollouts.steering.freezing import freeze
 from rollouts.steering.refusals import Refusal
 

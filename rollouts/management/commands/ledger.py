@@ -3,8 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from fleet.management.commands.import_pools import cluster_of
-from rollouts.domains import DomainKind
 from rollouts.models import Disruption, DomainBudget
+from rollouts.ordering.domains import DomainKind
 from rollouts.steering.budgeting import says
 
 

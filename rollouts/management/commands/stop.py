@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from rollouts.management.placing import takes_who_and_why, who_and_why
 from rollouts.models import Plan
-from rollouts.restraints import restraint_by
+from rollouts.reads.restraints import restraint_by
 from rollouts.steering.freezing import stop
 from rollouts.steering.refusals import Refusal
 from wording.numbers import count

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from edges.digits import whole
 from rollouts.models import Plan
-from rollouts.on_page import plan_on_page
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering.remaining import holding
 
 

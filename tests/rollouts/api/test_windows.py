@@ -6,7 +6,7 @@ import pytest
 
 from people.models import AuditEntry
 from rollouts.models import MaintenanceWindow
-from rollouts.restraints import Windows, restraints_of, windows_of
+from rollouts.reads.restraints import Windows, restraints_of, windows_of
 from rollouts.steering import windowing
 from rollouts.steering.refusals import Refusal
 from tests.callers import calling

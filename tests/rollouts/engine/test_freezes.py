@@ -10,7 +10,7 @@ from rollouts.engine.act import holds, version
 from rollouts.engine.decide.acts import LiftHolds
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan
-from rollouts.on_page import plan_on_page
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands, freezing
 from rollouts.steering.freezing import Where
 from tests.make import a_pool

@@ -8,7 +8,7 @@ from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import ReleaseWave
 from rollouts.lifecycle import TargetState
 from rollouts.models import Disruption, DomainBudget, Hold, Plan
-from rollouts.on_page import plan_on_page
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands
 from tests.make import a_pool
 from tests.rollouts.engine.ground import CANARY, REST, Ground

@@ -10,7 +10,7 @@ from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, ReleaseWave
 from rollouts.lifecycle import TargetState
 from rollouts.models import MaintenanceWindow
-from rollouts.on_page import plan_on_page
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands
 from tests.make import NOON, a_pool
 from tests.rollouts.engine.ground import CANARY, NODES, Ground

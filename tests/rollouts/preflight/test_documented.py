@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpu.compatibility import Support
 from gpu.evictions import Hindrance
-from rollouts.matrix import BARRED, UNKNOWN_VERSION
+from rollouts.reads.matrix import BARRED, UNKNOWN_VERSION
 
 ROOT = Path(__file__).parents[3]
 PLACES = ("rollouts/preflight", "rollouts/components", "rollouts/steering", "rollouts/web")

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Bookmark, Workload
 from kube.resources import DEPLOYMENTS
-from rollouts.on_page import plan_on_page
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start

@@ -4,8 +4,8 @@ import pytest
 
 from fleet.models import Node, Pod
 from rollouts.models import Target
-from rollouts.on_page import plan_on_page
 from rollouts.preflight.way_back import way_back
+from rollouts.reads.on_page import plan_on_page
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import a_started_plan, in_state
 

@@ -13,7 +13,7 @@ from rollouts.approvals.bundles import bundle_for
 from rollouts.evidence.exporting import evidence_of
 from rollouts.evidence.file import bytes_of, hashes_of_parts
 from rollouts.evidence.verifying import verify
-from rollouts.findings import GLASS
+from rollouts.hooks.findings import GLASS
 from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
 from rollouts.steering.breaking_glass import acknowledge, break_glass
 from rollouts.steering.refusals import BadPlan, NotYours, Refusal

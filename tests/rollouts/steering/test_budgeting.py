@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from people.models import AuditEntry
-from rollouts.domains import DomainKind
 from rollouts.models import Disruption, DomainBudget
+from rollouts.ordering.domains import DomainKind
 from rollouts.steering.budgeting import BadBudget, set_budget
 from tests.make import NOON, a_fleet, a_plan
 

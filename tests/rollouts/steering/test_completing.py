@@ -6,8 +6,8 @@ import pytest
 
 from fleet.models import Node
 from people.models import AuditEntry
-from rollouts.completion import Completion, completion_of
 from rollouts.models import Hold, Plan, Stage, Target, Wave
+from rollouts.reads.completion import Completion, completion_of
 from rollouts.steering import commands
 from rollouts.steering.refusals import OutOfDate, Refusal
 from tests.make import NOON

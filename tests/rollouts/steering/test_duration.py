@@ -3,7 +3,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.picking import bound_on_failure_rate, nodes_for
+from rollouts.ordering.picking import bound_on_failure_rate, nodes_for
 from rollouts.steering.duration import StageTime, duration_of
 from rollouts.steering.preview import preview
 from tests.make import NOON

@@ -8,8 +8,8 @@ from django.db import IntegrityError
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.models import Freeze, Plan
-from rollouts.on_page import plan_on_page
-from rollouts.restraints import restraints_of
+from rollouts.reads.on_page import plan_on_page
+from rollouts.reads.restraints import restraints_of
 from rollouts.steering import commands, freezing
 from rollouts.steering.freezing import Where
 from rollouts.steering.preview import preview

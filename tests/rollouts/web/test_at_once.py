@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import DriverObject, Node
 from rollouts.models import DomainBudget, Plan, Stage, StageKind
-from rollouts.on_page import plan_on_page
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering.preview import StagePreview, preview
 from rollouts.steering.remaining import expected
 from rollouts.steering.stage_drafts import StageDraft

@@ -1,8 +1,8 @@
 import pytest
 
 from fleet.models import Node
-from rollouts.completion import completion_of
 from rollouts.models import Plan, Stage, Target
+from rollouts.reads.completion import completion_of
 from rollouts.steering.preview import preview
 from tests import make
 from tests.callers import calling

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from rollouts.domains import Allowance, Budgets, Domain, DomainKind
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import FinishRelease, LiftHolds, PlaceHolds, Recall, ReleaseWave
 from rollouts.lifecycle import PlanState, TargetState
+from rollouts.ordering.domains import Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.make import (
     NEW_HASH,

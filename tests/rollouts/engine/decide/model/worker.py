@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rollouts.components.driver_crd import DriverCrd
-from rollouts.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
 from rollouts.engine.live import Live
@@ -29,6 +28,7 @@ from rollouts.lifecycle import (
     StageState,
     TargetState,
 )
+from rollouts.ordering.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.engine.decide.model.world import IDLE, NEW, OLD, Node, World
 from tests.rollouts.make import a_node_snapshot, a_policy, a_snapshot, a_stage, a_target, an_approval, evidence

@@ -10,7 +10,7 @@ from functools import cache
 
 from fleet.models import Node, Pod, Workload
 from gpu.resources import Layout, whole_gpus
-from rollouts.harm import Harm, Job
+from rollouts.ordering.harm import Harm, Job
 
 # Controllers whose pods stand for each other, and a pod that nothing controls: each ends alone.
 ALONE = frozenset({"", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})

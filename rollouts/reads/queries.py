@@ -15,9 +15,9 @@ from gpu.resources.words import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED, ControllerOff
-from rollouts.harm import UNHARMED, Harm
 from rollouts.models import Plan
-from rollouts.picking import FACTORS, Candidate
+from rollouts.ordering.harm import UNHARMED, Harm
+from rollouts.ordering.picking import FACTORS, Candidate
 
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
 JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a plan rests on, with its object

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
-from rollouts.domains import UNBOUND, Budgets
-from rollouts.harm import UNHARMED, Harm, least_first
+from rollouts.ordering.domains import UNBOUND, Budgets
+from rollouts.ordering.harm import UNHARMED, Harm, least_first
 from wording.numbers import count
 
 FACTORS = (

@@ -10,13 +10,13 @@ from datetime import datetime
 from django.db.models import Prefetch
 
 from people.rights import why_not
-from rollouts.completion import OVER, completion_of
 from rollouts.gates import GATES
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
-from rollouts.operators import operator_down
-from rollouts.restraints import Restraint, most_urgent, restraints_of
+from rollouts.reads.completion import OVER, completion_of
+from rollouts.reads.operators import operator_down
+from rollouts.reads.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
 from wording.instants import moment
 

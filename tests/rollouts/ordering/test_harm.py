@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.harm import Harm, Job, hours, least_first, total
+from rollouts.ordering.harm import Harm, Job, hours, least_first, total
 
 
 def a_job(name: str, gpu_hours: float, *, nodes: int = 2) -> Job:

@@ -6,8 +6,8 @@ import pytest
 
 from fleet.models import Workload
 from gpu.resources import Layout, Way
-from rollouts.harm import Harm
-from rollouts.jobs import harm_of
+from rollouts.ordering.harm import Harm
+from rollouts.reads.jobs import harm_of
 from tests.make import NOON, a_cluster, a_node, a_pod
 
 SLICES = str(Layout({"nvidia.com/gpu": Way("1g.10gb")}))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
-from rollouts.picking import next_wave, waves
+from rollouts.ordering.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
+from rollouts.ordering.picking import next_wave, waves
 
 A, B = Domain(DomainKind.ZONE, "a"), Domain(DomainKind.RACK, "b")
 SERVICE = Domain(DomainKind.SERVICE, "Deployment team-a/chat")

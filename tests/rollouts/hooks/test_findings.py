@@ -3,7 +3,7 @@ import pytest
 from fleet.models import Node, Observer
 from health.judging import looking
 from health.models import Finding
-from rollouts.findings import HALTED, LEFT_BEHIND, OPTED_OUT
+from rollouts.hooks.findings import HALTED, LEFT_BEHIND, OPTED_OUT
 from rollouts.models import Hold, OptOut, Plan, Target
 from tests import make
 from tests.make import NOON

@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import BreakGlass, Plan, Stage
-from rollouts.on_page import PlanOnPage, plan_on_page
+from rollouts.reads.on_page import PlanOnPage, plan_on_page
 from rollouts.steering import freezing
 from rollouts.steering.commands import halt, pause
 from tests.make import NOON, a_plan, a_window

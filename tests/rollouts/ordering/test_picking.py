@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.harm import Harm, Job
-from rollouts.picking import (
+from rollouts.ordering.harm import Harm, Job
+from rollouts.ordering.picking import (
     FACTORS,
     Candidate,
     bound_on_failure_rate,
