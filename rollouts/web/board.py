@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
+from edges.digests import digest
 from rollouts.gates.base import NEVER_PASSED_OVER, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
@@ -66,7 +68,7 @@ class WaveGroup:
     said: str = ""  # of the wave, once a stage where it stays the same
     is_outside: bool = False  # they began, and this plan did not let them go: they escaped, or were on their way
 
-    @property
+    @cached_property
     def is_done(self) -> bool:
         """Through with all of it: nothing there needs to be looked at."""
         return self.wave is not None and all(
@@ -75,9 +77,19 @@ class WaveGroup:
         )
 
     @property
+    def key(self) -> str:
+        """Another one where what is shown of its nodes is another."""
+        return digest([_shown_of(target) for target in self.targets])
+
+    @property
     def is_over(self) -> bool:
         """None of it will go any more: the plan left these nodes as they were."""
         return any(target.shown_state == Shown.NOT_BEGUN for target in self.targets)
+
+
+def _shown_of(target: Target) -> list[Any]:
+    of_rows = [target.node_uid, target.shown_state, target.because, target.state_since.isoformat()]
+    return [*of_rows, target.node_id, [one.says for one in target.opted_out]]  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

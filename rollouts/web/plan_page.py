@@ -4,7 +4,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
@@ -55,6 +55,18 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
 @part
 def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/_plan.html", _plan(request, plan_for(request.user, plan_id)))
+
+
+@part
+def wave_part(request: PersonRequest, plan_id: int, wave_id: int) -> HttpResponse:
+    """The nodes of one wave: the page has them only of waves that are not done, until somebody unfolds another."""
+    context = _plan(request, plan_for(request.user, plan_id))
+    for column in context["columns"]:
+        for group in column.waves:
+            if group.wave and group.wave.pk == wave_id:
+                shown = context | {"column": column, "stage": column.on_page.stage, "group": group}
+                return render(request, "rollouts/_targets.html", shown)
+    raise Http404("This plan has no such wave.")
 
 
 @part

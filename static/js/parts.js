@@ -58,9 +58,24 @@ function keepOpen(name, node) {
   return !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
 }
 
-// What a script draws by itself: it is told by its name whether it is still about the same.
+// What a script draws by itself: it is told by its name whether it is still about the same. A list that is unfolded
+// stays until its new one is here.
 function keepOwn(old, fresh) {
+  if (fresh.dataset?.folded && old.parentElement?.open) {
+    Object.assign(old.dataset, fresh.dataset);
+    return false;
+  }
   return !(old.dataset?.own && old.dataset.own === fresh.dataset?.own);
+}
+
+// What is folded is fetched when somebody unfolds it, and again where it has changed since.
+function fetchUnfolded() {
+  for (const list of document.querySelectorAll("details[open] > [data-folded]")) {
+    const { own, asked, folded } = list.dataset;
+    if (asked === own) continue;
+    list.dataset.asked = own;
+    htmx.ajax("GET", folded, { source: list, target: list, swap: "morph:innerHTML" });
+  }
 }
 
 export function startParts() {
@@ -87,6 +102,8 @@ export function startParts() {
     }
   }, 1000);
   document.addEventListener("htmx:afterSwap", ({ detail }) => announce(document.getElementById(detail.target?.id)));
+  document.addEventListener("toggle", fetchUnfolded, true); // it does not bubble
+  document.addEventListener("htmx:afterSwap", fetchUnfolded);
   document.addEventListener("htmx:beforeSwap", signInInstead);
   document.addEventListener("htmx:responseError", ({ detail }) => showError(detail.elt, `answered ${detail.xhr.status}`));
   document.addEventListener("htmx:sendError", ({ detail }) => showError(detail.elt, "did not answer"));
@@ -106,6 +123,10 @@ function signInInstead(event) {
 
 // Since the first of them: what is seen is from before that.
 function showError(part, what) {
+  if (part?.dataset?.folded) {
+    delete part.dataset.asked;
+    part.textContent = `The server ${what}. Unfold it again to ask again.`;
+  }
   if (!part?.dataset?.part) return;
   part.dataset.error ??= `The server ${what} at ${clock(now())} UTC: this is how it was before. It is asked again.`;
   setTimeout(() => schedule(part), AGAIN_AFTER_AN_ERROR_MS);

@@ -75,6 +75,11 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
     tell(ada.page, "rollback")
 
     expect(ada.page.locator(".plan-head")).to_contain_text("rolled back")
+    ada.page.reload()
+    done = ada.page.locator("details.wave").filter(has_text="done").first
+    expect(done.locator("li.target")).to_have_count(0)
+    done.locator("summary").click()
+    expect(done.locator("li.target a").first).to_be_visible()
 
 
 def test_a_viewer_sees_every_button_and_why_not(window):

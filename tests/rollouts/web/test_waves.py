@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from rollouts.models import Stage, Wave
-from rollouts.web.board import said_of
+from rollouts.reads.on_page import plan_on_page
+from rollouts.web.board import column_of, said_of
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -20,7 +21,7 @@ def waves(stage: Stage, *said: str) -> None:
     for number, because in enumerate(said, start=1):
         wave = Wave.objects.create(stage=stage, number=number, decided_at=NOON, because=because)
         stage.targets.create(
-            position=number, node_uid=str(number), node_name=f"gpu-{number}", state="changed", state_since=NOON,
+            position=number, node_uid=str(number), node_name=f"let-go-{number}", state="changed", state_since=NOON,
             wave=wave, released_at=NOON - timedelta(minutes=5),
         )  # fmt: skip
 
@@ -53,3 +54,46 @@ def test_a_sentence_without_a_reason_is_said_as_it_is():
     one, two = (Wave(number=number, because="2 nodes.") for number in (1, 2))
 
     assert said_of(two, one) == "2 nodes."
+
+
+def test_nodes_of_a_wave_that_is_done_are_fetched_when_it_is_unfolded():
+    stage = make.a_stage_to_approve()
+    waves(stage, "1 node: room.", "1 node: room.")
+    stage.targets.filter(node_name="let-go-2").update(state="changing")
+    done, other = stage.waves.order_by("number")
+    client = visiting(make.a_user(role="viewer"))
+
+    text = page(client, f"/plans/{stage.plan_id}").text
+    parts = [page(client, f"/parts/plans/{stage.plan_id}/waves/{wave.pk}").text for wave in (done, other)]
+
+    assert ("let-go-1" in text, "let-go-2" in text) == (False, True)
+    assert "1 node done" in text
+    assert [("let-go-1" in part, "let-go-2" in part) for part in parts] == [(True, False), (False, True)]
+
+
+def test_a_wave_of_another_plan_and_of_a_plan_that_is_not_seen_is_not_found():
+    one, other = make.a_stage_to_approve(), make.a_stage_to_approve(make.a_plan(make.a_fleet("other")))
+    for stage in (one, other):
+        waves(stage, "1 node: room.")
+    wave = one.waves.get()
+
+    seeing, blind = visiting(make.a_user(role="viewer")), visiting(make.a_user("blind"))
+
+    assert seeing.get(f"/parts/plans/{one.plan_id}/waves/{wave.pk}").status_code == 200
+    assert seeing.get(f"/parts/plans/{other.plan_id}/waves/{wave.pk}").status_code == 404
+    assert blind.get(f"/parts/plans/{one.plan_id}/waves/{wave.pk}").status_code == 404
+
+
+def test_a_wave_that_changed_is_another_one_to_the_page():
+    """What somebody has unfolded is fetched again where it has changed, and only there."""
+    stage = make.a_stage_to_approve()
+    waves(stage, "1 node: room.")
+
+    def key() -> str:
+        (group,) = column_of(plan_on_page(stage.plan, now=NOON).stages[0], {}).waves
+        return group.key
+
+    before, again = key(), key()
+    stage.targets.update(because="It runs 580.126.20.")
+
+    assert before == again != key()
