@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import F, QuerySet
 
 from edges.moves import LostRace
 from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
@@ -105,20 +106,30 @@ def hold_node(
     seen = writer.change(uid, name, held)
     if seen is None or not writer.hold.is_on(seen.labels):
         return None
-    Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=now, trouble="")
-    if was is not None:
-        _tell_of_theirs(writer, was, now=now)
+    row = Hold.objects.filter(plan=writer.plan, node_uid=uid)
+    if was is not None and not writer.hold.is_on(was.labels):
+        tell_of_removed(writer, row, now=now)
+    elif was is not None:
+        _tell_of_rewritten(writer, was, now=now)
+    row.update(placed_at=now, trouble="")
     return seen
 
 
-def _tell_of_theirs(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
+def tell_of_removed(writer: Writer, gone: QuerySet[Hold], *, now: datetime) -> None:
+    """Of holds whose label is not there: that somebody else took it off, where it was read back since it is wanted."""
+    for hold in gone.filter(is_wanted=True, is_foreign=False, placed_at__gte=F("wanted_since")):
+        because = f"Somebody took {writer.hold.key} off: the plan wants this node held, and puts it on again."
+        writer.note(hold.node_uid, hold.node_name, "hold-removed", because, now=now, actor="somebody else")
+
+
+def _tell_of_rewritten(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
     """That somebody else had made the hold theirs, so that who did looks for it here."""
     named = was.annotations.get(HELD_BY)
-    if not writer.hold.is_on(was.labels) or named == writer.plan.mark:
+    if named == writer.plan.mark:
         return
     theirs = f"{HELD_BY} named {named[:100] if named else 'nobody'}"
     because = f"{theirs}, and names {writer.plan.mark} again: the plan wants this node held."
-    writer.note(was, "hold-rewritten", because, now=now, actor="somebody else")
+    writer.note(was.uid, was.name, "hold-rewritten", because, now=now, actor="somebody else")
 
 
 def free_node(

@@ -134,7 +134,13 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
             _of([row]).update(ended_at=now, is_wanted=False, left_because=because[:500], trouble="")
     if those := [row.its_neighbour for row in rows if row.neighbour in ours]:
         marks = " and ".join(one.mark for one in those)
-        writer.note(seen, "opted-out", f"{names([one.title for one in those])}: {marks} while it changes.", now=now)
+        writer.note(
+            seen.uid,
+            seen.name,
+            "opted-out",
+            f"{names([one.title for one in those])}: {marks} while it changes.",
+            now=now,
+        )
 
 
 def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
@@ -149,7 +155,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
         back = [row.its_neighbour.title for row in placed if not left[row.pk]]
         said = [f"{names(back)}: as it was before."] if back else []
         because = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
-        writer.note(seen, "put-back", because, now=now)
+        writer.note(seen.uid, seen.name, "put-back", because, now=now)
 
 
 def _left(row: OptOut, here: Metadata) -> str:

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from edges.moves import LostRace
 from kube import client
-from rollouts.engine.act.holds import hold_node
+from rollouts.engine.act.holds import hold_node, tell_of_removed
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import PlanState
@@ -21,7 +21,9 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
     is_forward = act.new == plan.to_version
     if is_forward:
         if unheld := _not_held_live(writer):
-            Hold.objects.filter(plan=plan, node_name__in=unheld).update(placed_at=None)
+            gone = Hold.objects.filter(plan=plan, node_name__in=unheld)
+            tell_of_removed(writer, gone, now=now)
+            gone.update(placed_at=None)
             return  # The next round sees rows that say so, and holds them first.
         _intend(plan, now=now)
     else:

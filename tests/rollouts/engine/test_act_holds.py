@@ -108,14 +108,36 @@ def test_a_hold_that_is_not_written_back_is_not_said_to_be(ground: Ground):
     assert not ground.plan.events.filter(to="hold-rewritten").exists()
 
 
-def test_a_hold_that_somebody_took_off_is_no_rewritten_one(ground: Ground):
+def test_a_hold_that_somebody_took_off_is_put_back_and_the_history_says_so(ground: Ground):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground)))
+    ground.free(CANARY)
+
+    ground.act(PlaceHolds(uids(ground)))
+    ground.act(PlaceHolds(uids(ground)))
+
+    (event,) = ground.plan.events.filter(actor="somebody else")
+    assert (event.what, event.to) == ("note", "hold-removed")
+    assert event.target is not None
+    assert event.target.node_name == CANARY
+    assert UPGRADE_SKIP in event.because
+
+
+def test_a_hold_that_we_took_off_ourselves_is_nobodys_doing(ground: Ground):
+    """Also where the worker died between the patch and the row."""
     ground.start()
     ground.act(PlaceHolds(uids(ground, CANARY)))
     ground.free(CANARY)
+    for is_wanted in (False, True):
+        ground.clock.move(seconds=1)
+        plan = ground.take_lease()
+        want(plan, uids(ground, CANARY), is_wanted=is_wanted, now=ground.clock())
+        plan.end_lease(now=ground.clock(), next_look_at=ground.clock(), waiting_for="")
 
     ground.act(PlaceHolds(uids(ground, CANARY)))
 
-    assert not ground.plan.events.filter(to="hold-rewritten").exists()
+    assert CANARY in ground.held()
+    assert not ground.plan.events.filter(actor="somebody else").exists()
 
 
 def test_one_nodes_error_stops_no_other(ground: Ground):
