@@ -23,12 +23,13 @@ def take_pictures(watched: Watched, plan: str) -> None:
         assert watched.fits()
 
 
-def draft(page: Page) -> None:
+def draft(page: Page, *, approvals: int = 1) -> None:
     page.goto("/plans/new")
     page.locator("a.plan-line").first.click()
     page.fill("#to_version", "580.126.20")
     for soak in page.locator("#stages input[name$='-soak_min']").all():
         soak.fill("0.1")
+    page.locator("#stages input[name$='-approvals']").first.fill(str(approvals))
     page.click("text=Save the draft and preview it")
     page.wait_for_url(re.compile(r"/plans/\d+$"))
 
