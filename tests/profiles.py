@@ -38,13 +38,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     random.Random(config.getoption("hypothesis_seed")).shuffle(files)
     items[:] = [item for tests in files for item in tests]
-    for item in items:
-        test = getattr(item, "obj", None)
-        usual = getattr(test, "_hypothesis_internal_use_settings", None)
+    functions = [getattr(item, "obj", None) for item in items]
+    for test in dict.fromkeys(getattr(function, "__func__", function) for function in functions):  # once for all its
+        usual = getattr(test, "_hypothesis_internal_use_settings", None)  # parameters
         if usual is not None:  # what `@settings` sets, and a test may be given only once
-            getattr(test, "__func__", test)._hypothesis_internal_use_settings = settings(
-                usual, max_examples=usual.max_examples * TIMES
-            )
+            test._hypothesis_internal_use_settings = settings(usual, max_examples=usual.max_examples * TIMES)
 
 
 def pytest_runtest_setup() -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from hypothesis import settings
@@ -16,13 +17,15 @@ def test_no_number_is_big(number):
     assert number < 5_000
 """
 COUNTING = """
+import pytest
 from hypothesis import given, settings, strategies as st
 
+@pytest.mark.parametrize("letter", "ab")
 @settings(max_examples=10)
-@given(st.integers())
-def test_a_number(number):
+@given(number=st.integers())
+def test_a_number(letter, number):
     with open("{tried}", "a") as tried:
-        tried.write("x")
+        tried.write(letter)
 """
 
 
@@ -62,7 +65,7 @@ def test_a_hunt_tries_five_times_as_many(tmp_path):
 
     hunt(tmp_path, COUNTING.format(tried=tried))
 
-    assert tried.stat().st_size == 50
+    assert Counter(tried.read_text()) == {"a": 50, "b": 50}
 
 
 def test_a_hunt_that_finds_nothing_ends_well(tmp_path):
