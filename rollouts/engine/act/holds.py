@@ -50,7 +50,8 @@ def free_strays(writer: Writer, act: FreeStrays) -> None:
 def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> dict[str, str]:
     """Write down what we want of nodes, before any of them is touched.
 
-    Those that may be: the nodes but for those that another plan is changing.
+    Those that may be: the nodes but for those that another plan is changing. One that is to be held although somebody
+    else held it before is without their label by now: what is put there is ours, and ours to take off.
 
     :raises LostRace: when another plan took one of them in this moment
     """
@@ -58,9 +59,14 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
         with transaction.atomic():
             plan.keep_lease(now=now)
             known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
-            missing = set(nodes) - set(known.values_list("node_uid", flat=True))
-            others = set(Hold.objects.in_force().filter(node_uid__in=missing).values_list("node_uid", flat=True))
+            is_foreign = dict(known.values_list("node_uid", "is_foreign"))
+            missing = set(nodes) - set(is_foreign)
+            freed = {uid for uid in is_foreign if is_wanted and is_foreign[uid]}
+            others = set(
+                Hold.objects.in_force().filter(node_uid__in=missing | freed).values_list("node_uid", flat=True)
+            )
             known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)
+            known.filter(node_uid__in=freed - others).update(is_foreign=False)
             Hold.objects.bulk_create(
                 Hold(plan=plan, node_uid=uid, node_name=nodes[uid], is_wanted=is_wanted, wanted_since=now)
                 for uid in sorted(missing - others)

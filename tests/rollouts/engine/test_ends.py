@@ -82,6 +82,23 @@ def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, v
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
 
 
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_a_node_that_somebody_else_held_and_freed_since_is_let_go_as_well(ground: Ground, verb):
+    """The plan held it then, as every node of an armed object: that label is ours, whoever had one there before."""
+    ground.label(REST[1], **{UPGRADE_SKIP: "true"})
+    ground.look()
+    ground.armed()
+    ground.free(REST[1])
+    ground.rounds(2)
+    assert ground.node(REST[1])["metadata"]["annotations"][HELD_BY] == ground.plan.mark
+
+    say(verb, ground)
+    rolled_back(ground)
+
+    assert ground.plan.is_final, ground.plan.waiting_for
+    assert ground.held() == set()
+
+
 def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
     """A label of ours came back behind the rows: a restored object, a worker that died."""
     ground.armed()
