@@ -46,8 +46,8 @@ class PlanOnPage:
     restraint: Restraint | None  # what holds all of it back beside its own commands, where it would let something go
     held: int  # nodes that carry our label, as last read back
     to_hold: int  # nodes whose label is not as we want it yet
-    foreign_holds: int
-    placed: list[datetime | None]  # of each node that is to be held: when its label was read back
+    foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
+    placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
     seq: int  # key of the newest event: what the page was made from
     operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence
     unlooked: str = ""  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
@@ -112,9 +112,9 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
         restraint=_restraint(plan, _current(plan, stages), now=now),
         held=sum(placed is not None for _, placed, _ in holds),
-        to_hold=sum(wanted is (placed is None) for wanted, placed, _ in holds),
+        to_hold=sum(wanted is (placed is None) for wanted, placed, foreign in holds if not foreign),
         foreign_holds=sum(foreign for _, _, foreign in holds),
-        placed=[at for wanted, at, _ in holds if wanted],
+        placed=[at for wanted, at, foreign in holds if wanted and not foreign],
         seq=newest or 0,
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
         unlooked=unlooked(plan, now=now),

@@ -5,7 +5,7 @@ import pytest
 
 from fleet.models import Bookmark
 from people.models import AuditEntry
-from rollouts.models import Command, Plan
+from rollouts.models import Command, Hold, Plan
 from tests.callers import calling
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_pool, a_stage_to_approve, a_user
 from tests.pages import page, visiting
@@ -206,6 +206,22 @@ def test_a_plan_shows_its_buttons_with_the_reason_why_not(bob):
     assert (halt["is_allowed"], halt["resource"]) == (False, "halts")
     assert halt["why_not"]
     assert shown["holds"] == {"held": 0, "to_hold": 3, "foreign": 0}
+
+
+def test_a_node_that_somebody_else_holds_is_counted_once_and_as_theirs(bob):
+    """Their label is there, and nothing of it is to be placed: its row has no time at which ours was read back."""
+    cluster = a_fleet()
+    cluster.nodes.filter(name="gpu-2").update(is_held=True, held_by="")
+    plan = a_plan(cluster)
+    Hold.objects.filter(plan=plan, is_foreign=False).update(placed_at=NOON)
+
+    shown = bob.get(f"/api/v1/plans/{plan.pk}").json()
+
+    assert shown["holds"] == {"held": 2, "to_hold": 0, "foreign": 1}
+    assert shown["holding"] is None
+    Plan.objects.filter(pk=plan.pk).update(state="promoting", write_intended_at=NOON, armed_since=NOON)
+    armed = page(visiting(bob.user), f"/plans/{plan.pk}").text
+    assert "2 nodes held by our label, 1 more by somebody else's." in armed
 
 
 def test_the_history_names_who_and_why(bob):
