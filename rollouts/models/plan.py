@@ -129,12 +129,14 @@ class Plan(Moving):
         return self.write_intended_at is not None and self.put_back_at is None and self.state != PlanState.PROMOTED
 
     def move(self, to: StrEnum, *, now: datetime, actor: str, because: str) -> None:
-        """As every move; with its end the plan's nodes, and their places in the ledger, are free for another plan."""
+        """As every move; with its end the plan's nodes, and their places in the ledger, are free for another plan, and
+        nothing of it stands still any more."""
         with transaction.atomic():
             super().move(to, now=now, actor=actor, because=because)
             if to in PLAN_FINAL:
                 self.holds.filter(ended_at__isnull=True).update(ended_at=now)
                 self.disruptions.filter(ended_at__isnull=True).update(ended_at=now)
+                self.commands.in_force().update(ended_at=now, ended_by=actor)
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self}

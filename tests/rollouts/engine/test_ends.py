@@ -5,6 +5,7 @@ import pytest
 from rollouts.engine.act.holds import want
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
+from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, REST, UPGRADE_SKIP, UPGRADE_STATE, Ground
 
@@ -124,6 +125,19 @@ def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
     assert ground.plan.state == PlanState.ROLLED_BACK
     assert ground.held() == set()
     assert ground.version() == OLD
+
+
+def test_a_rollback_that_ends_while_it_is_paused_says_how_it_ended(ground: Ground):
+    """A pause lets nothing more go, and there is nothing to let go back: the plan ends, and the pause with it."""
+    ground.armed()
+    say(commands.roll_back, ground)
+    say(commands.pause, ground)
+
+    rolled_back(ground)
+
+    assert ground.plan.state == PlanState.ROLLED_BACK
+    assert not ground.plan.commands.in_force().exists()
+    assert plan_on_page(ground.plan, now=ground.clock()).why == ground.plan.because
 
 
 def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground: Ground):
