@@ -1,6 +1,6 @@
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from edges.arguments import reason
@@ -10,7 +10,7 @@ from kube import client
 from people.models import AuditEntry
 from rollouts.engine.takeover import Mark, jobs, marks, remove, remove_jobs
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Hold, ImagePull, OptOut, Plan
+from rollouts.models import Hold, ImagePull, OptOut, Plan, StageKind
 from rollouts.steering.pulling import call_off
 from wording.numbers import are, count, either
 
@@ -161,7 +161,8 @@ def _end(plan: Plan, why: str) -> None:
     for to in (PlanState.ABORTING, PlanState.ABORTED):
         if plan.state != to:
             plan.move(to, now=now, actor="release_all", because=why)
-    for stage in plan.stages.forward().exclude(state__in=(StageState.PASSED, StageState.ABANDONED)):
+    never_opened = Q(kind=StageKind.ROLLBACK, state=StageState.WAITING)
+    for stage in plan.stages.exclude(never_opened | Q(state__in=(StageState.PASSED, StageState.ABANDONED))):
         stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
     Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)

@@ -42,6 +42,16 @@ def test_what_it_released_is_not_called_held_any_more(ground: Ground):
     assert {stage.state for stage in ground.plan.stages.forward()} == {"abandoned"}
 
 
+def test_a_rollback_that_had_begun_ends_with_its_plan(ground: Ground):
+    plan = ground.start()
+    Plan.objects.filter(pk=plan.pk).update(state="rolling-back")
+    plan.stages.filter(kind="rollback").update(state="promoting")
+
+    call_command("release_all", "north", "--give-up-plans", "We leave.")
+
+    assert plan.stages.get(kind="rollback").state == "abandoned"
+
+
 def forbid(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise client.Forbidden('jobs.batch is forbidden: User "x" may not.')
