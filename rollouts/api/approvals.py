@@ -44,14 +44,15 @@ class AwaitedSerializer(RowSerializer, StageRowSerializer):
     row = "stage"
     plan = PlanRowSerializer()  # type: ignore[assignment]
     needed = serializers.IntegerField(help_text="Different people.")
-    given = ApprovalSerializer(many=True)
+    missing = serializers.IntegerField(help_text="Approvals still to come. 0: every one is given.")
+    given = ApprovalSerializer(many=True, help_text="Decisions that stand, a no included.")
     may_decide = serializers.BooleanField()
     why_not = serializers.CharField(help_text="Why the caller may not; blank: they may.")
     counts_not = serializers.CharField(help_text="Why the caller's approval would not count; they may still reject.")
     shares = ShareSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
-        fields = (*StageRowSerializer.Meta.fields, "needed", "given", "may_decide", "why_not",
+        fields = (*StageRowSerializer.Meta.fields, "needed", "missing", "given", "may_decide", "why_not",
                   "counts_not", "shares")  # fmt: skip
 
 

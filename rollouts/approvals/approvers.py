@@ -65,17 +65,29 @@ def _sorted(those: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(those))
 
 
+def missing(gate: ApprovalGate, standing: Iterable[Approval], inside: Members) -> int:
+    """How many approvals are still to come. 0: every one that it asks for is given."""
+    return gate.missing(_in_groups(_givers(standing), inside))[0]
+
+
 def counts_not(gate: ApprovalGate, who: str, standing: Iterable[Approval], inside: Members) -> str:
     """Why an approval of this person would bring the stage no further. Blank: it would, or it asks for no group."""
     if not gate.groups:
         return ""
-    givers = {each.by for each in standing if not each.is_rejection}
-    groups = {name: [group for group in inside if name in inside[group]] for name in {*givers, who}}
-    before, owed = gate.missing({by: groups[by] for by in givers})
-    after, _ = gate.missing(groups)
+    givers = _givers(standing)
+    before, owed = gate.missing(_in_groups(givers, inside))
+    after, _ = gate.missing(_in_groups({*givers, who}, inside))
     if after < before or not before:
         return ""
     return f"Your approval would not count: {owes(owed)} {are(sum(owed.values()))} to come, and you are not of them."
+
+
+def _givers(standing: Iterable[Approval]) -> set[str]:
+    return {each.by for each in standing if not each.is_rejection}
+
+
+def _in_groups(people: Iterable[str], inside: Members) -> dict[str, list[str]]:
+    return {name: [group for group in inside if name in inside[group]] for name in people}
 
 
 def too_few(plan: Plan, stage: Stage, people: Iterable[str]) -> str:

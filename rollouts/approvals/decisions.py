@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
 from people.rights import Permission, who_may, why_not
-from rollouts.approvals.approvers import Members, Share, counts_not, gate_of, members_asked_for, shares
+from rollouts.approvals.approvers import Members, Share, counts_not, gate_of, members_asked_for, missing, shares
 from rollouts.approvals.bundles import Bundle
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, StageState
@@ -25,7 +25,8 @@ class Awaited:
 
     stage: Stage
     needed: int
-    given: list[Approval]
+    missing: int  # approvals still to come; 0: every one is given
+    given: list[Approval]  # decisions that stand, a no included
     why_not: str  # why this person may not decide; blank: they may
     counts_not: str  # why an approval of theirs, if not a rejection, would bring it no further; blank: it would
     shares: list[Share]  # who has decided, and who still can
@@ -35,7 +36,23 @@ class Awaited:
     @property
     def is_theirs(self) -> bool:
         """It waits for this person: an approval of theirs would bring it further."""
-        return not (self.why_not or self.counts_not)
+        return not self.why_not_theirs
+
+    @property
+    def why_not_theirs(self) -> str:
+        """Why it waits for somebody else, or for nobody. Blank: it waits for this person."""
+        return self.why_not or self.counts_not or self._why_nobodys
+
+    @property
+    def _why_nobodys(self) -> str:
+        if no := next((each for each in self.given if each.is_rejection), None):
+            return f"{no.by} rejected it."
+        return "" if self.missing else "Every approval that it asks for is given."
+
+    @property
+    def approved(self) -> int:
+        """Of those that are needed."""
+        return self.needed - self.missing
 
     @property
     def may_decide(self) -> bool:
@@ -114,7 +131,8 @@ def _awaited(stage: Stage, user: User, refusal: str, may: set[str], inside: Memb
     gate = gate_of(stage) or ApprovalGate()  # whoever loads them asks for those that have one
     why_not = refusal or _why_not_theirs(stage, user, given)
     counts = "" if why_not else counts_not(gate, user.get_username(), given, inside)
-    return Awaited(stage, gate.people, given, why_not, counts, shares(stage, given, may=may, inside=inside))
+    those = shares(stage, given, may=may, inside=inside)
+    return Awaited(stage, gate.people, missing(gate, given, inside), given, why_not, counts, those)
 
 
 def _why_not_theirs(stage: Stage, user: User, given: Sequence[Approval]) -> str:

@@ -3,7 +3,7 @@ import pytest
 from people.models import User
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Approval, Stage
-from rollouts.steering.approving import approve
+from rollouts.steering.approving import approve, reject
 from tests import make
 from tests.callers import calling
 from tests.pages import page, visiting
@@ -32,6 +32,31 @@ def test_without_anything_the_page_says_what_will_stand_there(amy):
 def test_what_waits_for_somebody_is_counted_in_the_bar(amy, stage):
     assert f"{stage.plan.title}: {stage.name}" in page(visiting(amy), "/approvals").text
     assert page(visiting(amy), "/parts/approvals/count").text.split() == ["1", "waiting", "for", "you"]
+
+
+def test_a_stage_that_has_every_approval_waits_for_nobody(amy, stage):
+    """It may stand for hours still: a freeze, or a gate that waits for room."""
+    bob = make.a_user("bob", role="approver")
+    approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=make.NOON)
+
+    seen = page(visiting(bob), "/approvals").text
+
+    assert "Nothing waits for you." in seen
+    assert "1 of 1 approval given" in seen
+    assert "Every approval that it asks for is given." in seen
+    assert page(visiting(bob), "/parts/approvals/count").text.strip() == ""
+    assert calling(bob).get("/api/v1/approvals").json()["results"][0]["missing"] == 0
+
+
+def test_a_no_is_not_counted_as_an_approval_and_waits_for_nobody_else(amy, stage):
+    bob = make.a_user("bob", role="approver")
+    reject(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Month end.", now=make.NOON)
+
+    seen = page(visiting(bob), "/approvals").text
+
+    assert "Nothing waits for you." in seen
+    assert "0 of 1 approval given" in seen
+    assert "amy rejected it." in seen
 
 
 def test_who_may_not_give_it_is_told_why_and_counts_nothing(stage):
