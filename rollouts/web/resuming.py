@@ -52,14 +52,20 @@ def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
     allowed = at_once.nodes if at_once else stage.max_unavailable
     going = held[: max(0, allowed - on_the_way)]
     waves = {target.wave.number for target in current.targets if target.wave}
-    if not waves and "approval" in stage.gate_options:
-        return f"{stage.name} has let nothing go: it waits for its approval, then {_goes(going, len(held))}."
+    if "approval" in stage.gate_options and not (waves and _is_approved(current)):
+        waits = "has to be approved again" if waves else "has let nothing go: it waits for its approval"
+        return f"{stage.name} {waits}, then {_goes(going, len(held)) if going else 'its gates judge it'}."
     if not held:
         under_way = f"; {count(on_the_way, 'node')} on the way" if on_the_way else ""
         return f"No node of {stage.name} is left to go{under_way}."
     if not going:
         return f"{stage.name}: {count(len(held), 'node')} to go, once those on the way are back."
     return f"{stage.name}, wave {max(waves, default=0) + 1}: {_goes(going, len(held))}."
+
+
+def _is_approved(current: StageOnPage) -> bool:
+    """As `must_be_approved_again` asks of rows: what it was given for may have changed since it began."""
+    return any(each.void_at is None and not each.is_rejection for each in current.approvals)
 
 
 def _goes(going: list[str], held: int) -> str:

@@ -6,7 +6,7 @@ import pytest
 from django.db.models.signals import post_init
 
 from fleet.models import Bookmark
-from rollouts.models import GateAnswer, Hold, OptOut, Plan, Target, Wave
+from rollouts.models import Approval, GateAnswer, Hold, OptOut, Plan, Target, Wave
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -286,6 +286,10 @@ def halted_plan() -> Plan:
     return plan
 
 
+def an_approval(stage) -> Approval:
+    return Approval.objects.create(stage=stage, bundle={}, bundle_hash="of-what-was-seen", by="amy", at=NOON)
+
+
 def resume_dialog(plan: Plan) -> str:
     html = visiting(make.a_user(role="operator")).get(f"/plans/{plan.pk}").content.decode()
     return Page(re.search(r'<b data-fill="says">.*?</b>', html, re.S)[0]).text
@@ -367,6 +371,7 @@ def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
     plan.stages.filter(index=0).update(state="halted")
     wave = Wave.objects.create(stage=plan.stages.get(index=0), number=1, decided_at=make.NOON, because="1 node.")
     Target.objects.filter(stage=wave.stage).update(wave=wave, state="changed")
+    an_approval(wave.stage)
     ada = visiting(make.a_user("ada", role="operator"))
 
     html = ada.get(f"/plans/{plan.pk}").content.decode()
@@ -385,10 +390,29 @@ def test_resume_names_the_nodes_and_the_wave():
     wave = Wave.objects.create(stage=second, number=1, decided_at=make.NOON, because="1 node.")
     Target.objects.filter(pk=first.pk).update(wave=wave, state="changed")
     left = second.targets.exclude(pk=first.pk).get().node_name
+    an_approval(second)
 
     seen = page(visiting(make.a_user(role="operator")), f"/plans/{plan.pk}").text
 
     assert f"H200, wave 2: {left} goes next (1 node at most)." in seen
+
+
+def test_resume_says_that_a_stage_has_to_be_approved_again_before_anything_goes():
+    """Its approval became void with what it was given for: the template of the driver pods, say."""
+    plan = halted_plan()
+    stage = plan.stages.get(index=1)
+    plan.stages.filter(index=0).update(state="passed")
+    plan.stages.filter(index=1).update(state="halted")
+    wave = Wave.objects.create(stage=stage, number=1, decided_at=NOON, because="1 node.")
+    first = stage.targets.first()
+    Target.objects.filter(pk=first.pk).update(wave=wave, state="changed")
+    left = stage.targets.exclude(pk=first.pk).get().node_name
+    given = an_approval(stage)
+    assert resume_dialog(plan) == f"H200, wave 2: {left} goes next (1 node at most)."
+
+    Approval.objects.filter(pk=given.pk).update(void_at=NOON, void_because="Another template.")
+
+    assert resume_dialog(plan) == f"H200 has to be approved again, then {left} goes next (1 node at most)."
 
 
 def test_a_paused_plan_is_not_called_promoting(viewer):
