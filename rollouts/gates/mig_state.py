@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -68,7 +68,7 @@ class MigState(Gate):
             f"{has[name]} {name.removeprefix(MIG_RESOURCES)} where {number} were"
             for name, number in sorted(was.items())
         )
-        through = f"mig.config.state is success on {count(len(cut), 'node')} with MIG"
+        through = _says_who_cut(cut)
         return passed(f"{through}: {counts}." if counts else f"{through}; none was cut.", measured=measured)
 
 
@@ -86,8 +86,23 @@ def _slices_before(target: TargetEvidence) -> dict[str, int]:
 
 def _waits_for_manager(target: TargetEvidence) -> bool:
     """Where no manager cut the node before, none is waited for."""
-    was_managed = target.baseline is not None and bool(target.baseline.mig_config_state)
-    return was_managed and target.mig_config_state != SUCCESS
+    return _was_managed(target) and target.mig_config_state != SUCCESS
+
+
+def _was_managed(target: TargetEvidence) -> bool:
+    return target.baseline is not None and bool(target.baseline.mig_config_state)
+
+
+def _says_who_cut(cut: Sequence[TargetEvidence]) -> str:
+    """Of nodes that are cut as before: a state is claimed of none that has no manager to say it."""
+    managed = sum(_was_managed(target) for target in cut)
+    by_hand = len(cut) - managed
+    if not managed:
+        return f"{count(len(cut), 'node')} with MIG, cut by no MIG manager"
+    if not by_hand:
+        return f"mig.config.state is success on {count(len(cut), 'node')} with MIG"
+    success = f"mig.config.state is success on {managed} of {count(len(cut), 'node')} with MIG"
+    return f"{success}, and no MIG manager cut {either(by_hand, 'the other', 'the others')}"
 
 
 def _lost(target: TargetEvidence) -> str:

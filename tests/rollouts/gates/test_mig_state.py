@@ -76,6 +76,22 @@ def test_where_no_manager_cut_a_node_its_slices_are_counted_alone():
     assert judged(cut(state="", was="", now={}, state_since=LONG_AGO)).answer is Answer.FAIL
 
 
+@pytest.mark.parametrize(
+    ("cut_by_hand", "others", "says"),
+    [
+        (1, 0, "1 node with MIG, cut by no MIG manager"),
+        (2, 0, "2 nodes with MIG, cut by no MIG manager"),
+        (1, 1, "mig.config.state is success on 1 of 2 nodes with MIG, and no MIG manager cut the other"),
+    ],
+)
+def test_no_state_is_claimed_of_a_node_that_no_manager_cut(cut_by_hand: int, others: int, says: str):
+    by_hand = [cut(f"by-hand-{number}", state="", was="") for number in range(cut_by_hand)]
+
+    judgement = judged(*by_hand, *(cut(f"managed-{number}") for number in range(others)))
+
+    assert (judgement.answer, judgement.because.partition(": ")[0]) == (Answer.PASS, says)
+
+
 def test_without_a_baseline_nobody_knows():
     judgement = judged(a_target(baseline=None))
 
