@@ -21,8 +21,9 @@ class AllocatableRestored(Gate):
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         short = [target for target in evidence.changed if fewer(target)]
-        was = _sum(target.baseline.allocatable for target in evidence.changed if target.baseline)
-        has = _sum(target.allocatable for target in evidence.changed)
+        seen = [target for target in evidence.changed if target.is_seen]
+        was = _sum(target.baseline.allocatable for target in seen if target.baseline)
+        has = _sum(target.allocatable for target in seen)
         measured = _measured(was, has)
         settled = tuple(target.name for target in short if now - target.state_since > self.settle)
         if settled:

@@ -18,20 +18,21 @@ class OperandsReady(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
-        down = [target for target in evidence.changed if target.is_seen and lacking(target)]
-        measured = {"ready": len(evidence.changed) - len(down), "of": len(evidence.counted)}
+        seen = [target for target in evidence.changed if target.is_seen]
+        down = [target for target in seen if lacking(target)]
+        measured = {"ready": len(seen) - len(down), "of": len(evidence.counted)}
         if down:
             nodes = tuple(target.name for target in down)
             sentence = f"{down[0].name}: {lacking(down[0])}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
             overdue = any(now - target.state_since > self.timeout for target in down)
             say = fail if overdue else wait
             return say(sentence, cause=lacking(down[0]), nodes=nodes, measured=measured)
-        if blind := tuple(target.name for target in evidence.changed if target.is_seen and not _had_any(target)):
+        if blind := tuple(target.name for target in seen if not _had_any(target)):
             before = f"No operand was Ready on {names(blind)} before the change"
             sentence = f"{before}: none would be missed, so that nothing shows that the stack is back."
             return wait(sentence, cause="none-before", nodes=blind, measured=measured, is_final=True)
         if evidence.not_changed:
-            to_come = f"{share(len(evidence.changed), len(evidence.counted))} back with every operand."
+            to_come = f"{share(len(seen), len(evidence.counted))} back with every operand."
             return wait(to_come, cause=TO_COME, measured=measured)
         return passed(f"Every operand is ready on {every(len(evidence.counted), 'node')}.", measured=measured)
 

@@ -63,6 +63,16 @@ def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
     assert judgement.nodes == ("node-2",)
 
 
+def test_a_node_that_is_not_seen_is_compared_with_nothing():
+    """It offers nobody knows how many: 0 of its 8 would read as 8 lost."""
+    unseen = a_target("node-2", is_seen=False, allocatable={})
+
+    judgement = GATE.judge(evidence(a_target("node-1"), unseen, a_held_target("node-3")), now=NOON)
+
+    assert judgement.answer is Answer.WAIT
+    assert judgement.measured == {f"{GPU} before": 8, f"{GPU} now": 8}
+
+
 def test_waits_while_nodes_are_still_to_come():
     assert GATE.judge(evidence(a_target("a"), a_held_target("b")), now=NOON).answer is Answer.WAIT
 

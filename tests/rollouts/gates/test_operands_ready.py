@@ -57,6 +57,15 @@ def test_waits_while_nodes_are_still_to_come():
     assert judgement.answer is Answer.WAIT
 
 
+def test_a_node_that_is_not_seen_is_not_counted_as_back():
+    shown = evidence(a_target("node-1", is_seen=False), a_held_target("node-2"))
+
+    judgement = GATE.judge(shown, now=NOON)
+
+    assert judgement.because == "0 of 2 nodes are back with every operand."
+    assert judgement.measured == {"ready": 0, "of": 2}
+
+
 def test_says_how_many_nodes_lack_something():
     shown = evidence(a_target("node-1", operands=()), a_target("node-2", operands=()))
 
