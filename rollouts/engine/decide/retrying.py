@@ -15,6 +15,7 @@ from rollouts.engine.snapshot import Snapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TargetState
 from wording.lists import names
+from wording.numbers import are, either
 
 TRIES = 3  # the first one included; a person who resumes grants as many again
 
@@ -51,7 +52,8 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
     parts = [_of_tried(tried), _of_crashing(snapshot, crashing), _of_gone(gone)]
     sentence = " ".join(part for part in parts if part)
     if not sentence:
-        return Decision(f"{_names(failed)} failed and is in the operator's queue again.", look_again_in=SOON)
+        again = f"{are(len(failed))} in the operator's queue again"
+        return Decision(f"{_names(failed)} failed and {again}.", look_again_in=SOON)
     too_long = [one for one in crashing if now - max(one.state_since, stage.state_since) > stage.patience]
     if tried or gone or too_long:
         return Decision(f"{sentence} Then resume.", pause_because=f"{sentence} Then resume.")
@@ -67,22 +69,35 @@ def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
 def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
-    why = "the operator could not empty the node"
-    return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. See its events; mend it or exclude it."
+    number = len(targets)
+    why = f"the operator could not empty the {either(number, 'node', 'nodes')}"
+    it = either(number, "it", "them")
+    helps = f"See {either(number, 'its', 'their')} events; mend {it} or exclude {it}."
+    return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. {helps}"
 
 
 def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
-    what = f"the driver pod for {snapshot.from_version} is there and does not come up"
-    helps = "Once it is Ready the operator goes on: see its log, delete the pod, or exclude the node."
+    version, number = snapshot.from_version, len(targets)
+    what = either(
+        number,
+        f"the driver pod for {version} is there and does not come up",
+        f"the driver pods for {version} are there and do not come up",
+    )
+    helps = either(
+        number,
+        "Once it is Ready the operator goes on: see its log, delete the pod, or exclude the node.",
+        "Once they are Ready the operator goes on: see their logs, delete the pods, or exclude the nodes.",
+    )
     return f"{_names(targets)}: {what}. {helps}"
 
 
 def _of_gone(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
-    return f"{_names(targets)} failed in the rollback and cannot be seen any more: exclude it."
+    it = either(len(targets), "it", "them")
+    return f"{_names(targets)} failed in the rollback and cannot be seen any more: exclude {it}."
 
 
 def _names(targets: tuple[TargetEvidence, ...]) -> str:

@@ -121,7 +121,9 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     if blocked := snapshot.told_to_wait or snapshot.stale_because:
         return Decision(blocked, acts=recall(snapshot))
     if again := try_again(snapshot):
-        sentence = f"{names(tuple(move.name for move in again))} failed in the rollback and is tried again."
+        sentence = (
+            f"{names(tuple(move.name for move in again))} failed in the rollback and {are(len(again))} tried again."
+        )
         return Decision(sentence, moves=again, look_again_in=timedelta(0))
     held = stage.in_state(TargetState.HELD)
     free = room(snapshot, stage)

@@ -147,6 +147,35 @@ def test_a_node_that_a_person_queued_again_is_waited_for():
     assert "queue" in decision.waiting_for
 
 
+@pytest.mark.parametrize(
+    ("nodes", "failures", "says"),
+    [
+        ([failed_node("b"), failed_node("c")], 1, "b, c failed in the rollback and are tried again."),
+        (
+            [failed_node("b"), failed_node("c")],
+            3,
+            "the operator could not empty the nodes. See their events; mend them or exclude them.",
+        ),
+        (
+            [crashing_node("b"), crashing_node("c")],
+            1,
+            "Once they are Ready the operator goes on: see their logs, delete the pods, or exclude the nodes.",
+        ),
+        ([], 1, "b, c failed in the rollback and cannot be seen any more: exclude them."),
+        (
+            [failed_node(name, upgrade_state="upgrade-required") for name in ("b", "c")],
+            3,
+            "b, c failed and are in the operator's queue again.",
+        ),
+    ],
+    ids=["again", "tried", "crashing", "gone", "queued"],
+)
+def test_of_several_nodes_it_speaks_as_of_several(nodes: list[NodeSnapshot], failures: int, says: str):
+    snapshot = rolling_back(*nodes, targets=(failed("b"), failed("c")), failures=failures, max_unavailable=2)
+
+    assert decided(snapshot).waiting_for.removesuffix(" Then resume.").endswith(says)
+
+
 def test_nothing_ends_with_a_node_that_is_not_back():
     for failures in (1, 3):
         moves = decided(rolling_back(failed_node(), targets=(failed(),), failures=failures)).moves
