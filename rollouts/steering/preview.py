@@ -147,7 +147,7 @@ def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview]) -> Dura
 def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Forecast:
     nodes, harms = picks.nodes, [picks.harms[node.name] for node in picks.nodes]
     uids = [node.uid for node in nodes]
-    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids).tenants()
+    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids, deleted_at=None).tenants().not_done()
     counted = pods.aggregate(
         all=Count("pk"), local_files=Count("pk", Q(has_empty_dir=True)), unmanaged=Count("pk", Q(owner_kind=""))
     )

@@ -92,7 +92,7 @@ def _what(stage: Stage) -> dict[str, Any]:
     """What will happen, if it is approved."""
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
     nodes = Node.objects.filter(cluster=stage.plan.cluster_id, uid__in=[target.node_uid for target in targets])
-    pods = Pod.objects.filter(cluster=stage.plan.cluster_id, node__in=nodes).tenants()
+    pods = Pod.objects.filter(cluster=stage.plan.cluster_id, node__in=nodes, deleted_at=None).tenants().not_done()
     return {
         "place": "plans",
         "targets": targets,

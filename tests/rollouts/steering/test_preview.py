@@ -114,3 +114,18 @@ def test_a_plan_is_sealed_in_the_order_that_its_preview_shows(cluster, owner):
 
     targets = [target.node_name for target in plan.stages.get(index=1).targets.order_by("position")]
     assert targets == shown == ["node-2", "node-1"]
+
+
+def test_pods_that_have_ended_or_are_on_their_way_out_are_no_work_to_lose(cluster, owner):
+    """As the order of release counts them: a Job that is through holds no GPU, and leaves its pod behind."""
+    plan = a_draft(cluster, owner)
+    node = Node.objects.get(name="node-1")
+    a_pod(node, "through", phase="Succeeded", is_ready=False, owner_kind="Job", namespace="batch")
+    a_pod(node, "crashed", phase="Failed", is_ready=False, owner_kind="", has_empty_dir=True)
+    a_pod(node, "going", deleted_at=NOON)
+
+    told = preview(plan, now=NOON)
+
+    assert all(stage.costs.startswith("Costs nobody any work") for stage in told.stages)
+    assert (told.forecast.pods, told.forecast.namespaces) == (0, [])
+    assert (told.forecast.unmanaged_pods, told.forecast.pods_with_local_files) == (0, 0)

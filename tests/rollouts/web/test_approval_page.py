@@ -39,6 +39,14 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
     assert "Canary: may it go? awaiting approval" in seen.text
 
 
+def test_a_pod_that_has_ended_is_not_among_those_that_are_evicted(amy, stage):
+    node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
+    make.a_pod(node, "at-work")
+    make.a_pod(node, "through", phase="Succeeded", is_ready=False)
+
+    assert "1 pod of tenants on them now" in page(amy, f"/stages/{stage.pk}/approval").text
+
+
 def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
     cluster = make.a_fleet()
     make.a_node(cluster, "gpu-9", driver_owner="h200", labels={"nvidia.com/gpu.deploy.driver": "true"})
