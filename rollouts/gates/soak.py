@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from rollouts.gates.base import Evidence, Gate, Judgement, When, passed, wait
 from wording.durations import spell
+from wording.instants import moment
 from wording.lists import names
 
 
@@ -30,9 +31,11 @@ class Soak(Gate):
         until = since + self.duration
         measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
         if now < until:
-            sentence = f"Every other gate has to pass until {until:%H:%M:%S} UTC, for {spell(self.duration)} in all."
+            sentence = (
+                f"Every other gate has to pass until {moment(until, now=now)}, for {spell(self.duration)} in all."
+            )
             return wait(sentence, cause="running", measured=measured)
         return passed(
-            f"Every other gate has passed since {since:%H:%M:%S} UTC, for the {spell(self.duration)} asked.",
+            f"Every other gate has passed since {moment(since, now=now)}, for the {spell(self.duration)} asked.",
             measured=measured,
         )

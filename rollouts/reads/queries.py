@@ -18,6 +18,7 @@ from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED, ControllerOff
 from rollouts.models import Plan
 from rollouts.ordering.harm import UNHARMED, Harm
 from rollouts.ordering.picking import FACTORS, Candidate
+from wording.instants import moment
 
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
 JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a plan rests on, with its object
@@ -123,7 +124,9 @@ def _stale_because(plan: Plan, marks: Mapping[str, Bookmark], *, now: datetime) 
         if mark is None or mark.heard_at is None:
             return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
         if not mark.is_fresh(now=now):
-            return f"{cluster.name} has not been seen since {mark.heard_at:%H:%M:%S} UTC ({kind.partition('.')[0]})."
+            return (
+                f"{cluster.name} has not been seen since {moment(mark.heard_at, now=now)} ({kind.partition('.')[0]})."
+            )
     return ""
 
 

@@ -17,6 +17,7 @@ from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
 from rollouts.models.moving import record_event
 from rollouts.steering.refusals import BadPlan, NotYours, Refusal
 from wording.durations import spell
+from wording.instants import moment
 
 AS_USUAL, LEAST, MOST = timedelta(hours=4), timedelta(minutes=1), timedelta(hours=24)
 STAGES = frozenset({StageState.OPENING, StageState.PROMOTING, StageState.SOAKING, StageState.HALTED, StageState.PASSED})
@@ -115,7 +116,7 @@ def why_not_passed_over(stage: Stage, gate: str, answer: GateAnswer | None, *, n
     if why := NEVER_PASSED_OVER.get(answer.cause):
         return f"{answer.because} {why}"
     if glass := BreakGlass.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
-        return f"{glass.by} has passed it over already, until {glass.until:%H:%M} UTC."
+        return f"{glass.by} has passed it over already, until {moment(glass.until, now=now)}."
     return ""
 
 

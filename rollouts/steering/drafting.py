@@ -18,6 +18,7 @@ from rollouts.steering.draft_problems import check
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.steering.unasked import with_approvals
+from wording.instants import moment
 
 # What a node must show before the rollback stage is called done. No approval: the plan's covers it (hazard Z32).
 GATES_BACK: Mapping[str, dict[str, Any]] = {
@@ -118,7 +119,7 @@ def edit(
         )
         if not changed:
             plan.refresh_from_db()
-            raise OutOfDate(f"{_who_was_first(plan)} Read it again before you change it.")
+            raise OutOfDate(f"{_who_was_first(plan, now=now)} Read it again before you change it.")
         plan.stages.all().delete()
         plan.refresh_from_db()
         _write_stages(plan, stages, now=now)
@@ -126,11 +127,12 @@ def edit(
     return plan
 
 
-def _who_was_first(plan: Plan) -> str:
+def _who_was_first(plan: Plan, *, now: datetime) -> str:
     """It may have been the same person, in another tab."""
     if plan.state != PlanState.DRAFT:
         return f"The plan is {plan.state.replace('-', ' ')}, and no draft any more."
-    return f"{plan.last_editor} has changed this draft since you opened it, at {plan.edited_at:%H:%M:%S} UTC."
+    at = moment(plan.edited_at, now=now)
+    return f"{plan.last_editor} has changed this draft since you opened it, at {at}."
 
 
 def discard(plan: Plan, *, actor: User, because: str, now: datetime) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -11,6 +12,7 @@ from rollouts.images.progress import PullOutcome
 from rollouts.models import PlanEvent, PullJob, Stage
 from rollouts.pulls.reading import PullOnPage
 from rollouts.web.states import glyph_of, stage_look, word_of
+from wording.instants import moment
 
 register = template.Library()
 INSTANTS = {"since", "until"}  # among what a gate measured
@@ -95,6 +97,12 @@ def gate_event(to: str) -> str:
 @register.filter
 def gate_answer(to: str) -> str:
     return to.partition(" ")[2]
+
+
+@register.filter
+def instant(at: datetime) -> str:
+    """As sentences say it: with its day, where that is not today."""
+    return moment(at, now=timezone.now())
 
 
 @register.filter

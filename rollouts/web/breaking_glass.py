@@ -15,6 +15,7 @@ from rollouts.models import BreakGlass
 from rollouts.steering.breaking_glass import acknowledge, break_glass
 from rollouts.steering.refusals import Refusal
 from rollouts.web.loading import stage_for
+from wording.instants import moment
 
 REFUSALS = (NotAllowed, Refusal)
 
@@ -32,7 +33,7 @@ def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
             valid_for=timedelta(hours=min(whole(asked.get("hours", "")) or 0, 1000)),
             now=timezone.now(),
         )
-        counts = f"It counts again from {glass.until:%H:%M} UTC on"
+        counts = f"It counts again from {moment(glass.until, now=glass.at)} on"
         messages.success(request, f"Passed over. {counts}, and this is shown until somebody else has looked at it.")
     return redirect("plan", plan_id=stage.plan_id)
 

@@ -33,4 +33,13 @@ def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: i
     said = [GATE.judge(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
 
     assert said[0] == said[1]
-    assert said[0].because == "Every other gate has to pass until 12:30:00 UTC, for 30 min in all."
+    assert said[0].because == "Every other gate has to pass until 12:30 UTC, for 30 min in all."
+
+
+def test_an_instant_of_another_day_is_named_with_its_day():
+    """A soak takes up to a week: a time of day alone would be read as one of today."""
+    gate, shown = Soak(timedelta(days=2)), evidence(a_target(), others_passing_since=NOON)
+    friday = NOON + timedelta(days=2)
+
+    assert f"until {friday:%A} 12:00 UTC, for 2 d" in gate.judge(shown, now=NOON).because
+    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC, for the 2 d" in gate.judge(shown, now=friday).because

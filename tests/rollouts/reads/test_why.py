@@ -9,6 +9,7 @@ from django.core.management import call_command
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import BreakGlass, Plan, Stage
 from rollouts.reads.on_page import PlanOnPage, plan_on_page
+from rollouts.reads.queries import heard
 from rollouts.steering import freezing
 from rollouts.steering.commands import halt, pause
 from tests.make import NOON, a_plan, a_window
@@ -152,6 +153,15 @@ def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner
     on_page = plan_on_page(plan, now=NOON + timedelta(minutes=1))
     who = owner.get_username()
     assert (on_page.why, on_page.besides) == (f"{who} halted it: Smoke.", [f"{who} paused it: Lunch."])
+
+
+@pytest.mark.django_db
+def test_a_cluster_that_was_seen_on_another_day_is_named_with_that_day(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+
+    stale = heard(plan, now=NOON + timedelta(days=2)).stale_because
+
+    assert f"has not been seen since {NOON.day} {NOON:%B %Y} 12:00 UTC" in stale
 
 
 @pytest.mark.django_db

@@ -151,8 +151,15 @@ def once_before(stage: Stage) -> str:
     return "amy has passed it over already, until 13:00 UTC"
 
 
+def once_for_a_day(stage: Stage) -> str:
+    tomorrow = NOON + timedelta(hours=24)
+    BreakGlass.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, because="x", until=tomorrow)
+    return f"amy has passed it over already, until {tomorrow:%A} 12:00 UTC"
+
+
 @pytest.mark.parametrize(
-    "change", [rejected, unseen, to_come, passes, not_asked, advisory, another_gate, goes_back, once_before]
+    "change",
+    [once_for_a_day, rejected, unseen, to_come, passes, not_asked, advisory, another_gate, goes_back, once_before],
 )
 def test_what_holds_nothing_up_or_may_not_be_passed_over_is_not(stage, owner, change):
     """Loses to whoever changed the plan, the stage or the answer since it was read."""

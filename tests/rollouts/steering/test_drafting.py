@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -99,6 +100,16 @@ def test_an_edit_of_what_somebody_else_has_edited_loses(cluster, owner):
 
     plan.refresh_from_db()
     assert (plan.revision, plan.last_editor) == (2, "eve")
+
+
+def test_an_edit_of_another_day_is_named_with_its_day(cluster, owner):
+    plan = a_draft(cluster, owner)
+    changed(plan, a_user("eve"))
+    yesterday = NOON - timedelta(days=1)
+    Plan.objects.filter(pk=plan.pk).update(edited_at=yesterday)
+
+    with pytest.raises(OutOfDate, match=f"at {yesterday.day} {yesterday:%B %Y} 12:00 UTC"):
+        changed(plan, owner, expected_revision=1)
 
 
 def test_a_plan_that_has_started_cannot_be_edited(cluster, owner):

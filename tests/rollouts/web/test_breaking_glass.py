@@ -45,6 +45,14 @@ def test_the_page_shows_it_in_red_until_and_after_somebody_else_has_looked(stage
     assert "CVE at 3 a.m." in Page(after).text
 
 
+def test_one_that_counts_again_tomorrow_says_which_day(stage, root):
+    said = break_it(visiting(root), stage, hours="24")
+
+    tomorrow = BreakGlass.objects.get().until
+    assert f"Passed over. It counts again from {tomorrow:%A} 12:00 UTC on" in said
+    assert f", until {tomorrow:%A} 12:00 UTC: CVE at 3 a.m." in said
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
