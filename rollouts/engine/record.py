@@ -19,6 +19,7 @@ from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
 
 LONGEST_CAUSE = 200
+LONGEST_BECAUSE = 1000  # a gate says who gave a reason, and a reason alone has as many
 
 
 def record_answers(
@@ -45,21 +46,22 @@ def record_answers(
 def _is_as_before(before: GateAnswer, judgement: Judgement, *, now: datetime) -> bool:
     """To the word and the number, without a break, and no move has rested on it: only its time is another."""
     measured = [[*pair] for pair in judgement.measured.items()]
-    said = (judgement.answer, judgement.cause[:LONGEST_CAUSE], judgement.because, measured, [*judgement.nodes])
+    words = (judgement.cause[:LONGEST_CAUSE], judgement.because[:LONGEST_BECAUSE])
+    said = (judgement.answer, *words, measured, [*judgement.nodes])
     is_unbroken = before.rested_on_at is None and now - before.at <= BLIND
     return is_unbroken and said == (before.answer, before.cause, before.because, before.measured, before.nodes)
 
 
 def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> None:
     is_same_answer = before is not None and before.answer == judgement.answer
-    cause = judgement.cause[:LONGEST_CAUSE]
+    cause, because = judgement.cause[:LONGEST_CAUSE], judgement.because[:LONGEST_BECAUSE]
     since = before.since if before and is_same_answer and now - before.at <= BLIND else now
     has_same_cause = (
         is_same_answer and before is not None and (before.cause, before.nodes) == (cause, [*judgement.nodes])
     )
     if before is not None and has_same_cause and before.rested_on_at is None:
         GateAnswer.objects.filter(pk=before.pk).update(
-            because=judgement.because, measured=list(judgement.measured.items()), at=now, since=since
+            because=because, measured=list(judgement.measured.items()), at=now, since=since
         )
         return
     if before is not None:
@@ -69,7 +71,7 @@ def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | 
         gate=gate,
         answer=judgement.answer,
         cause=cause,
-        because=judgement.because,
+        because=because,
         is_advisory=any(each.key == gate and each.advisory for each in stage.gates),
         measured=list(judgement.measured.items()),
         nodes=list(judgement.nodes),
@@ -85,7 +87,7 @@ def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | 
             to=f"{gate} {judgement.answer}"[:32],
             now=now,
             actor="engine",
-            because=judgement.because,
+            because=because,
         )
 
 
@@ -139,9 +141,9 @@ def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime)
         stage.move(move.to, now=now, actor="engine", because=move.because)
     else:
         plan.move(move.to, now=now, actor="engine", because=move.because)
-        evidence = {"answers": _answers_now(plan)}
+        evidence, because = {"answers": _answers_now(plan)}, move.because[:LONGEST_BECAUSE]
         verb = f"become {move.to}"
-        AuditEntry.record(plan.mark, verb=verb, actor="engine", because=move.because, evidence=evidence, now=now)
+        AuditEntry.record(plan.mark, verb=verb, actor="engine", because=because, evidence=evidence, now=now)
 
 
 def _is_rejected(stage: Stage) -> bool:

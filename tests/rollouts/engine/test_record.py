@@ -103,6 +103,20 @@ def test_a_cause_longer_than_its_column_is_the_same_cause_again(plan: Plan):
     assert recorded(plan, waits).pk == recorded(plan, waits, at=NOON + SECOND).pk
 
 
+def test_a_sentence_longer_than_its_column_is_cut_and_halts_the_plan(plan: Plan):
+    """Whoever rejects a stage gives a reason of 1,000 characters, and the gate puts their name before it."""
+    says = f"amy rejected it: {'x' * 1000}"
+
+    first = recorded(plan, Judgement(Answer.FAIL, says))
+    make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, says),), now=NOON)
+
+    entry = AuditEntry.objects.filter(subject=plan.mark).last()
+    assert (first.because, entry.because) == (says[:1000], says[:1000])
+    again = recorded(plan, Judgement(Answer.FAIL, says), at=NOON + SECOND)
+    assert recorded(plan, Judgement(Answer.FAIL, says), at=NOON + 2 * SECOND).pk == again.pk
+    assert GateAnswer.objects.get(pk=again.pk).because == says[:1000]
+
+
 @pytest.mark.parametrize(
     "moves",
     [(MoveStage(0, StageState.PASSED, "Every gate passed."),), (MovePlan(PlanState.HALTED, "A gate failed."),)],
