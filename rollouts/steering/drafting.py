@@ -30,6 +30,7 @@ GATES_BACK: Mapping[str, dict[str, Any]] = {
     "failure_budget": {"tolerate": 0},
 }
 CANARIES = 2
+LONGEST_TITLE = 200
 
 
 def draft(
@@ -86,8 +87,9 @@ def unsaved(
 
 
 def title_for(driver_object: DriverObject, to_version: str) -> str:
-    """Of a plan whose writer gave it none."""
-    return f"{driver_object.name} to {to_version}"
+    """Of a plan whose writer gave it none. Of a long name its beginning: the version is what tells plans apart."""
+    to = f" to {to_version}"
+    return f"{driver_object.name[: LONGEST_TITLE - len(to)]}{to}"
 
 
 def edit(

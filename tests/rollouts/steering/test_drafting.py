@@ -23,6 +23,16 @@ def test_a_draft_says_who_wrote_it_and_what_it_starts_from(cluster, owner):
     assert plan.title == f"h200 to {NEW}"
 
 
+def test_a_title_that_nobody_wrote_fits_its_column_and_names_the_version(cluster, owner):
+    """A name in Kubernetes has up to 253 characters, and PostgreSQL refuses what a title has not."""
+    cluster.driver_objects.filter(kind="NVIDIADriver").update(name="h200" * 63)
+
+    plan = a_draft(cluster, owner)
+
+    assert len(plan.title) == Plan._meta.get_field("title").max_length
+    assert plan.title.endswith(f" to {NEW}")
+
+
 def test_the_rollback_is_drafted_with_it_and_asks_for_no_approval(cluster, owner):
     """Z32."""
     plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, max_unavailable=3)))
