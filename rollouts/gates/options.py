@@ -60,6 +60,8 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
     if kind is str:
         if not isinstance(value, str) or len(value) > LONGEST_REASON:
             raise BadGate(f"{key}: {name} must be text of at most {LONGEST_REASON} characters.")
+        if not is_text(value):
+            raise BadGate(f"{key}: {name} has a character in it that cannot be kept.")
         return value.strip()
     if kind == Groups:
         return _read_groups(key, name, value)
@@ -70,6 +72,11 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
     if not isinstance(value, int):
         raise BadGate(f"{key}: {name} must be a whole number.")
     return value
+
+
+def is_text(value: str) -> bool:
+    """What a database keeps: no NUL, no half of a surrogate pair, both of which JSON and YAML can spell."""
+    return not any(each == "\x00" or "\ud800" <= each <= "\udfff" for each in value)
 
 
 def _read_groups(key: str, name: str, value: Any) -> Groups:

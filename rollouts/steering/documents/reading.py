@@ -8,7 +8,7 @@ from typing import Any
 from edges.documents import BadDocument
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP, LONGEST_GROUP, MOST_OF_ONE, Groups
-from rollouts.gates.options import LONGEST_REASON, BadGate, kinds_of, read_gates, wire_name
+from rollouts.gates.options import LONGEST_REASON, BadGate, is_text, kinds_of, read_gates, wire_name
 from rollouts.steering.documents.lengths import WRITE_IT, read_length
 from rollouts.steering.documents.values import values
 from rollouts.steering.refusals import BadPlan
@@ -20,6 +20,7 @@ MOST_NODES = 100_000
 KEY_MOST = 2**63 - 1
 LONGEST = {"cluster": 63, "pool": 63, "object.kind": 63, "object.name": 253, "from": 64, "to": 64, "title": 200,
            "name": 100, "kind": 16, "selector": 1000}  # fmt: skip
+NO_TEXT = "This is no text: there is a character in it that cannot be kept."
 KEYS = ("plan", "revision", "cluster", "object", "from", "to", "title", "stages")
 STAGE_KEYS = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout", "gates")
 Options = Mapping[str, Mapping[str, Any]]
@@ -152,6 +153,8 @@ class _Reader:
             self.wrong(at, "This has to be true or false.")
         elif kind is str and (not isinstance(value, str) or len(value) > LONGEST_REASON):
             self.wrong(at, f"This has to be text of at most {LONGEST_REASON} characters.")
+        elif kind is str and not is_text(value):
+            self.wrong(at, NO_TEXT)
         elif kind is int and not _is_whole(value, 0, 10**9):
             self.wrong(at, "This has to be a whole number that is not negative.")
         return value
@@ -171,7 +174,7 @@ class _Reader:
     def length(self, value: Any, at: str) -> float:
         seconds = read_length(value) if isinstance(value, str) else None
         if seconds is None:
-            shown = f"“{value[:40]}”" if isinstance(value, str) else "This"
+            shown = f"“{value[:40]}”" if isinstance(value, str) and is_text(value) else "This"
             self.wrong(at, f"{shown} is no length of time. {WRITE_IT}")
         return seconds or 0
 
@@ -194,8 +197,8 @@ class _Reader:
             self.wrong(path, "This has to be text: write it in quotes.")
         elif len(value) > longest:
             self.wrong(path, f"This has at most {longest} characters.")
-        elif not _is_text(value):
-            self.wrong(path, "This is no text: there is a character in it that cannot be kept.")
+        elif not is_text(value):
+            self.wrong(path, NO_TEXT)
         else:
             return value.strip()
         return ""
@@ -213,8 +216,3 @@ class _Reader:
 
 def _is_whole(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _is_text(value: str) -> bool:
-    """What a database keeps: no NUL, no half of a surrogate pair."""
-    return not any(each == "\x00" or "\ud800" <= each <= "\udfff" for each in value)

@@ -20,10 +20,12 @@ from edges.documents import (
     line_of,
     text_of,
 )
+from rollouts.gates.options import is_text
 
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,8})", re.ASCII)
 BROKEN = re.compile(r"-?(0|[1-9]\d{0,8})\.\d{1,18}", re.ASCII)
 TRUTH = {"true": True, "false": False}
+NO_WORD = "A key has a character in it that cannot be kept: a NUL, or half of a surrogate pair."
 
 
 def values(content: str | bytes) -> Any:
@@ -41,6 +43,8 @@ def _of_json(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if not all(is_text(key) for key, _ in pairs):
+        raise BadDocument([FileProblem(1, NO_WORD)])
     if twice := _twice(key for key, _ in pairs):
         raise BadDocument([FileProblem(1, f"“{twice[:40]}” is said twice.")])
     return dict(pairs)
@@ -68,6 +72,8 @@ def _value(node: yaml.Node) -> Any:
 
 def _name(key: yaml.Node) -> str:
     if isinstance(key, yaml.ScalarNode) and key.tag == STRING:
+        if not is_text(str(key.value)):
+            raise BadDocument([FileProblem(line_of(key), NO_WORD)])
         return str(key.value)
     raise BadDocument([FileProblem(line_of(key), "A key is a word.")])
 

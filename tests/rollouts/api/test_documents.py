@@ -68,6 +68,21 @@ def test_what_was_drafted_by_hand_is_not_overwritten(ada):
     assert "was drafted by ada and not by a document. " in reply.json()["detail"]
 
 
+@pytest.mark.parametrize("odd", ["\ud800", "a\udfffb", "a\x00"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_reason_that_is_no_text_is_refused(ada, odd: str, kind: str):
+    """JSON can spell it in escapes; PostgreSQL keeps no such character, and no page can be written with it."""
+    gates = {"headroom": {"advisory": True, "because": odd}, "driver_version": {}}
+    stages = [{"name": "Canary", "kind": "canary", "count": 1, "gates": gates}]
+
+    reply = post(ada, a_document(a_fleet(), stages=stages), kind=kind)
+
+    assert reply.status_code == 400, reply.json()
+    (error,) = reply.json()["errors"]
+    assert error["field"] == "stages[0].gates.headroom.because"
+    assert "cannot be kept" in error["sentence"]
+
+
 def test_each_refusal_names_its_field(ada):
     stages = [{"name": "Canary", "kind": "canary", "count": 1, "gates": {"soak": {"duration": "long"}}}]
 

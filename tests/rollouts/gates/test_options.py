@@ -66,6 +66,8 @@ def test_numbers_survive_the_round_trip(timeout_s: int, tolerate: int):
         ({"soak": {"advisory": "true"}}, "true or false"),
         ({"soak": {"advisory": True, "because": "x" * 201}}, "200"),
         ({"soak": {"advisory": True, "because": 1}}, "text"),
+        ({"soak": {"advisory": True, "because": "a\x00"}}, "cannot be kept"),
+        ({"soak": {"advisory": True, "because": "\ud800"}}, "cannot be kept"),
         ({"soak": {"because": "Too slow."}}, "only advisory, and it is not"),
         ({"soak": []}, "soak"),
         ({"soak": None}, "soak"),

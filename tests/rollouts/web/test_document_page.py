@@ -1,3 +1,6 @@
+import json
+
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from rollouts.evidence.verifying import verify
@@ -86,3 +89,18 @@ def test_the_evidence_of_a_plan_is_downloaded_by_who_sees_it(bob, eve):
     assert reply.headers["Content-Disposition"] == f'attachment; filename="plan-{plan.pk}-evidence.json"'
     assert f"/plans/{plan.pk}/evidence" in page(bob, f"/plans/{plan.pk}").links
     assert eve.get(f"/plans/{plan.pk}/evidence").status_code == 404
+
+
+@pytest.mark.parametrize("place", ["key", "reason"])
+def test_what_is_no_text_is_refused_and_the_page_still_shows(ada, place):
+    gates = (
+        {"headroom": {"advisory": True, "because": "\ud800"}, "driver_version": {}}
+        if place == "reason"
+        else {"\ud800": {}}
+    )
+    stage = {"name": "Canary", "kind": "canary", "count": 1, "gates": gates}
+    what = {"cluster": a_fleet().name, "object": {"name": "h200"}, "to": "580.126.20", "stages": [stage]}
+
+    response = paste(ada, text=json.dumps(what))
+
+    assert response.status_code == 400

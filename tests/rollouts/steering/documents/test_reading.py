@@ -144,3 +144,23 @@ def test_all_problems_are_told_at_once_up_to_fifty():
 
     assert list(found) == ["stages[0].count", "stages[1].timeout"]
     assert len(many) == 51
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [('a: 1\n"\\uD800": 1', 2), ('"a\\0": 1', 1), ('{"\\ud800": 1}', 1), ('{"a": {"\\u0000": 1}}', 1)]
+)
+def test_a_key_that_is_no_text_is_named_by_its_line_and_told_by_nobody(text, line):
+    """YAML and JSON spell it in escapes, and no page could be written with it."""
+    with pytest.raises(BadPlan) as refusal:
+        read(text)
+
+    (problem,) = refusal.value.problems
+    assert (problem["field"], "cannot be kept" in problem["sentence"]) == (f"line {line}", True)
+
+
+def test_a_length_that_is_no_text_is_not_repeated():
+    with pytest.raises(BadPlan) as refusal:
+        read(DOCUMENT.replace("timeout: 2h", 'timeout: "\\uD800"'))
+
+    (problem,) = refusal.value.problems
+    assert (problem["field"], problem["sentence"][:20]) == ("stages[1].timeout", "This is no length of")
