@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +13,7 @@ from django.db.models import Count
 from fleet.models import Cluster, Pool
 from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
-from rollouts.lifecycle import PlanState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Freeze, Plan, StageKind, Target
 from rollouts.models.freeze import words_of
 from rollouts.models.moving import record_event
@@ -93,6 +94,39 @@ def held_back_by(where: Where, *, holds_rollbacks: bool, user: User) -> list[Hel
         counts[plan, kind == StageKind.ROLLBACK, state] += number
     found = [_held_back(plan, counts, holds_rollbacks=holds_rollbacks) for plan in plans]
     return [one for one in found if where.pool is None or one.to_go or one.called_back or one.going_on]
+
+
+def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
+    """Freeze's key → how many plans under way it holds back, of those that this person may see: as `held_back_by`.
+
+    One query, and two more where a pool is frozen.
+    """
+    plans = list(Plan.objects.under_way().visible_to(user).only("cluster", "state"))
+    inside = _plans_in_pools(plans, [one.pool_id for one in freezes if one.pool_id])
+    return {
+        one.pk: sum(
+            one.cluster_id in (None, plan.cluster_id)
+            and (one.holds_rollbacks or plan.state not in GOES_BACK)
+            and (one.pool_id is None or (one.pool_id, plan.pk) in inside)
+            for plan in plans
+        )
+        for one in freezes
+    }
+
+
+def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[int, int]]:
+    """Pool and plan, where a node of the pool is still to go, or on its way, as the plan goes now."""
+    if not pools:
+        return set()
+    members = Pool.nodes.through.objects.filter(pool__in=pools)
+    goes_back = {plan.pk: plan.state in GOES_BACK for plan in plans}
+    targets = Target.objects.filter(stage__plan__in=goes_back, state__in=(TargetState.HELD, *IN_FLIGHT)).order_by()
+    rows = targets.filter(node_uid__in=members.values("node__uid"))
+    found: dict[str, set[int]] = defaultdict(set)
+    for uid, plan, kind in rows.values_list("node_uid", "stage__plan", "stage__kind"):
+        if (kind == StageKind.ROLLBACK) == goes_back[plan]:
+            found[uid].add(plan)
+    return {(pool, plan) for uid, pool in members.values_list("node__uid", "pool_id") for plan in found.get(uid, ())}
 
 
 def _held_back(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, holds_rollbacks: bool) -> HeldBack:

@@ -16,10 +16,10 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, Scope, scope_of
-from rollouts.models import Freeze, MaintenanceWindow, Plan
+from rollouts.models import Freeze, MaintenanceWindow
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
-from rollouts.steering.freezing import HeldBack, Where, held_back_by, where_of
+from rollouts.steering.freezing import HeldBack, Where, held_back_by, plans_bound, where_of
 from rollouts.steering.refusals import Refusal
 from rollouts.steering.windowing import MAY
 from rollouts.web.freeze_form import FreezeForm
@@ -34,7 +34,7 @@ PAST = 20
 class FreezeRow:
     freeze: Freeze
     sentence: str
-    plans: int  # under way where it binds
+    plans: int  # under way, that it holds back
     why_not_lift: str
 
 
@@ -90,9 +90,8 @@ def _freezes(request: PersonRequest) -> dict[str, Any]:
     now, user = timezone.now(), request.user
     visible = Freeze.objects.visible_to(user).select_related("cluster", "pool")
     in_force = list(visible.in_force(now=now))
-    clusters = list(Plan.objects.visible_to(user).under_way().values_list("cluster", flat=True))
-    may_lift = scope_of(user, Permission.RUN)
-    rows = [_row(one, clusters, may_lift, now=now) for one in in_force]
+    bound, may_lift = plans_bound(in_force, user), scope_of(user, Permission.RUN)
+    rows = [_row(one, bound[one.pk], may_lift, now=now) for one in in_force]
     return {
         "rows": sorted(rows, key=lambda row: not row.freeze.is_stop),
         "past": visible.exclude(pk__in=[one.pk for one in in_force])[:PAST],
@@ -104,14 +103,13 @@ def _freezes(request: PersonRequest) -> dict[str, Any]:
     }
 
 
-def _row(freeze: Freeze, clusters: list[int], may_lift: Scope, *, now: datetime) -> FreezeRow:
+def _row(freeze: Freeze, plans: int, may_lift: Scope, *, now: datetime) -> FreezeRow:
     is_theirs = (
         may_lift.everywhere
         or (freeze.cluster_id is not None and freeze.cluster_id in may_lift.cluster_ids)
         or (freeze.pool_id is not None and freeze.pool_id in may_lift.pool_ids)
     )
     why_not = "" if is_theirs else f"To lift it you need the role operator or admin on {freeze.place}."
-    plans = clusters.count(freeze.cluster_id) if freeze.cluster_id else len(clusters)
     return FreezeRow(freeze, restraint_by(freeze, now=now).sentence, plans, why_not)
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.models import Freeze
+from rollouts.models import Freeze, Plan
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from tests import make
@@ -49,6 +49,24 @@ def test_what_is_frozen_is_said_with_what_it_binds(ada):
 
     assert "The fleet is frozen by ada until 15:00 UTC: quarter end." in text
     assert "binds 1 plan under way · a rollback goes on · ends by itself in 3 h" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "holds_rollbacks", "pool", "says"),
+    [
+        ("rolling-back", False, None, "binds no plan that is under way"),
+        ("rolling-back", True, None, "binds 1 plan under way"),
+        ("promoting", False, "h200", "binds 1 plan under way"),
+        ("promoting", False, "empty", "binds no plan that is under way"),
+    ],
+)
+def test_a_plan_is_bound_as_the_form_showed_before(ada, state, holds_rollbacks, pool, says):
+    plan = make.a_plan(make.a_fleet("north"))
+    Plan.objects.filter(pk=plan.pk).update(state=state)
+    make.a_pool(plan.cluster, "empty")
+    frozen(Where(plan.cluster, plan.cluster.pools.get(name=pool) if pool else None), holds_rollbacks=holds_rollbacks)
+
+    assert says in page(ada, "/freezes").text
 
 
 def test_it_is_shown_before_it_is_in_force(ada):
