@@ -92,6 +92,9 @@ class PullOnPage:
         """How far it is, or how it ended."""
         by, total = self.by_outcome, len(self.jobs)
         said = [f"{by[one]} {WORDS[one]}" for one in PullOutcome if by[one]]
+        to_come = sum(self.is_under_way(job) for job in self.jobs)
+        rest = ((to_come, "to come"), (by[""] - to_come, "not tried"))
+        said += [f"{number} {words}" for number, words in rest if said and number]
         told = ", ".join(said) if said else "nothing is known yet" if self.may_be_cancelled else "nothing was proven"
         head = f"{self.pull.to_version} on {count(total, 'node')}: {told}."
         if not self.is_in_force:

@@ -55,6 +55,21 @@ def test_a_viewer_sees_it_and_is_told_why_not(bob, plan):
     assert ImagePull.objects.count() == 1
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "given", "says"),
+    [
+        (("pulled", "", ""), {}, "on 3 nodes: 1 pulled, 2 to come."),
+        (("pulled", "", ""), {"ended_at": NOON}, "on 3 nodes: 1 pulled, 2 not tried."),
+        (("pulled", "unknown", ""), {"ends_because": "Not today."}, "on 3 nodes: 1 pulled, 1 not known, 1 not tried."),
+        (("", ""), {"ended_at": NOON}, "on 2 nodes: nothing was proven."),
+    ],
+)
+def test_the_parts_of_a_pull_are_all_of_its_nodes(ada, plan, outcomes, given, says):
+    an_image_pull(plan, *outcomes, **given)
+
+    assert says in page(ada, f"/plans/{plan.pk}").text
+
+
 def test_calling_off_is_a_button_while_it_runs(ada, plan):
     pull = an_image_pull(plan)
 
