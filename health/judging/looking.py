@@ -138,6 +138,9 @@ def _write(
     told = len(out)
     for signal in signals:
         known = waiting.pop(signal.key, None) or waiting.pop((signal.rule.key, signal.subject.name), None)
+        if known is not None and known.node_id != signal.subject.node_id:  # of a node that had its name, or its board
+            told += _resolve(known, now=now)
+            known = None
         finding = known or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
     for finding in waiting.values():

@@ -332,3 +332,16 @@ def test_a_source_whose_series_explode_is_a_finding_until_they_do_not(cluster):
     looking.look(cluster, now=NOON + MINUTE)
 
     assert not Finding.objects.open().exists()
+
+
+def test_a_node_made_anew_under_its_name_is_another(cluster):
+    a_sick_node(cluster)
+    looking.look(cluster, now=NOON)
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+    Node.objects.get(name="gpu-001").delete()
+    again = a_sick_node(cluster, uid="another")
+
+    looking.look(cluster, now=NOON + timedelta(seconds=80))
+
+    assert not Finding.objects.open().exists()
+    assert Finding.objects.confirming().get().node == again
