@@ -45,7 +45,7 @@ class NodeSaid:
 def read_node(text: str, node_name: str) -> NodeSaid:
     """:raises UnreadableMetrics: it is no text of metrics, or more than any node has"""
     said, number, is_text = NodeSaid(), 0, False
-    for line in text.split("\n"):
+    for line in text.replace("\0", "").split("\n"):  # PostgreSQL keeps no NUL
         if not line or line.startswith("#"):
             is_text = is_text or line.startswith("# ")
             continue

@@ -59,7 +59,8 @@ class QueryError(msgspec.Struct):
 
 _ANSWERS = msgspec.json.Decoder(QueryAnswer, strict=False)  # a number is written as a string
 _REFUSALS = msgspec.json.Decoder(QueryError)
-LABELS = msgspec.json.Decoder(dict[str, str])
+_LABELS = msgspec.json.Decoder(dict[str, str])
+NUL = rb"\u0000"  # as JSON writes it
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # nothing but brackets is the last one
 
 
@@ -103,10 +104,18 @@ def whole(answer: AnswerHead, data: T | None) -> T:
 
 def labels(series: LabelledSample) -> dict[str, str]:
     """:raises Unusable: they are not text"""
+    return labels_in(series.metric)
+
+
+def labels_in(metric: msgspec.Raw) -> dict[str, str]:
+    """:raises Unusable: they are not text"""
     try:
-        return LABELS.decode(series.metric)
+        said = _LABELS.decode(metric)
     except UNREADABLE as error:
         raise Unusable(f"The labels of a series cannot be read: {error}") from error
+    if NUL not in bytes(metric):
+        return said
+    return {name: value.replace("\0", "") for name, value in said.items()}  # PostgreSQL keeps none
 
 
 def _decoded(body: bytes) -> QueryAnswer:

@@ -13,11 +13,11 @@ import msgspec
 from health.telemetry.identity import device_key
 from health.telemetry.metrics import SERIES
 from health.telemetry.prometheus.answers import (
-    LABELS,
     UNREADABLE,
     AnswerHead,
     Sample,
     Unusable,
+    labels_in,
     no_json,
     whole,
     without_infinity,
@@ -118,14 +118,7 @@ def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dic
             place = asked.place(sample.evaluated_at)
             if place >= 0 and math.isfinite(sample.value):
                 line[place] = sample.value
-        yield _labels(row), line
-
-
-def _labels(row: LabelledRange) -> dict[str, str]:
-    try:
-        return LABELS.decode(row.metric)
-    except UNREADABLE as error:
-        raise Unusable(f"The labels of a series cannot be read: {error}") from error
+        yield labels_in(row.metric), line
 
 
 def _decoded(body: bytes) -> RangeAnswer:

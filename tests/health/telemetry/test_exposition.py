@@ -176,3 +176,12 @@ def test_labels_without_quotes_cost_no_more_than_their_length():
 
     assert many < 32 * max(few, 1e-4)
     assert read_node(start + 'a="1", b c="2"} 61', "gpu-1").values == {("GPU-1", ""): {"temperature_celsius": 61.0}}
+
+
+def test_what_no_row_can_keep_is_left_out_of_labels():
+    said = read_node(
+        'DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-a\0",GPU_I_PROFILE="1g\0",err_msg="o\0dd"} 79\n', "gpu-1"
+    )
+
+    assert said.devices[("GPU-a", "")].profile == "1g"
+    assert said.xids == {("GPU-a", ""): XidTold(79, "odd")}

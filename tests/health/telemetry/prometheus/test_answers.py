@@ -136,3 +136,13 @@ def test_reads_labels_that_nobody_knows():
 def test_reads_any_answer_or_refuses_it(body):
     with contextlib.suppress(Unusable):
         vector(body)
+
+
+def test_what_no_row_can_keep_is_left_out_of_labels():
+    body = (
+        rb'{"status":"success","data":{"result":[{"metric":{"UUID":"GPU-\u00000","path":"\\u0000"},"value":[1,"2"]}]}}'
+    )
+
+    (series,) = vector(body)
+
+    assert labels(series) == {"UUID": "GPU-0", "path": r"\u0000"}
