@@ -24,7 +24,7 @@ def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
     """
     mute = Mute(cluster=finding.cluster, rule=finding.rule, node=finding.node)
     if scope == "finding":
-        mute.subject = finding.subject
+        mute.subject, mute.gpu_uuid = finding.subject, finding.gpu_uuid
     elif scope == "node":
         if finding.node is None:
             raise BadAct(("scope", "It is about no node that is there: mute the finding itself."))
@@ -45,7 +45,7 @@ def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Poo
     return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
 
 
-GIVEN = ("cluster_id", "rule", "subject", "node_name", "pool_id", "because")
+GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "because")
 
 
 def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:

@@ -8,6 +8,7 @@ from fleet.models import Cluster, Pool
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health.models.finding import Finding
+from health.subjects import identity_of
 
 
 class MuteQuerySet(Visible["Mute"]):
@@ -27,6 +28,7 @@ class Mute(models.Model):
     rule = models.CharField(max_length=63)
     # At most one of the next three scopes; with none it is of the rule in all of the cluster.
     subject = models.CharField(max_length=300, blank=True)  # this very finding, also when it comes back
+    gpu_uuid = models.CharField(max_length=64, blank=True, default="")  # of that finding's board; blank: it has none
     node_name = models.CharField(max_length=253, blank=True)
     pool = models.ForeignKey(Pool, models.CASCADE, null=True, related_name="mutes")
     # Of a finding about a node, or of a node: who sees that sees this. Not its scope: a mute outlives the row.
@@ -77,6 +79,8 @@ class Mute(models.Model):
         """`node_name`, `pools`: of its node; blank and none where it is about no node."""
         if (finding.cluster_id, finding.rule) != (self.cluster_id, self.rule):
             return False
+        if self.subject and self.gpu_uuid and finding.gpu_uuid:
+            return finding.identity == identity_of(self.subject, self.gpu_uuid)
         if self.subject:
             return finding.subject == self.subject
         if self.node_name:

@@ -6,6 +6,8 @@ import pytest
 
 from fleet.models import Node
 from health.exporters.framing import frame_of
+from health.inbox import muting
+from health.lifecycle import FindingState
 from health.models import Finding
 from health.sources import frames
 from health.telemetry.exposition import read_node
@@ -52,6 +54,23 @@ def test_two_boards_of_one_number_have_a_finding_each(renumbered):
         ("gpu-xid", "GPU GPU-0 of gpu-001", "critical"),
         ("gpu-xid", "GPU 0 of gpu-001", "critical"),
     }
+
+
+def test_a_mute_is_of_the_board_and_not_of_its_number(say):
+    say(NOON)
+    say(NOON + MINUTE, xid={0: 79})
+    until = NOON + timedelta(days=1)
+    of_it = muting.scoped(Finding.objects.get(rule="gpu-xid"), "finding")
+    muting.mute(of_it, actor="ada", because="RMA.", until=until, now=NOON + MINUTE)
+    say.devices = in_order(
+        [DEVICES[0], *(GpuDevice("gpu-001", device.index - 1, device.uuid) for device in DEVICES[1:])]
+    )
+    fallen, second = say.devices.index(DEVICES[0]), [device.uuid for device in say.devices].index("GPU-1")
+
+    say(NOON + 2 * MINUTE, silent={fallen}, xid={second: 79})
+
+    told = dict(Finding.objects.filter(rule="gpu-xid").values_list("gpu_uuid", "state"))
+    assert told == {"GPU-0": FindingState.MUTED, "GPU-1": FindingState.OPEN}
 
 
 def test_one_that_has_the_number_of_a_fallen_one_falls_too(renumbered):
