@@ -167,6 +167,9 @@ class Judging:
 
     def _hears(self, rule: str, evidence: Mapping[str, Any], place: int) -> bool:
         fresh, metrics = self._fresh(place), METRICS_OF.get(rule, ())
+        compared = [key for key in COMPARED if key in metrics]
+        if any(self._device(place).node_name not in self._peers[key] for key in compared):
+            return False  # nothing to hold it against
         named = {key.partition(":")[0] for key in evidence}
         said = {key for key in metrics if self._was_said(key, place)}
         rests_on = said.intersection(named) or said

@@ -4,18 +4,19 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from statistics import median
 
+from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import Frame
 
 FEWEST = 4  # boards of a node that say something: of fewer nobody is far from the others
 
 
 def medians(frame: Frame, metric: str) -> dict[str, float]:
-    """The median of a metric by node, where enough boards say it."""
+    """The median of a metric by node, where enough boards say it now."""
     return {node: middle for node, middle, _ in _nodes(frame, metric)}
 
 
 def far_below_peers(frame: Frame, metric: str, share: float) -> list[int]:
-    """The places of boards with less than this share of the median of their node."""
+    """The places of boards with less than this share of the median of their node, of those that say it now."""
     return [
         place
         for _, middle, said in _nodes(frame, metric)
@@ -26,14 +27,16 @@ def far_below_peers(frame: Frame, metric: str, share: float) -> list[int]:
 
 
 def _nodes(frame: Frame, metric: str) -> Iterator[tuple[str, float, Sequence[tuple[int, float]]]]:
-    column = frame.columns.get(metric)
+    column, oldest = frame.columns.get(metric), frame.taken_at - STALE_AFTER_S
     if column is None:
         return
     for node, places in groupby(range(len(frame.devices)), key=lambda place: frame.devices[place].node_name):
         said = [
             (place, value)
             for place in places
-            if not frame.devices[place].gi_id and (value := column.values[place]) == value
+            if not frame.devices[place].gi_id
+            and column.times[place] >= oldest
+            and (value := column.values[place]) == value
         ]
         if len(said) >= FEWEST:
             yield node, median(value for _, value in said), said

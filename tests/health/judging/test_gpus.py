@@ -9,7 +9,7 @@ from health.inbox import shadowing
 from health.models import Finding, PoolLimits
 from health.telemetry.frame import GpuDevice
 from tests.health.judging.saying import DEVICES, MINUTE, looked, open_ones
-from tests.make import NOON, a_node, a_node_event, a_pool
+from tests.make import NOON, a_node, a_node_event, a_pod, a_pool
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 
@@ -316,3 +316,31 @@ def test_dcgms_health_check_is_listed_under_what_explains_it(say, cluster):
     say(NOON + 2 * MINUTE, xid={3: 79}, **failing)
 
     assert Finding.objects.get(rule="gpu-dcgm-health").parent.rule == "gpu-xid"
+
+
+def test_a_gpu_is_held_against_what_the_others_send_now(say, cluster):
+    a_pod(Node.objects.get(), "train", gpus=8)
+    busy = dict.fromkeys(range(8), 0.9)
+    say.only(NOON, gpu_utilisation_ratio=busy, nvlink_mib_per_s=dict.fromkeys(range(8), 1000.0))
+
+    for minutes in (10, 21, 22):
+        say.only(NOON + minutes * MINUTE, gpu_utilisation_ratio=busy, nvlink_mib_per_s={3: 10.0})
+
+    assert open_ones() == []
+
+
+def test_what_a_gpu_is_held_against_is_heard_before_it_is_well(say, cluster):
+    a_pod(Node.objects.get(), "train", gpus=8)
+    busy = dict.fromkeys(range(8), 0.9)
+    quiet = [("gpu-nvlink-quiet", "GPU 3 of gpu-001", "warning")]
+    for minutes in (0, 11):
+        say.only(
+            NOON + minutes * MINUTE, gpu_utilisation_ratio=busy,
+            nvlink_mib_per_s=dict.fromkeys(range(8), 1000.0) | {3: 10.0},
+        )  # fmt: skip
+    assert open_ones() == quiet
+
+    say.only(NOON + 20 * MINUTE, gpu_utilisation_ratio=busy, nvlink_mib_per_s={3: 10.0})
+    assert open_ones() == quiet
+    say.only(NOON + 21 * MINUTE, gpu_utilisation_ratio=busy, nvlink_mib_per_s=dict.fromkeys(range(8), 1000.0))
+    assert open_ones() == []
