@@ -6,7 +6,7 @@ from typing import Self, TypeVar
 from django.db import models
 from django.db.models import Q
 
-from people.rights import Permission, scope_of
+from people.rights import Permission, Scope, scope_of
 
 M = TypeVar("M", bound=models.Model)
 
@@ -17,7 +17,9 @@ class Visible(models.QuerySet[M]):
     by_cluster = "cluster"  # the way from a row to its cluster
 
     def visible_to(self, user) -> Self:
-        seen = scope_of(user, Permission.SEE)
+        return self.seen_within(scope_of(user, Permission.SEE))
+
+    def seen_within(self, seen: Scope) -> Self:
         if seen.everywhere:
             return self
         return self.filter(Q(**{f"{self.by_cluster}__in": seen.cluster_ids}) | self.in_pools(seen.pool_ids))

@@ -17,7 +17,7 @@ from health.api.mutes import MuteSerializer
 from health.api.telemetry_history import TelemetryHistorySerializer
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
-from health.inbox.reading import MOST_ALIKE, detail_of, impacts_of
+from health.inbox.reading import MOST_ALIKE, as_seen_by, detail_of, impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from health.models.finding import SEVERITIES, STATES
@@ -30,7 +30,7 @@ class FindingFilters(filters.FilterSet):
     severity = filters.ChoiceFilter(choices=SEVERITIES)
     state = filters.ChoiceFilter(choices=STATES)
     assigned_to = Text(label="The name of whose it is.")
-    is_on_its_own = YesNo(field_name="parent", lookup_expr="isnull", label="Not listed under its cause.")
+    is_on_its_own = YesNo(method="filter_own", label="Not listed under its cause.")
     confirming = YesNo(
         method="filter_confirming", label="Suspected, and not confirmed yet. Without it: confirmed ones."
     )
@@ -41,6 +41,10 @@ class FindingFilters(filters.FilterSet):
     class Meta:
         model = Finding
         fields: list[str] = []
+
+    def filter_own(self, rows, _name, value):
+        own = Finding.objects.on_their_own_to(self.request.user).values("pk")
+        return rows.filter(pk__in=own) if value else rows.exclude(pk__in=own)
 
     def filter_shadow(self, rows, _name, value):
         return rows.filter(is_shadow=value)
@@ -69,7 +73,9 @@ class FindingSerializer(serializers.ModelSerializer):
     )
     evidence = serializers.JSONField(help_text="The numbers it rests on.")
     listed_under = serializers.IntegerField(
-        source="parent_id", allow_null=True, help_text="The finding that is its cause: it is not counted by itself."
+        source="parent_id",
+        allow_null=True,
+        help_text="The finding that is its cause: it is not counted by itself. Null: there is none that you see.",
     )
     is_shadow = serializers.BooleanField(help_text="Its rule is on trial: nobody is told of it, and nothing counts it.")
     resolved_because = serializers.CharField(
@@ -147,6 +153,7 @@ class FindingList(Listing):
         return visible.select_related("cluster", "node").defer("node__labels", "node__annotations")
 
     def see(self, rows: Sequence[Finding]) -> Sequence[Finding]:
+        as_seen_by(self.user, rows)
         return with_impact(rows)
 
 
@@ -156,6 +163,7 @@ class FindingDetail(Edge):
         """One finding with whom it hits, what happened around it and who did what."""
         visible = Finding.objects.visible_to(self.user).select_related("cluster", "node")
         finding, now = self.load(visible, finding_id), timezone.now()
+        as_seen_by(self.user, [finding])
         detail = detail_of(finding, self.user, now=now)
         with_impact([finding])
         link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")

@@ -83,7 +83,7 @@ class Detail:
 
 def counts_of(user: User) -> FindingCounts:
     """Two queries."""
-    own = Finding.objects.visible_to(user).told().on_their_own()
+    own = Finding.objects.on_their_own_to(user).told()
     states = dict(own.order_by().values_list("state").annotate(number=Count("pk")))
     return FindingCounts(
         **{state.value: states.get(state.value, 0) for state in FindingState},
@@ -131,7 +131,7 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
     events = NodeEvent.objects.none()
     if node is not None:
         events = NodeEvent.objects.filter(cluster=finding.cluster_id, node_uid=node.uid)
-    same = Finding.objects.visible_to(user).open().on_their_own().filter(rule=finding.rule).exclude(pk=finding.pk)
+    same = Finding.objects.on_their_own_to(user).open().filter(rule=finding.rule).exclude(pk=finding.pk)
     code, like_it = code_of(finding)
     alike = same.filter(like_it)
     shown = list(alike.select_related("cluster")[:MOST_ALIKE])
@@ -162,6 +162,17 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         mutes=mutes_of(finding, now=now),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
     )
+
+
+def as_seen_by(user: User, findings: Collection[Finding]) -> None:
+    """Each stands on its own where its cause is none that this person sees. Two queries, where any has a cause."""
+    listed = {finding.parent_id for finding in findings if finding.parent_id}
+    if not listed:
+        return
+    seen = set(Finding.objects.visible_to(user).filter(pk__in=listed).values_list("pk", flat=True))
+    for finding in findings:
+        if finding.parent_id not in seen:
+            finding.parent = None
 
 
 def code_of(finding: Finding) -> tuple[str, Q]:

@@ -88,7 +88,7 @@ def every_rule() -> list[RuleEntry]:
 
 def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     """Seven queries, and a question to Redis for each cluster whose exporters are asked one by one."""
-    own = Finding.objects.visible_to(user).open().on_their_own().order_by()
+    own = Finding.objects.on_their_own_to(user).open().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
     would_tell = dict(tried.values_list("rule").annotate(number=Count("pk")))

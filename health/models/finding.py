@@ -16,6 +16,8 @@ from health import correlation
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import RANKS, Severity
 from health.subjects import identity_of
+from people.models import User
+from people.rights import Permission, scope_of
 
 OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
 STAMPS = {
@@ -60,6 +62,16 @@ class FindingQuerySet(Visible["Finding"]):
     def on_their_own(self) -> "FindingQuerySet":
         """Without those that are listed under their cause: nobody is told of those, and nobody counts them."""
         return self.filter(parent__isnull=True)
+
+    def on_their_own_to(self, user: User) -> "FindingQuerySet":
+        """Those that a person sees, without what is listed under a cause that they see, too: it is of the same node, or
+        of the cluster, which who sees a pool does not see.
+        """
+        seen = scope_of(user, Permission.SEE)
+        if seen.everywhere:
+            return self.on_their_own()
+        is_beyond = Q(parent__node__isnull=True) & ~Q(cluster__in=seen.cluster_ids)
+        return self.seen_within(seen).filter(Q(parent__isnull=True) | is_beyond)
 
     def worst_first(self) -> "FindingQuerySet":
         """Of one severity the newest first, and what is listed under its cause after those that stand on their own: no

@@ -79,9 +79,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
-    found = (
-        Finding.objects.visible_to(request.user).open().on_their_own().filter(is_of_a_member, cluster=row.cluster_id)
-    )
+    found = Finding.objects.on_their_own_to(request.user).open().filter(is_of_a_member, cluster=row.cluster_id)
     first = found.select_related("node").worst_first()[:SHOWN]
     return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
 
@@ -104,8 +102,8 @@ def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
 
 
 def open_findings(request: PersonRequest) -> QuerySet[Finding]:
-    visible = Finding.objects.visible_to(request.user)
-    return visible.open().on_their_own().select_related("cluster").worst_first()
+    own = Finding.objects.on_their_own_to(request.user)
+    return own.open().select_related("cluster").worst_first()
 
 
 def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) -> list[Finding]:

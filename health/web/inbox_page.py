@@ -22,7 +22,17 @@ from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
-from health.inbox.reading import AROUND, Detail, FindingCounts, counts_of, detail_of, gone_node_of, impacts_of, titles
+from health.inbox.reading import (
+    AROUND,
+    Detail,
+    FindingCounts,
+    as_seen_by,
+    counts_of,
+    detail_of,
+    gone_node_of,
+    impacts_of,
+    titles,
+)
 from health.inbox.rights import why_not_act, why_not_mute
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
@@ -139,6 +149,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     counts, trouble = counts_of(user), trouble_of(user, clusters)
     page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
     shown = dated(page.object_list, trouble.heard_at)
+    as_seen_by(user, shown)
     key = whole(asked.get("finding", "")[:18])
     # A live page stays at the one that it was loaded with: its dialogs are about that.
     chosen = (
@@ -166,7 +177,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
 
 
 def _rows(user: User, tab: str) -> QuerySet[Finding]:
-    own = Finding.objects.visible_to(user).told().on_their_own().select_related("cluster", "node", "parent")
+    own = Finding.objects.on_their_own_to(user).told().select_related("cluster", "node", "parent")
     if tab == "resolved":
         return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
     found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")
@@ -186,8 +197,9 @@ def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool
     """The one in the address, else the first of the list. None: there is none, or it is not theirs to see."""
     here = next((one for one in shown if one.pk == key), None)
     rows = Finding.objects.visible_to(user).select_related("cluster", "node", "parent")
-    found = here or (rows.filter(pk=key).first() if key else None)
-    return found or (shown[0] if shown and or_first else None)
+    found = here or (rows.filter(pk=key).first() if key else None) or (shown[0] if shown and or_first else None)
+    as_seen_by(user, [found] if found else [])
+    return found
 
 
 def _with_impact(shown: list[Finding], chosen: Finding | None, *, now: datetime) -> list[Row]:

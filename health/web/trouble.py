@@ -34,7 +34,7 @@ def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = 
 
     `lines`: of these. A finding that is listed under its cause is not counted.
     """
-    findings = Finding.objects.visible_to(user).told().on_their_own().unresolved()
+    findings = Finding.objects.on_their_own_to(user).told().unresolved()
     if cluster is not None:
         findings = findings.filter(cluster=cluster)
     states = dict(findings.order_by().values_list("state").annotate(number=Count("pk")))

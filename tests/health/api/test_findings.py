@@ -9,6 +9,7 @@ from fleet.models import Bookmark
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute
 from tests import make
+from tests.callers import calling
 from tests.make import NOON
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +136,18 @@ def test_a_finding_of_a_gpu_has_its_series_and_another_has_none(bob, eve, findin
     assert bob.get(f"/api/v1/findings/{other.pk}").json()["telemetry"] is None
     assert bob.get(f"/api/v1/findings/{other.pk}/telemetry").status_code == 404
     assert eve.get(place).status_code == 404
+
+
+def test_a_cause_that_one_may_not_see_is_none(finding, ada):
+    pool = make.a_pool(finding.cluster)
+    pool.nodes.add(finding.node)
+    cause = make.a_finding(finding.cluster, "GPU operator", rule="operator-down")
+    Finding.objects.filter(pk=finding.pk).update(parent=cause)
+    one_pool = calling(make.a_user(role="viewer", on=pool))
+
+    for caller, under in ((one_pool, None), (ada, cause.pk)):
+        own = caller.get("/api/v1/findings?is_on_its_own=true").json()["results"]
+        other = caller.get("/api/v1/findings?is_on_its_own=false").json()["results"]
+        assert [row["id"] for row in own] == [cause.pk if under else finding.pk]
+        assert [row["id"] for row in other] == ([finding.pk] if under else [])
+        assert caller.get(f"/api/v1/findings/{finding.pk}").json()["finding"]["listed_under"] == under

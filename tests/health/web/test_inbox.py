@@ -430,3 +430,22 @@ def test_where_it_is_reads_without_a_space_before_the_comma(cluster, ada):
     assert "Wherenode gpu-x, prod, h200" in chosen
     assert all("node gpu-x, prod ·" in shown for shown in others)
     assert [shown for shown in (chosen, *others) if " ," in shown] == []
+
+
+def test_what_a_cause_explains_that_one_may_not_see_stands_on_its_own(cluster, ada):
+    pool = make.a_pool(cluster)
+    node = make.a_node(cluster, pool=pool)
+    cause = make.a_finding(cluster, "telemetry", rule="telemetry-silent", sentence="http://secret is silent.")
+    child = make.a_finding(
+        cluster, node=node, rule="exporter-silent", sentence="Its exporter says nothing.", parent=cause
+    )
+    bob = visiting(make.a_user(role="viewer", on=pool))
+
+    seen, strip = page(bob, f"/findings?finding={child.pk}").text, page(bob, "/parts/findings/strip").text
+
+    assert "Unacknowledged 1 All 1 Muted 0" in seen
+    assert "secret" not in seen
+    assert "isted under" not in seen
+    assert "all: 1 open Its exporter says nothing." in strip
+    assert "1 open finding Its exporter says nothing." in page(bob, f"/parts/pools/{pool.pk}/findings").text
+    assert "Listed under its cause: http://secret is silent." in page(ada, f"/findings?finding={child.pk}").text
