@@ -17,13 +17,14 @@ from health.judging.turning import NO_LONGER_TOLD
 from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
 from health.models.finding import FindingQuerySet
+from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
 from health.sources.of_node import standing_of
 from kube import resources
 
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
-TOLD_BY_GPUS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key})
+TOLD_BY_GPUS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key, ExporterSilent.key})
 GONE_AFTER = timedelta(minutes=15)  # without an exporter: an operator that is installed anew has its DaemonSets sooner
 SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
 log = structlog.get_logger(__name__)

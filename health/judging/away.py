@@ -7,7 +7,7 @@ from fleet.models import Cluster, Node, Operand, Pod
 from fleet.states.node import NodeState
 from gpu.operands import AMD_EXPORTER, DCGM_EXPORTERS, DEVICE_PLUGIN, EXPORTERS, GAUDI_EXPORTER
 from gpu.resources.names import Vendor
-from health.judging.hearing import Hearing
+from health.judging.hearing import Hearing, called_silent
 
 AT_ONCE = 500  # names in one query
 OF_VENDOR: Mapping[str, tuple[str, ...]] = {
@@ -17,7 +17,8 @@ OF_VENDOR: Mapping[str, tuple[str, ...]] = {
 
 
 def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
-    """By node, those of which no pod is ready there. One query; two more and two for 500 nodes where any misses some.
+    """By node, those of which no pod is ready there. One query, and another where nobody listens; two more and two for
+    500 nodes where any misses some.
 
     Only of operands that the cluster runs as DaemonSets: of a device plugin that is a service of the host nobody knows.
     """
@@ -26,7 +27,7 @@ def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tup
         .with_gpus()
         .values_list("name", flat=True)
     )
-    silent = hearing.ever - hearing.now if hearing else frozenset[str]()
+    silent = hearing.ever - hearing.now if hearing else called_silent(cluster)
     if not missing and not silent:
         return {}
     wanted = (DEVICE_PLUGIN, *EXPORTERS)

@@ -17,11 +17,10 @@ import structlog
 from fleet.models import Cluster
 from fleet.states.node import AT_REST, RECONFIGURING
 from health.judging.around import Around, RowsAround
-from health.judging.hearing import Hearing
+from health.judging.hearing import Hearing, called_silent
 from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen, can_see
 from health.rules.gpus.silent import GpuSilent
@@ -74,11 +73,9 @@ def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
     """A node of which nothing is heard any more was heard for as long as that is said of it. One query."""
     frame = judging.kept.frame
     pairs = list(zip(frame.devices, judging.newest, strict=True))
-    silent = Finding.objects.unresolved().filter(cluster=cluster, rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
     return Hearing(
         frozenset(device.node_name for device, at in pairs if at >= judging.oldest),
-        frozenset(device.node_name for device, at in pairs if math.isfinite(at))
-        | frozenset(silent.filter(node__isnull=False).order_by().values_list("node__name", flat=True)),
+        frozenset(device.node_name for device, at in pairs if math.isfinite(at)) | called_silent(cluster),
         frame,
     )
 

@@ -5,6 +5,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from fleet.models import Cluster
+from health.models import Finding
+from health.rules.exporter_silent import ExporterSilent
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import Frame
 from health.telemetry.hours import utilisation
@@ -40,3 +43,9 @@ class Hearing:
         for device, value in pairs:
             found[device.uuid] = max(found.get(device.uuid, 0.0), value if value == value else math.inf)
         return found
+
+
+def called_silent(cluster: Cluster) -> frozenset[str]:
+    """Nodes that were silent when somebody last listened."""
+    told = Finding.objects.unresolved().filter(cluster=cluster, rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
+    return frozenset(told.filter(node__isnull=False).order_by().values_list("node__name", flat=True))

@@ -26,6 +26,7 @@ from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
 from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
+from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
 from health.rules.series_explosion import SeriesExplosion
@@ -44,7 +45,7 @@ RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 35 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 36 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -52,6 +53,8 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
+    if gpus.hearing is None:
+        unheard.add(ExporterSilent.key)
     if gpus.hearing is None or not is_due(cluster, now=now):
         unheard.add(IdleGpus.key)
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]

@@ -95,5 +95,5 @@ def test_it_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert_num
     for number in range(50):
         a_node(cluster, f"gpu-{number:03}", **NONE_LEFT)
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         operands_away(cluster, None)

@@ -14,7 +14,7 @@ from health.telemetry.exposition import read_node
 from health.telemetry.frame import Frame, GpuDevice, in_order
 from health.telemetry.identity import Whereabouts, silenced
 from tests.health.judging.saying import DEVICES, MINUTE, looked, open_ones
-from tests.make import NOON, a_node, a_pool
+from tests.make import NOON, a_node, a_pod, a_pool, an_operand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 NODES = frozenset({"gpu-001", "gpu-002"})
@@ -303,3 +303,22 @@ def test_a_counter_that_stays_less_grows_from_nothing(say):
         say(NOON + at * MINUTE, pcie_replays={3: replays}, energy_joules=energy(1000.0 + at))
 
     assert Finding.objects.filter(rule="gpu-pcie-replays").exists()
+
+
+def test_a_node_is_silent_still_when_nobody_listens_any_more(say):
+    other = a_node(say.cluster, "gpu-002")
+    an_operand(say.cluster, "dcgm-exporter", desired=2)
+    a_pod(other, "exporter", namespace="gpu-operator", gpus=0, operand="dcgm-exporter")
+    say.devices = in_order([*DEVICES, *OTHERS])
+    say(NOON)
+    for minutes in (2, 5, 8):
+        say(NOON + minutes * MINUTE, silent=set(range(8)))
+    told = {"exporter-silent", "operand-down"}
+    assert {rule for rule, _, _ in open_ones()} == told
+
+    for minutes in (12, 20):
+        looked(say.cluster, NOON + minutes * MINUTE)
+    assert {rule for rule, _, _ in open_ones()} == told
+
+    say(NOON + 30 * MINUTE)
+    assert open_ones() == []
