@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
@@ -35,6 +36,8 @@ from health.telemetry.base import Exploding
 
 OF_SOURCE = ("state", "message", "exploding")
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
+# Whoever is asked of them or not: what was wrong with a node is over with it.
+OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
@@ -64,7 +67,9 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     signals += gpus.signals
     if of_nodes:
         signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
-    judged = {rule.key for rule in rules} | set(SOURCES) | gpus.judged
+    judged = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.judged)
+    if live.issuperset((NODES,)):
+        judged |= OF_GONE_NODES
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
         openings = Openings.of(cluster, now=now)
@@ -122,7 +127,7 @@ def _of_cluster(
 def _write(
     cluster: Cluster,
     signals: Iterable[Signal],
-    judged: set[str],
+    judged: Q,
     can_tell: Callable[[Finding], bool],
     openings: Openings,
     *,
@@ -131,9 +136,7 @@ def _write(
     shadows = RuleShadow.objects.rules()
     waiting = {
         (finding.rule, finding.identity): finding
-        for finding in Finding.objects.filter(
-            cluster=cluster, resolved_at__isnull=True, rule__in=judged
-        ).select_related("node")
+        for finding in Finding.objects.unresolved().filter(judged, cluster=cluster).select_related("node")
     }
     out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
     # What opened while a person put its rule on trial, or ended that.

@@ -9,7 +9,7 @@ from health.inbox import shadowing
 from health.models import Finding, PoolLimits
 from health.telemetry.frame import GpuDevice
 from tests.health.judging.saying import DEVICES, MINUTE, looked, open_ones
-from tests.make import NOON, a_node, a_node_event, a_pod, a_pool
+from tests.make import NOON, a_finding, a_node, a_node_event, a_pod, a_pool
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 
@@ -344,3 +344,16 @@ def test_what_a_gpu_is_held_against_is_heard_before_it_is_well(say, cluster):
     assert open_ones() == quiet
     say.only(NOON + 21 * MINUTE, gpu_utilisation_ratio=busy, nvlink_mib_per_s=dict.fromkeys(range(8), 1000.0))
     assert open_ones() == []
+
+
+def test_a_node_that_is_gone_takes_its_findings_along_though_nobody_listens(say, cluster):
+    node = Node.objects.get()
+    for minutes in (0, 6):
+        say(NOON + minutes * MINUTE, temperature_celsius={3: 90.0})
+    silent = a_finding(cluster, f"node {node.name}", node=node, rule="exporter-silent", cause="silent")
+    node.delete()
+
+    looked(cluster, NOON + 20 * MINUTE)
+
+    assert open_ones() == []
+    assert Finding.objects.get(pk=silent.pk).resolved_because == ""
