@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import django_filters as filters
@@ -18,6 +19,7 @@ from health.api.telemetry_history import TelemetryHistorySerializer
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
 from health.inbox.reading import MOST_ALIKE, as_seen_by, detail_of, impacts_of
+from health.inbox.seeing import dated
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from health.models.finding import SEVERITIES, STATES
@@ -79,10 +81,16 @@ class FindingSerializer(serializers.ModelSerializer):
     )
     is_shadow = serializers.BooleanField(help_text="Its rule is on trial: nobody is told of it, and nothing counts it.")
     resolved_because = serializers.CharField(
-        help_text="Blank: it is no longer so. Else: its rule's trial began, or ended."
+        help_text="Blank: it is no longer so. Else: its rule's trial began, or ended, or nobody listens to its GPUs."
     )
     times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
     impact = serializers.SerializerMethodField(help_text="Null: it is about no node that is there.")
+    is_seen = serializers.SerializerMethodField(
+        help_text="False: nobody sees now whether it is still so: its cluster is not live, or its GPUs are not heard."
+    )
+    seen_until = serializers.SerializerMethodField(
+        help_text="When somebody last did. Null: `is_seen`, it is over, or nobody knows."
+    )
 
     class Meta:
         model = Finding
@@ -90,13 +98,21 @@ class FindingSerializer(serializers.ModelSerializer):
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
             "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
             "resolved_because", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
-            "verdict", "verdict_by", "verdict_because", "impact",
+            "verdict", "verdict_by", "verdict_because", "impact", "is_seen", "seen_until",
         )  # fmt: skip
 
     @extend_schema_field(ImpactSerializer(allow_null=True))
     def get_impact(self, finding: Finding) -> dict[str, Any] | None:
         found = getattr(finding, "impact", None)
         return None if found is None else dict(ImpactSerializer(found).data)
+
+    def get_is_seen(self, finding: Finding) -> bool:
+        return getattr(finding, "last_seen", None) is None
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_seen_until(self, finding: Finding) -> datetime | None:
+        last_seen = getattr(finding, "last_seen", None)
+        return None if last_seen is None else last_seen.at
 
 
 class FindingActSerializer(serializers.ModelSerializer):
@@ -154,7 +170,7 @@ class FindingList(Listing):
 
     def see(self, rows: Sequence[Finding]) -> Sequence[Finding]:
         as_seen_by(self.user, rows)
-        return with_impact(rows)
+        return with_impact(dated(rows, now=timezone.now()))
 
 
 class FindingDetail(Edge):
@@ -165,7 +181,7 @@ class FindingDetail(Edge):
         finding, now = self.load(visible, finding_id), timezone.now()
         as_seen_by(self.user, [finding])
         detail = detail_of(finding, self.user, now=now)
-        with_impact([finding])
+        with_impact(dated([finding], now=now))
         link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")
         series = reverse("api-finding-telemetry", args=[finding.pk]) if is_plotted(finding) else None
         more = {

@@ -20,6 +20,8 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     yield f"- Where: {_plain(finding.subject)}, cluster {_plain(finding.cluster.name)}{_plain(where)}"
     again = f"; {finding.recurrence}" if finding.recurrence else ""
     yield f"- Since {_at(finding.since)}{again}"
+    if detail.last_seen:
+        yield f"- {detail.last_seen.sentence}"
     if finding.resolved_at:
         because = f", as {finding.resolved_because}" if finding.resolved_because else ""
         yield f"- Resolved {_at(finding.resolved_at)}{because}"

@@ -14,6 +14,7 @@ from fleet.freshness.kinds import PODS
 from fleet.models import Bookmark, GoneNode, Node, NodeEvent, Pod
 from gpu.resources import Layout, whole_gpus
 from health.impact import HeldBy, Impact, impact_of
+from health.inbox.seeing import LastSeen, last_seen_of
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
@@ -71,6 +72,7 @@ class Detail:
     acts: Sequence[FindingAct]
     mutes: Sequence[Mute]  # that cover it
     precision: Precision
+    last_seen: LastSeen | None  # None: it is seen now whether it is still so, or it is over
 
     @property
     def driver_changed(self) -> str:
@@ -126,7 +128,7 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
 
 
 def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
-    """Twenty-two queries at most. Load it with its cluster and node."""
+    """Twenty-seven queries at most. Load it with its cluster and node."""
     node = finding.node
     events = NodeEvent.objects.none()
     if node is not None:
@@ -161,6 +163,7 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         acts=list(finding.acts.order_by("-at", "-pk")[:MOST_AROUND]),
         mutes=mutes_of(finding, now=now),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
+        last_seen=last_seen_of([finding], now=now).get(finding.pk),
     )
 
 

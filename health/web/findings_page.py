@@ -1,6 +1,6 @@
 """What is wrong now, the worst first, and what was lately; and the parts of it that other pages take by address."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +14,14 @@ from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
 from fleet.web.summary import line_for, lines_for
+from health.inbox.seeing import dated
 from health.models import Finding
 from health.models.finding import WORST_FIRST
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet, or of a pool
+SAID_ABOVE: Mapping[int, datetime | None] = {}  # the head of the page says when its cluster was heard, where it is not
 
 
 @part
@@ -30,13 +32,13 @@ def findings_strip_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    line = line_for(request, cluster_id, now=timezone.now())
+    now = timezone.now()
+    line = line_for(request, cluster_id, now=now)
     row, heard = line.cluster, line.freshness
+    heard_at = {} if heard.is_fresh else {row.pk: heard.heard_at}
     found = {
-        "findings": dated(
-            open_findings(request).filter(cluster=row)[:PER_PAGE], {} if heard.is_fresh else {row.pk: heard.heard_at}
-        ),
-        "confirming": confirming_findings(request).filter(cluster=row)[:PER_PAGE],
+        "findings": dated(open_findings(request).filter(cluster=row)[:PER_PAGE], heard_at=heard_at, now=now),
+        "confirming": dated(confirming_findings(request).filter(cluster=row)[:PER_PAGE], heard_at=heard_at, now=now),
     }
     return render(request, "health/_findings_of_one.html", found)
 
@@ -53,7 +55,9 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     every = Finding.objects.filter(node=row).select_related("cluster").worst_first()
-    return render(request, "health/_findings_of_one.html", {"findings": every.open(), "confirming": every.confirming()})
+    return render(
+        request, "health/_findings_of_one.html", _of_one(findings=every.open(), confirming=every.confirming())
+    )
 
 
 @part
@@ -63,8 +67,13 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
     if row is None:
         raise Http404
     found = Finding.objects.select_related("cluster").around(row)
-    shown = {"findings": found.open, "confirming": found.confirming, "of_node": found.of_node}
+    shown = _of_one(findings=found.open, confirming=found.confirming, of_node=found.of_node)
     return render(request, "health/_findings_of_one.html", shown)
+
+
+def _of_one(**found: QuerySet[Finding]) -> dict[str, list[Finding]]:
+    """Of a node or a GPU, whose page says when its cluster was heard."""
+    return {name: dated(rows, heard_at=SAID_ABOVE, now=timezone.now()) for name, rows in found.items()}
 
 
 def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
@@ -80,17 +89,18 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
     found = Finding.objects.on_their_own_to(request.user).open().filter(is_of_a_member, cluster=row.cluster_id)
-    first = found.select_related("node").worst_first()[:SHOWN]
+    first = dated(found.select_related("node").worst_first()[:SHOWN], heard_at=SAID_ABOVE, now=timezone.now())
     return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
 
 
 def _strip(request: PersonRequest) -> dict[str, Any]:
     """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
-    found = open_findings(request)
-    trouble = trouble_of(request.user, lines_for(request, now=timezone.now()))
-    waiting = list(confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)])
+    found, now = open_findings(request), timezone.now()
+    trouble = trouble_of(request.user, lines_for(request, now=now))
+    first = confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)]
+    waiting = dated(first, heard_at=trouble.heard_at, now=now)
     return {
-        "findings": dated(found[: SHOWN - len(waiting)] if trouble.open else (), trouble.heard_at),
+        "findings": dated(found[: SHOWN - len(waiting)] if trouble.open else (), heard_at=trouble.heard_at, now=now),
         "confirming": waiting,
         "trouble": trouble,
     }
@@ -104,14 +114,3 @@ def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
 def open_findings(request: PersonRequest) -> QuerySet[Finding]:
     own = Finding.objects.on_their_own_to(request.user)
     return own.open().select_related("cluster").worst_first()
-
-
-def dated(findings: Iterable[Finding], heard_at: Mapping[int, datetime | None]) -> list[Finding]:
-    """Each of a node whose cluster is not seen says when that was heard: nobody knows whether it is still so.
-
-    `heard_at`: by the keys of the clusters that are not live.
-    """
-    found = list(findings)
-    for finding in found:
-        finding.as_of = heard_at.get(finding.cluster_id) if finding.node_id else None  # type: ignore[attr-defined]
-    return found

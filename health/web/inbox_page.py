@@ -34,13 +34,13 @@ from health.inbox.reading import (
     titles,
 )
 from health.inbox.rights import why_not_act, why_not_mute
+from health.inbox.seeing import dated
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow
 from health.models.finding import WORST_FIRST
 from health.rules.base import Severity
 from health.web.ages import ages_of
-from health.web.findings_page import dated
 from health.web.trouble import trouble_of
 from people.models import User
 from people.rights import Permission, who_may
@@ -148,7 +148,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     clusters = lines_for(request, now=now)
     counts, trouble = counts_of(user), trouble_of(user, clusters)
     page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
-    shown = dated(page.object_list, trouble.heard_at)
+    shown = dated(page.object_list, heard_at=trouble.heard_at, now=now)
     as_seen_by(user, shown)
     key = whole(asked.get("finding", "")[:18])
     # A live page stays at the one that it was loaded with: its dialogs are about that.

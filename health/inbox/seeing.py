@@ -1,0 +1,84 @@
+"""Of which findings nobody sees now whether it is still so, and when that was last seen: one read for pages and REST.
+
+Where a cluster is not live, nothing of its nodes is seen. Of a live one GPUs are not where its source of telemetry is
+silent, where its exporters are too many or may not be asked, and where that of the node says nothing any more.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleet.freshness.sight import sights_of_all
+from fleet.models import ExporterRound
+from health.inbox.unheard import TOLD_BY_GPUS
+from health.models import Finding, TelemetrySource
+from health.rules.exporter_silent import ExporterSilent
+from health.sources.of_node import STALE_AFTER, instant, standing_of
+
+
+@dataclass(frozen=True)
+class LastSeen:
+    """Of what nobody sees now. `at` None: nobody knows when somebody did."""
+
+    at: datetime | None
+
+    @property
+    def sentence(self) -> str:
+        if self.at is None:
+            return "Nobody sees now whether it is still so."
+        return f"Nobody has seen since {self.at:%Y-%m-%d %H:%M:%S} UTC whether it is still so."
+
+
+def last_seen_of(
+    findings: Collection[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
+) -> dict[int, LastSeen]:
+    """By the key of each finding that is not over and of which nobody sees now whether it is still so.
+
+    `heard_at`: by the keys of the clusters that are not live, where who asks knows it. Two queries where they do not;
+    three more where any is about GPUs of a live one.
+    """
+    waiting = [finding for finding in findings if finding.node_id and finding.resolved_at is None]
+    if not waiting:
+        return {}
+    if heard_at is None:
+        heard_at = {key: sight.heard_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
+    found = {one.pk: LastSeen(heard_at[one.cluster_id]) for one in waiting if one.cluster_id in heard_at}
+    of_gpus = [one for one in waiting if one.pk not in found and one.rule in TOLD_BY_GPUS]
+    if of_gpus:
+        silent, nodes = _silent({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
+        for one in of_gpus:
+            beside = nodes.get(one.node_id) if one.rule != ExporterSilent.key else None
+            if last := silent.get(one.cluster_id) or beside:
+                found[one.pk] = last
+    return found
+
+
+def dated(
+    findings: Iterable[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
+) -> list[Finding]:
+    """Each with `last_seen`, None where it is seen now."""
+    found = list(findings)
+    last_seen = last_seen_of(found, heard_at=heard_at, now=now)
+    for finding in found:
+        finding.last_seen = last_seen.get(finding.pk)  # type: ignore[attr-defined]
+    return found
+
+
+def _silent(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
+    """Of clusters of whose GPUs nothing is heard."""
+    wanted = list(clusters)
+    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=wanted)}
+    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=wanted)}
+    standings = {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in wanted}
+    return {
+        key: LastSeen(instant(standing.silent_since))
+        for key, standing in standings.items()
+        if standing.is_silent or not standing.has_source
+    }
+
+
+def _silent_nodes(findings: Iterable[Finding]) -> dict[int | None, LastSeen]:
+    """By the node's key. Its exporter is called silent once its last sample is too old."""
+    told = Finding.objects.unresolved().filter(rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
+    since = told.filter(node__in={one.node_id for one in findings}).order_by().values_list("node", "since")
+    return {node: LastSeen(at - STALE_AFTER) for node, at in since}
