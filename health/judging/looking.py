@@ -12,7 +12,7 @@ from django.db.models import Q
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.slots import slots
-from fleet.models import Bookmark, Cluster, Observer
+from fleet.models import Bookmark, Cluster, ExporterRound, Observer
 from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
@@ -31,10 +31,12 @@ from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
 from health.rules.series_explosion import SeriesExplosion
+from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
+from health.sources.silence import is_told, why_silent
 from health.telemetry.base import Exploding
 
-OF_SOURCE = ("state", "message", "exploding")
+OF_SOURCE = ("state", "state_since", "message", "exploding", "answered_at", "exported")
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 # Whoever is asked of them or not: what was wrong with a node is over with it.
 OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
@@ -48,14 +50,17 @@ RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 36 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 37 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
     sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
+    asked = ExporterRound.objects.filter(cluster=cluster).first()
     gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
     unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
+    if not is_told(source, asked):
+        unheard.add(TelemetrySilent.key)
     if gpus.hearing is None:
         unheard.add(ExporterSilent.key)
     if gpus.hearing is None or not is_due(cluster, now=now):
@@ -63,7 +68,8 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_cluster = [rule for rule in rules if rule.subject != NODE]
-    signals = [*_of_cluster(cluster, observer, sight, source, of_cluster, now=now), *_of_sources(cluster)]
+    silent = why_silent(source, asked, now=now)
+    signals = [*_of_cluster(cluster, observer, sight, source, silent, of_cluster, now=now), *_of_sources(cluster)]
     signals += gpus.signals
     if of_nodes:
         signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
@@ -93,6 +99,7 @@ def _of_cluster(
     observer: Observer,
     sight: ClusterSight,
     source: TelemetrySource | None,
+    silent_because: str,
     asked: Collection[Rule[ClusterFacts]],
     *,
     now: datetime,
@@ -110,7 +117,7 @@ def _of_cluster(
         unseen_action=sight.action,
         unwatched_action=slots(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
-        telemetry_silent_because=source.message if source and source.state == SourceState.SILENT else "",
+        telemetry_silent_because=silent_because,
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         upgrades_queued=queued,

@@ -162,7 +162,7 @@ class ClusterFacts:
     unseen_action: str = ""
     unwatched_action: str = ""
     unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
-    telemetry_silent_because: str = ""  # blank: its source answers, or there is none
+    telemetry_silent_because: str = ""  # blank: its source, or its exporters, answer, or there are none
     exploding: tuple[Exploding, ...] = ()  # exporters with more series than GPUs can have, the worst first
     combinations: tuple[BadCombination, ...] = ()  # the worst first
     upgrades_queued: int = 0  # nodes that the operator has queued for a driver upgrade, and nobody holds

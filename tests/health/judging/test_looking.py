@@ -2,12 +2,12 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
+from fleet.models import Bookmark, ExporterRound, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
 from fleet.states.node import NodeState
 from health.judging import looking
 from health.judging.failing import failing_pods
 from health.models import Finding, TelemetrySource
-from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_source, an_operator
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_source, an_exporter_round, an_operator
 
 GPU = "nvidia.com/gpu"
 MISSING = "allocatable-below-expected"
@@ -158,7 +158,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
     for number in range(50):
         a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
 
-    with django_assert_num_queries(37):
+    with django_assert_num_queries(38):
         looking.look(cluster, now=NOON)
 
 
@@ -345,3 +345,47 @@ def test_a_node_made_anew_under_its_name_is_another(cluster):
 
     assert not Finding.objects.open().exists()
     assert Finding.objects.confirming().get().node == again
+
+
+def silent_because(cluster, at):
+    heard(cluster, at)
+    looking.look(cluster, now=at - 3 * MINUTE)
+    looking.look(cluster, now=at)
+    return [finding.sentence for finding in Finding.objects.open().filter(rule="telemetry-silent")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "because"),
+    [
+        ({"state": "forbidden", "message": "It may not be asked."}, "It may not be asked."),
+        ({"state": "too-many", "message": "300 exporters are too many."}, "300 exporters are too many."),
+        ({"exporters": 3}, "None of its 3 exporters answers."),
+        ({"exporters": 1}, "Its exporter does not answer."),
+        ({"exporters": 3, "answered": 3}, "Nobody has asked its exporters since 2026-11-21 12:00 UTC."),
+    ],
+)
+def test_exporters_that_were_heard_and_are_not_any_more_are_one_finding(cluster, asked, because):
+    an_exporter_round(cluster, **asked)
+
+    said = silent_because(cluster, NOON + 10 * MINUTE)
+
+    assert said == [f"The source of telemetry of {cluster.name} is silent: {because}"]
+    ExporterRound.objects.update(state="unseen", message="The cluster is not seen.")
+    assert silent_because(cluster, NOON + 20 * MINUTE) == said
+    ExporterRound.objects.update(state="asked", exporters=3, answered=3, read_at=NOON + 30 * MINUTE)
+    assert silent_because(cluster, NOON + 30 * MINUTE) == []
+
+
+@pytest.mark.parametrize("asked", [{"state": "too-many", "read_at": None}, {"state": "none"}])
+def test_exporters_that_were_never_heard_or_are_removed_are_none(cluster, asked):
+    an_exporter_round(cluster, **asked)
+
+    assert silent_because(cluster, NOON + 10 * MINUTE) == []
+
+
+def test_a_source_that_nobody_asks_is_silent_too(cluster):
+    a_source(cluster)
+
+    assert silent_because(cluster, NOON + 10 * MINUTE) == [
+        f"The source of telemetry of {cluster.name} is silent: Nobody has asked it since 2026-11-21 12:00 UTC."
+    ]

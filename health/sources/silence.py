@@ -1,0 +1,41 @@
+"""Why nothing is heard of a cluster's GPUs that was heard before, or that a person asked to be read."""
+
+from datetime import datetime
+
+from fleet.models import ExporterRound, ExportersState
+from health.models import SourceState, TelemetrySource
+from health.sources.of_node import standing_of
+from wording.numbers import count
+
+
+def why_silent(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> str:
+    """In a sentence that stays the same while the cause does. Blank: its GPUs are heard, or nobody is to hear them: no
+    exporter ever answered, or all were removed.
+    """
+    if not standing_of(source, asked, now=now).is_silent:
+        return ""
+    if source is not None and source.state != SourceState.OFF:
+        return source.message or _unasked("it", source.answered_at)
+    return _why_exporters(asked) if asked is not None else ""
+
+
+def is_told(source: TelemetrySource | None, asked: ExporterRound | None) -> bool:
+    """Whether that can be said: not of exporters whose cluster is not seen."""
+    by_prometheus = source is not None and source.state != SourceState.OFF
+    return by_prometheus or asked is None or asked.state != ExportersState.UNSEEN
+
+
+def _why_exporters(asked: ExporterRound) -> str:
+    if asked.state in (ExportersState.FORBIDDEN, ExportersState.TOO_MANY):
+        return asked.message
+    if asked.state != ExportersState.ASKED:
+        return ""
+    if asked.answered:
+        return _unasked("its exporters", asked.read_at)
+    if asked.exporters == 1:
+        return "Its exporter does not answer."
+    return f"None of its {count(asked.exporters, 'exporter')} answers."
+
+
+def _unasked(what: str, last: datetime | None) -> str:
+    return f"Nobody has asked {what} since {last:%Y-%m-%d %H:%M} UTC." if last else f"Nobody has asked {what} yet."
