@@ -32,6 +32,7 @@ SECONDS = 30.0
 KEPT_LINES = 20
 KEPT_CHARS = 4096
 LINE_CHARS = 400
+LOOKED_AT_CHARS = 2000  # of a line, for what looks like a secret: a log may be one line of a mebibyte
 SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready for so long is stuck, too
 AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on its pod: its log is read again
 UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
@@ -47,7 +48,7 @@ FAILS_BY_LABEL = {
 }
 SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR)  # the init containers of the others only wait for these
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
-PROGRESS = re.compile(r"^[\s.]*(\[[#=>\s.-]*\]\s*\d+\s*%)?[\s.]*$")
+PROGRESS = re.compile(r"^[\s.]*(?:\[[#=>\s.-]*\]\s*\d+\s*%[\s.]*)?$")
 
 log = structlog.get_logger(__name__)
 
@@ -164,12 +165,19 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
 
 def kept(lines: Iterable[str]) -> str:
     """What of a log is worth keeping: its last lines, and before them what went wrong, without secrets."""
-    said = (ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip() for line in lines)
+    said = (_begin(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
     worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
     worth = _last_and_wrong([line for line in worth if not is_frame(line)] or worth)
     while len("\n".join(worth)) > KEPT_CHARS:
         del worth[min(range(len(worth)), key=lambda at: weight(worth[at]))]
     return "\n".join(worth)
+
+
+def _begin(line: str) -> str:
+    """Of a line that is too long, without the word that is cut: a part of a secret does not look like one."""
+    if len(line) <= LOOKED_AT_CHARS:
+        return line
+    return line[:LOOKED_AT_CHARS].rpartition(" ")[0] or line[:LOOKED_AT_CHARS]
 
 
 def _last_and_wrong(lines: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """What looks like a secret in a line that a program wrote, taken out before anybody keeps or shows it. Pure.
 
 Too much is taken rather than too little: a log is read for its words, not for its long strings of letters and digits.
-GPU UUIDs and image digests stay: they are names.
+GPU UUIDs and image digests stay: they are names. Each pattern looks at a word once, however long that is.
 """
 
 import re
@@ -13,17 +13,21 @@ NAMES = (
 
 PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"-----BEGIN [A-Z ]*-----.*"), GONE),
-    (re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE), rf"\1{GONE}@"),
+    (re.compile(r"(\b[a-z][a-z0-9+.-]{0,30}://)[^/\s@]+@", re.IGNORECASE), rf"\1{GONE}@"),
     (re.compile(r"\b(bearer|basic|negotiate)\s+(?=\S*[\d=])[A-Za-z0-9+/=._~-]{6,}", re.IGNORECASE), rf"\1 {GONE}"),
     # password=…, "clientSecret": "…", --token …, MY_API_KEY=…
     (
         re.compile(
-            rf"((?:--|\b)[\w.-]*(?:{NAMES})[\w.-]*[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)", re.IGNORECASE
+            rf"((?<![\w.-])(?=[\w.-]*(?:{NAMES}))[\w.-]++[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)",
+            re.IGNORECASE,
         ),
         rf"\1{GONE}",
     ),
-    (re.compile(rf"(--[\w-]*(?:{NAMES})[\w-]*\s+)[^\s-]\S*", re.IGNORECASE), rf"\1{GONE}"),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"), GONE),  # a JSON web token
+    (
+        re.compile(rf"((?<![\w-])(?=(?>[\w-]*?--)[\w-]*(?:{NAMES}))[\w-]++\s++)[^\s-]\S*", re.IGNORECASE),
+        rf"\1{GONE}",
+    ),
+    (re.compile(r"\beyJ[\w-]{8,}+\.[\w-]*\.?[\w-]*"), GONE),  # a JSON web token
     (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}"), GONE),
     (re.compile(r"\b(?:nvapi-|gh[pousr]_|github_pat_|glpat-|xox[a-z]-)[\w-]{8,}"), GONE),
 )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from time import process_time
 
 import pytest
 from django.utils import timezone
@@ -207,3 +208,24 @@ def test_a_log_is_kept_without_progress_escapes_and_what_is_too_long():
     assert crashes.kept(lines).splitlines()[:-1] == ["first", "red", "100%"]
     assert len(crashes.kept(f"{number} " + "word " * 200 for number in range(100))) <= crashes.KEPT_CHARS
     assert len(crashes.kept(str(number) for number in range(100)).splitlines()) == crashes.KEPT_LINES
+
+
+@pytest.mark.parametrize("line", [".", "-", "a.", "token", "a://", "-eyJa", "password=x "])
+def test_a_line_without_an_end_costs_no_more_than_its_length(line):
+    """A ruler of 8 kB took nine seconds, and one of 64 kB would have taken ten minutes of a worker."""
+
+    def cost_s(length: int) -> float:
+        began = process_time()
+        crashes.kept([line * (length // len(line)) + "!"])
+        return process_time() - began
+
+    few, many = (min(cost_s(length) for _ in range(3)) for length in (1_000, 8_000))
+
+    assert many < 16 * max(few, 1e-3)
+
+
+def test_what_is_cut_off_a_line_leaves_no_part_of_a_secret():
+    secret = "k3" * 20
+    said = f"{'word ' * 399}{secret}"
+
+    assert crashes.kept([said, f"{'A1' * 900} {said[-240:]}"]).count("k3") == 0
