@@ -12,18 +12,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.moves import IllegalMove, LostRace
 from edges.requests import PersonRequest, answered, reason
 from fleet.models import Pool
 from health.inbox import acts, muting
-from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.refusals import BadAct
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
 from health.models import Finding, Mute
+from health.web.written import REFUSALS, kept_if_refused
 from people.accounts import LONGEST_NAME
-from people.rights import NotAllowed
 
-REFUSALS = (FindingRefusal, IllegalMove, LostRace, NotAllowed)
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
     "assign": acts.assign,
@@ -39,7 +37,7 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
         raise Http404
     rows = Finding.objects.visible_to(request.user).select_related("cluster", "node")
     finding = get_object_or_404(rows, pk=finding_id)
-    with answered(request, REFUSALS, done=VERBS[verb].done):
+    with kept_if_refused(request, finding.pk, verb, done=VERBS[verb].done):
         require_act(request.user, finding)
         _mute(request, finding) if verb == "mute" else _tell(request, finding, verb)
     return _back(request, finding.pk)

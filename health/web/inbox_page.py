@@ -42,6 +42,7 @@ from health.models.finding import WORST_FIRST
 from health.rules.base import Severity
 from health.web.ages import ages_of
 from health.web.trouble import trouble_of
+from health.web.written import take
 from people.models import User
 from people.rights import Permission, who_may
 
@@ -132,7 +133,10 @@ def inbox(request: PersonRequest) -> HttpResponse:
     clusters = Cluster.objects.visible_to(request.user)
     batches = Observer.objects.filter(cluster__in=clusters).values_list("cluster", "batch")
     seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
-    return render(request, "health/findings.html", {"place": "findings", "seq": seq, **_inbox(request)})
+    found = _inbox(request)
+    chosen: Chosen | None = found["chosen"]
+    written = take(request, chosen.detail.finding.pk if chosen else None)
+    return render(request, "health/findings.html", {"place": "findings", "seq": seq, "written": written, **found})
 
 
 @part

@@ -235,6 +235,22 @@ def test_the_buttons_do_what_they_say(cluster, ada):
     assert Finding.objects.get().state == FindingState.OPEN
 
 
+def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
+    judged = make.a_finding(cluster, verdict="accepted", verdict_by="amy", verdict_because="Right.")
+    other = make.a_finding(cluster, rule="other")
+    wrote = "It is the riser: I have seen it <there>."
+
+    ada.post(f"/findings/{judged.pk}/dismiss", {"because": wrote})
+    elsewhere = page(ada, f"/findings?finding={other.pk}").text
+    refused, again = (page(ada, f"/findings?finding={judged.pk}").text for _ in range(2))
+
+    assert f"Not kept. You wrote: {wrote}" in refused
+    assert wrote not in elsewhere
+    assert wrote not in again
+    ada.post(f"/findings/{other.pk}/mute", {"because": wrote, "scope": "finding", "hours": "9999"})
+    assert re.search(f"Why \\(kept for good\\) {wrote} Leave it Mute", page(ada, f"/findings?finding={other.pk}").text)
+
+
 @pytest.mark.parametrize("back", ["https://evil.example/findings?x", "//evil.example", "/people"])
 def test_nobody_is_led_elsewhere(cluster, ada, back):
     finding = make.a_finding(cluster)
