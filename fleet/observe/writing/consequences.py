@@ -7,7 +7,7 @@ from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim
 from fleet.observe.mirror import timeline
 from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing import allocation, cpu_memory, dra, gpus, placements, pools
-from fleet.observe.writing.statement import upsert
+from fleet.observe.writing.statement import keys_of, upsert
 from fleet.observe.writing.upsert import Written
 
 TROUBLE = ("stuck_container", "restarts", "waiting_because")
@@ -67,11 +67,19 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     gpus.follow(cluster_id, written)
     pools.sort_nodes(cluster_id, written.alive)
     allocation.count(cluster_id, allocation.recut(written))
-    if written.new:
-        ids = {row["name"]: row["id"] for row in written.new}
+    if ids := _heirs(cluster_id, written):
         adopting = allocation.adopt(cluster_id, ids)
         placements.begin_on(cluster_id, adopting, now=now)
         cpu_memory.count(cluster_id, adopting | cpu_memory.bound_to(cluster_id, ids))
+
+
+def _heirs(cluster_id: int, written: Written) -> dict[str, int]:
+    """Nodes that pods without one may be on, by name: those that are new, and those that have the name of one gone.
+
+    A list that finds a node made anew writes the new one first, and learns with its last page that the old one is gone.
+    """
+    left = keys_of(Node, cluster_id, "name", {row["name"] for row in written.gone})
+    return left | {row["name"]: row["id"] for row in written.new}
 
 
 def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:

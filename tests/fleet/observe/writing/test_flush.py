@@ -22,6 +22,7 @@ from fleet.models import (
     Operand,
     OperandRevision,
     Pod,
+    PodPlacement,
 )
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
@@ -250,6 +251,21 @@ def test_a_node_that_comes_back_under_its_name_gets_its_pods(mirror):
 
     node = Node.objects.get()
     assert (node.uid, node.gpu_allocated, Pod.objects.get().node_id) == ("second", 2, node.pk)
+
+
+def test_a_node_that_a_list_has_under_another_uid_gets_its_pods(mirror):
+    """Pages of a list are written as they come: the new node is there before the old one is known to be gone."""
+    mirror.list("nodes", [a_node_seen(uid="first")])
+    mirror.list("pods", [a_pod_seen(gpus=2)])
+
+    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(uid="second"),), "300", is_last=False))
+    mirror.flush()
+    mirror.hear(ListPage("nodes", (), "300", is_last=True))
+    mirror.flush()
+
+    node = Node.objects.get()
+    assert (node.uid, node.gpu_allocated, Pod.objects.get().node_id) == ("second", 2, node.pk)
+    assert PodPlacement.objects.get(until=None).node_uid == "second"
 
 
 def test_a_lost_gpu_keeps_its_row(mirror):
