@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
 from fleet.allocation.cpu_memory import CpuMemory
-from fleet.allocation.holders import held_on
+from fleet.allocation.holders import gpus_held, held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
@@ -203,22 +203,37 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
     (seen,) = see_nodes([node], now=now)
     pods = list(node.pods.select_related("cluster"))
     held = held_on([node], now=now)[node.pk]
+    gpus = (held.of(gpu) for gpu in node.gpus.select_related("node__cluster"))
     return NodeInDetail(
         node=node,
         nodes_freshness=seen.nodes_freshness,
         pods_freshness=seen.pods_freshness,
-        resources=lines_of(node),
-        gpus=[held.of(gpu) for gpu in node.gpus.select_related("node__cluster")],
+        resources=lines_of(node, knows_pods=seen.knows_pods),
+        gpus=[_as_known(gpu, knows_pods=seen.knows_pods) for gpu in gpus],
         unplaced=held.unplaced,
         disagreements=held.disagreements,
         exporter=held.exporter,
         exporter_note=said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
-        pods=pods if seen.pods_freshness.is_known else None,
+        pods=pods if seen.knows_pods else None,
     )
 
 
-def lines_of(node: Node) -> list[ResourceLine]:
-    amounts = (node.expected, node.capacity, node.allocatable, node.requested)
+def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[GpuHeld]:
+    """Load them with their nodes. One query, and what `gpus_held` costs."""
+    freshness = freshness_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
+    return [
+        _as_known(held, knows_pods=freshness[held.gpu.node.cluster_id][PODS].is_known)
+        for held in gpus_held(gpus, now=now)
+    ]
+
+
+def _as_known(held: GpuHeld, *, knows_pods: bool) -> GpuHeld:
+    """Where pods were never read nobody knows who holds it, which is not nobody."""
+    return held if knows_pods else replace(held, holders=None)
+
+
+def lines_of(node: Node, *, knows_pods: bool = True) -> list[ResourceLine]:
+    amounts = (node.expected, node.capacity, node.allocatable, node.requested if knows_pods else None)
     return resource_lines(*amounts, Layout.read(node.layout), is_reconfiguring=bool(node.reconfiguring))
 
 

@@ -4,12 +4,12 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from edges.rest import Flat, Listing, RowSerializer
-from fleet.allocation.holders import gpus_held
 from fleet.allocation.holding import GpuHeld
 from fleet.api.filters import GpuFilters
 from fleet.api.resources import HolderSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Gpu
+from fleet.queries import see_gpus
 
 
 class GpuSerializer(RowSerializer):
@@ -23,7 +23,7 @@ class GpuSerializer(RowSerializer):
     holders = HolderSerializer(
         many=True,
         allow_null=True,
-        help_text="Null: GPUs of the node are held, and nothing says whether this one is.",
+        help_text="Null: GPUs of the node are held, and nothing says whether this one is; or pods were never seen.",
     )
     taints = serializers.ListField(
         child=serializers.CharField(), help_text="Why its DRA driver lets nothing new on it."
@@ -59,4 +59,4 @@ class GpuList(Listing):
         return visible.defer("node__labels", "node__annotations", "node__taints").order_by("node_id", "index")
 
     def see(self, rows) -> Iterable[GpuHeld]:
-        return gpus_held(rows, now=timezone.now())
+        return see_gpus(rows, now=timezone.now())

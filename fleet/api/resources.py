@@ -38,8 +38,10 @@ class ResourceSerializer(serializers.Serializer):
     )
     capacity = serializers.IntegerField(allow_null=True, help_text="Null: the node does not name the resource.")
     allocatable = serializers.IntegerField(allow_null=True)
-    requested = serializers.IntegerField(help_text="By the pods bound to the node.")
-    free = serializers.IntegerField()
+    requested = serializers.IntegerField(
+        allow_null=True, help_text="By the pods bound to the node. Null: pods were never seen."
+    )
+    free = serializers.IntegerField(allow_null=True)
     missing = serializers.IntegerField(help_text="Expected, and not allocatable.")
     differences = serializers.ListField(
         child=serializers.CharField(), help_text="What is not as it should be, and why."

@@ -41,7 +41,7 @@ class WayOnNode:
 
     @property
     def requested(self) -> int:
-        return sum(part.requested for part in self.parts)
+        return sum(part.requested or 0 for part in self.parts)
 
     @property
     def profiles(self) -> list[ResourceLine]:

@@ -20,7 +20,7 @@ class ResourceLine:
     expected: int | None  # None: never seen under this layout
     capacity: int | None  # None: the node does not name it
     allocatable: int | None
-    requested: int
+    requested: int | None  # None: its pods were never read
     only_named: int = 0  # whole GPUs that are cut: its device plugin still names them
     is_reconfiguring: bool = False  # by the MIG manager: what is away is not lost
     twin: str = ""  # the resource under which another offers the same GPUs
@@ -38,8 +38,9 @@ class ResourceLine:
         return max(0, (self.allocatable or 0) - self.only_named)
 
     @property
-    def free(self) -> int:
-        return max(0, self.to_be_had - self.requested)
+    def free(self) -> int | None:
+        """None: its pods were never read."""
+        return None if self.requested is None else max(0, self.to_be_had - self.requested)
 
     @property
     def is_second(self) -> bool:
@@ -86,7 +87,7 @@ class ResourceLine:
         return "From before the GPUs were partitioned or shared anew: the kubelet names it for five more minutes."
 
     def _overdrawn(self) -> str:
-        number = self.requested - (self.allocatable or 0)
+        number = (self.requested or 0) - (self.allocatable or 0)
         if number <= 0:
             return ""
         return f"{number} more requested than can be had: pods still run on what was lost, or on what it was before."
@@ -114,13 +115,16 @@ def resource_lines(
     expected: Amounts,
     capacity: Amounts,
     allocatable: Amounts,
-    requested: Amounts,
+    requested: Amounts | None,
     layout: Layout,
     *,
     is_reconfiguring: bool = False,
 ) -> list[ResourceLine]:
-    """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first."""
-    amounts = (expected, capacity, allocatable, requested)
+    """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first.
+
+    `requested` None: nobody knows what the pods hold.
+    """
+    amounts = (expected, capacity, allocatable, requested or {})
     names = {name for one in amounts for name, amount in one.items() if amount}
     twins = _twins(capacity, layout)
     lines = [
@@ -131,7 +135,7 @@ def resource_lines(
             expected=expected.get(name),
             capacity=capacity.get(name),
             allocatable=allocatable.get(name),
-            requested=requested.get(name, 0),
+            requested=None if requested is None else requested.get(name, 0),
             only_named=only_named(allocatable, layout) if name == GPU else 0,
             is_reconfiguring=is_reconfiguring,
             twin=twins.get(name, ""),

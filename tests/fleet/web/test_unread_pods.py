@@ -56,6 +56,14 @@ def test_rest_says_null_and_the_map_that_nobody_knows(viewer, unread):
     assert (node.cluster["knows_pods"], node.whole[1:]) == (False, (8, 8))
 
 
+def test_rest_says_of_no_gpu_and_no_resource_of_a_node_that_it_is_free(viewer, unread):
+    node = viewer.get(f"/api/v1/nodes/{unread.pk}").json()
+    listed = viewer.get("/api/v1/gpus").json()["results"]
+
+    assert [(one["requested"], one["free"]) for one in node["resources"]] == [(None, None)]
+    assert [one["holders"] for one in node["gpus"]] == [one["holders"] for one in listed] == [None] * 8
+
+
 def test_a_sum_counts_what_is_known_and_names_the_rest(viewer, unread):
     make.a_node(make.a_cluster("south"), "gpu-002", gpu_allocated=3)
 
