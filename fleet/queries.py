@@ -177,6 +177,11 @@ def pools_for(user) -> Prefetch:
     return Prefetch("pools", Pool.objects.visible_to(user))
 
 
+def seen_pools_of(node: Node, *, user) -> QuerySet[Pool]:
+    """The same of one node, by name."""
+    return Pool.objects.visible_to(user).filter(nodes=node).order_by("name")
+
+
 def nodes_for(user) -> QuerySet[Node]:
     """Those that the user sees, each with its cluster and pools. Asks once for their roles."""
     prefetch_related_objects([user], "bindings")

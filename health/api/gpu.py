@@ -11,7 +11,7 @@ from fleet.allocation.holders import gpus_held
 from fleet.api.gpus import GpuSerializer
 from fleet.api.nodes import OfAGpu
 from fleet.api.serializers import FreshnessSerializer, RefSerializer
-from fleet.queries import see_nodes
+from fleet.queries import see_nodes, seen_pools_of
 from health.api.telemetry import NodeTelemetrySerializer
 from health.inbox.reading import titles
 from health.models import Finding
@@ -67,7 +67,7 @@ class GpuDetail(OfAGpu):
             "seen_at": node.seen_at,
             "freshness": node.freshness,
             "pods_freshness": node.pods_freshness,
-            "pools": gpu.node.pools.order_by("name"),
+            "pools": seen_pools_of(gpu.node, user=self.user),
             "driver_version": gpu.node.driver_version,
             "driver_unknown_since": gpu.node.driver_unknown_since,
             "findings": found.open,

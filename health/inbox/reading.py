@@ -12,6 +12,7 @@ from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Held
 from fleet.freshness.kinds import PODS
 from fleet.models import Bookmark, GoneNode, Node, NodeEvent, Pod
+from fleet.queries import seen_pools_of
 from gpu.resources import Layout, whole_gpus
 from health.impact import HeldBy, Impact, impact_of
 from health.inbox.seeing import LastSeen, last_seen_of
@@ -143,7 +144,7 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         .values_list("verb")
         .annotate(number=Count("pk"))
     )
-    pools = [] if node is None else list(node.pools.order_by("name").values_list("name", flat=True))
+    pools = [] if node is None else list(seen_pools_of(node, user=user).values_list("name", flat=True))
     return Detail(
         finding=finding,
         title=titles().get(finding.rule, finding.rule),

@@ -14,6 +14,7 @@ from django.db.models.functions import Abs
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
+from fleet.queries import seen_pools_of
 from fleet.states.node import NodeState
 from health.inbox.hours import HOURS, NodeHour, hours_of
 from health.sources.of_node import NodeTelemetry, telemetry_of
@@ -92,7 +93,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
     product, driver = node.gpu_product, node.driver_version
     last_named = ", which this one last named: its label is gone" if driver and node.driver_unknown_since else ""
-    pools = list(node.pools.order_by("name"))
+    pools = list(seen_pools_of(node, user=user))
     where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
     running = f"runs driver {driver}{last_named}" if driver else "names no driver that it runs"
     others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)

@@ -18,6 +18,7 @@ from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, GoneNode, Observer
+from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.markdown import as_markdown
@@ -235,7 +236,7 @@ def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, no
         is_of_telemetry=is_of_telemetry(finding),
         plotted_until=finding.since + AROUND,
         limits_unit=unit_of_limits(finding),
-        scopes=_scopes(finding, detail),
+        scopes=_scopes(finding, detail, user),
         gone=gone_node_of(finding, user),
         before=keys[place - 1] if place else None,
         after=keys[place + 1] if place is not None and place + 1 < len(keys) else None,
@@ -262,12 +263,12 @@ def _in_words(value: object) -> str:
     return "–" if value is None or value == "" else str(value)
 
 
-def _scopes(finding: Finding, detail: Detail) -> list[tuple[str, str]]:
+def _scopes(finding: Finding, detail: Detail, user: User) -> list[tuple[str, str]]:
     """As the form of a mute names them, and as a person reads them."""
     title = detail.title
     found = [("finding", "this finding, also when it comes back")]
     if finding.node is not None:
         found.append(("node", f"“{title}” on node {finding.node.name}"))
-        pools = finding.node.pools.order_by("name").values_list("pk", "name")
+        pools = seen_pools_of(finding.node, user=user).values_list("pk", "name")
         found += [(f"pool-{pk}", f"“{title}” in pool {finding.cluster.name}/{name}") for pk, name in pools]
     return [*found, ("cluster", f"“{title}” in cluster {finding.cluster.name}")]
