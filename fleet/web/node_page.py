@@ -18,6 +18,7 @@ from fleet.queries import nodes_for
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
 from people.models import User
+from people.rights import Permission, scope_of
 
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:
@@ -48,7 +49,8 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
     heard = cluster_freshness(bookmarks, now=now, observer=getattr(row.cluster, "observer", None))
     knows_pods = by_kind(bookmarks, now=now)[PODS].is_known
-    context = f" --context {row.cluster.context}" if row.cluster.context else ""
+    administers = scope_of(user, Permission.ADMINISTER).covers_cluster(row.cluster_id)
+    context = f" --context {row.cluster.context}" if row.cluster.context and administers else ""
     return {
         "node": row,
         "former": GoneNode.objects.visible_to(user).filter(cluster=row.cluster_id, name=row.name).first(),

@@ -37,6 +37,17 @@ def test_shows_the_stack_with_versions_and_why_not(viewer):
     assert "keeps crashing (CrashLoopBackOff, 4 restarts so far). It says: insmod failed" in seen.text
 
 
+def test_says_how_the_cluster_is_reached_to_its_admins_alone(viewer):
+    """As its cluster's page and REST do."""
+    cluster = make.a_cluster("north", context="arn:of-the-account")
+    node = make.a_node(cluster, "gpu-001")
+    admin = visiting(make.a_user("root", role="admin", on=cluster))
+
+    assert "kubectl describe node gpu-001" in page(viewer, f"/nodes/{node.pk}").text
+    assert "arn:of-the-account" not in viewer.get(f"/nodes/{node.pk}").content.decode()
+    assert "kubectl --context arn:of-the-account describe node gpu-001" in page(admin, f"/nodes/{node.pk}").text
+
+
 def test_names_an_operand_that_should_run_here_and_does_not(viewer):
     cluster = make.a_cluster()
     node = make.a_node(cluster, labels={"nvidia.com/gpu.deploy.dcgm-exporter": "paused-for-driver-upgrade"})
