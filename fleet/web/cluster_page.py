@@ -91,7 +91,7 @@ def _as_of(
     bookmarks: list[Bookmark], kinds: Collection[str], heard: ClusterFreshness, *, now: datetime
 ) -> datetime | None:
     """When rows of these kinds were last seen. None: they are now, or never were."""
-    marks = [each for each in bookmarks if each.kind in kinds and each.state not in VOID]
+    marks = [each for each in bookmarks if each.kind in kinds and (each.state not in VOID or each.listed_at)]
     if heard.is_fresh and all(each.is_fresh(now=now) and each.state == BookmarkState.WATCHING for each in marks):
         return None
     return min((at for each in marks if (at := each.heard_at or each.listed_at)), default=None)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, GoneNode, Observer
+from fleet.models import Bookmark, GoneNode, Observer, Operand
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -176,3 +176,20 @@ def test_a_cluster_that_waits_for_its_next_turn_is_not_said_to_have_no_worker(vi
 
     assert "asked 2 times in vain" in text
     assert "No worker" not in text
+
+
+@pytest.mark.parametrize("state", ["forbidden", "failing", "listing"])
+def test_operands_and_driver_objects_that_are_not_read_any_more_are_not_green(viewer, state):
+    cluster = make.a_fleet(nodes=0)
+    cluster.driver_objects.update(state="ready")
+    Operand.objects.update(desired=1, ready=1, updated=1)
+    text = page(viewer, f"/clusters/{cluster.pk}").text
+    assert "rolled out" in text
+    assert "rolled out, as of" not in text
+
+    kinds = Bookmark.objects.exclude(kind__in=("nodes", "pods"))
+    kinds.update(state=state, heard_at=NOON - timedelta(minutes=3))
+
+    text = page(viewer, f"/clusters/{cluster.pk}").text
+    assert "rolled out, as of 11:57:00" in text
+    assert "ready, as of 11:57:00" in text
