@@ -179,6 +179,17 @@ def test_a_cluster_that_waits_for_its_next_turn_is_not_said_to_have_no_worker(vi
 
 
 @pytest.mark.parametrize("state", ["forbidden", "failing", "listing"])
+def test_no_operand_of_a_node_whose_pods_are_not_read_any_more_is_green(viewer, state):
+    node = make.a_node(make.a_cluster())
+    make.a_pod(node, "driver", namespace="gpu-operator", gpus=0, operand="driver")
+    assert "is-ok" in viewer.get(f"/parts/nodes/{node.pk}/stack").content.decode()
+
+    Bookmark.objects.filter(kind="pods").update(state=state, heard_at=NOON - timedelta(minutes=3))
+
+    assert "is-ok" not in viewer.get(f"/parts/nodes/{node.pk}/stack").content.decode()
+
+
+@pytest.mark.parametrize("state", ["forbidden", "failing", "listing"])
 def test_operands_and_driver_objects_that_are_not_read_any_more_are_not_green(viewer, state):
     cluster = make.a_fleet(nodes=0)
     cluster.driver_objects.update(state="ready")
