@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.freshness.kinds import PODS, KindFreshness, freshnesses, named
+from fleet.freshness.kinds import PODS, Freshness, KindFreshness, freshnesses, named
 from fleet.freshness.sight import ClusterSight, sight_of
 from fleet.models import Bookmark, Cluster, Observer
 
@@ -37,6 +37,14 @@ class ClusterFreshness:
     def knows_pods(self) -> bool:
         """Whether its pods were ever read: else nobody knows what they hold, which is not nothing."""
         return self.by_kind[PODS].is_known
+
+    @property
+    def pods_as_of(self) -> datetime | None:
+        """When its pods were last seen: nodes may be heard, and pods no more. None: they are now, or never were."""
+        if not self.is_fresh:
+            return self.heard_at
+        pods = self.by_kind[PODS]
+        return None if pods.state is Freshness.LIVE else pods.heard_at
 
     @property
     def sentence(self) -> str:

@@ -55,8 +55,8 @@ class PodLine:
     seen: PodWord
 
 
-def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]:
-    """`pods`: of tenants on it. Costs six queries."""
+def of_node(node: Node, pods: Sequence[Pod], *, as_of: datetime | None, now: datetime) -> dict[str, Any]:
+    """`pods`: of tenants on it; `as_of`: when they were last seen, where that is not now. Costs six queries."""
     layout = Layout.read(node.layout)
     lines = lines_of(node)
     held = held_on([node], now=now)[node.pk]
@@ -73,7 +73,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, now: datetime) -> dict[str, Any]
         "exporter_note": said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         "knows_which": bool(node.unhealthy) or any(board.taints for board in held.boards),
         "unhealthy": node.unhealthy,
-        "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now)) for pod in pods],
+        "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now, as_of=as_of)) for pod in pods],
     }
 
 

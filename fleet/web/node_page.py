@@ -58,7 +58,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
         "knows_pods": knows_pods,
-        **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), now=now),
+        **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), as_of=heard.pods_as_of, now=now),
         "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=knows_pods)),
         "labels": sorted(row.labels.items()),
         "commands": [

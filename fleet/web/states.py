@@ -125,10 +125,13 @@ class PodWord:
     word: str
 
 
-def word_of(pod: Pod, *, now: datetime) -> PodWord:
-    """kubectl's word for it, and what that does not say."""
+def word_of(pod: Pod, *, now: datetime, as_of: datetime | None = None) -> PodWord:
+    """kubectl's word for it, and what that does not say. `as_of`: when it was last seen, where that is not now."""
     state = pod.state(now=now)
-    return PodWord(POD_GLYPHS[state], _pod_word(pod.status or pod.phase or "not said", state, is_ready=pod.is_ready))
+    word = _pod_word(pod.status or pod.phase or "not said", state, is_ready=pod.is_ready)
+    return (
+        PodWord(POD_GLYPHS[state], word) if as_of is None else PodWord("unseen", f"was {word}, as of {as_of:%H:%M:%S}")
+    )
 
 
 def _pod_word(status: str, state: PodState, *, is_ready: bool) -> str:

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.cluster import ClusterFreshness, heard_of
-from fleet.freshness.kinds import PODS, Freshness
+from fleet.freshness.cluster import heard_of
 from fleet.models import Node
 from health.stack import NodeStack, OperandOnNode, read_stack
 from health.stack.causes import Weight
@@ -31,17 +30,9 @@ def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
     row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
     heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
-    lines = lines_of(stack, as_of=_as_of(heard))
+    lines = lines_of(stack, as_of=heard.pods_as_of)
     shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}
     return render(request, "health/_node_stack.html", shown)
-
-
-def _as_of(heard: ClusterFreshness) -> datetime | None:
-    """When its operands were last seen: its cluster may be heard, and its pods not any more. None: now, or never."""
-    if not heard.is_fresh:
-        return heard.heard_at
-    pods = heard.by_kind[PODS]
-    return None if pods.state is Freshness.LIVE else pods.heard_at
 
 
 def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[NodeOperandLine]:

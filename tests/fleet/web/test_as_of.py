@@ -189,6 +189,22 @@ def test_no_operand_of_a_node_whose_pods_are_not_read_any_more_is_green(viewer, 
     assert "is-ok" not in viewer.get(f"/parts/nodes/{node.pk}/stack").content.decode()
 
 
+@pytest.mark.parametrize("kinds", [("nodes", "pods"), ("pods",)])
+def test_no_tenant_of_a_node_and_no_holder_of_a_gpu_is_shown_as_there_now_that_is_not_seen(viewer, kinds):
+    node = make.a_node(make.a_cluster())
+    make.a_pod(node, "train-0", gpus=8, status="Running")
+    of_node, of_gpu = f"/parts/nodes/{node.pk}", f"/parts/nodes/{node.pk}/gpus/0"
+    assert "was Running" not in page(viewer, of_node).text
+    assert "Who holds it now team-a/train-0" in page(viewer, of_gpu).text
+
+    Bookmark.objects.filter(kind__in=kinds).update(state="failing", heard_at=NOON - timedelta(minutes=3))
+
+    pods = viewer.get(of_node).content.decode().partition('id="pods-title"')[2].partition("</section>")[0]
+    assert "was Running, as of 11:57:00" in pods
+    assert "is-ok" not in pods
+    assert "Who held it as of 11:57:00 team-a/train-0" in page(viewer, of_gpu).text
+
+
 @pytest.mark.parametrize("state", ["forbidden", "failing", "listing"])
 def test_operands_and_driver_objects_that_are_not_read_any_more_are_not_green(viewer, state):
     cluster = make.a_fleet(nodes=0)
