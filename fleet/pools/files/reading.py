@@ -133,7 +133,8 @@ def _price(node: yaml.Node, key: str, problems: list[FileProblem]) -> Decimal | 
     if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
         return None
     try:
-        if isinstance(node, yaml.ScalarNode) and node.tag in {INTEGER, FLOAT, STRING}:
+        # `Decimal` also reads the digits of other scripts.
+        if isinstance(node, yaml.ScalarNode) and node.tag in {INTEGER, FLOAT, STRING} and node.value.isascii():
             price = Decimal(node.value)
             if price.is_finite() and price >= 0:
                 return price

@@ -68,6 +68,7 @@ def test_a_file_is_read():
         ("pools:\n- name: a\n  selector: c\n  max_unavailable: none", 4, "whole number from 1"),
         ("pools:\n- name: a\n  selector: c\n  max_unavailable: 0", 4, "whole number from 1"),
         ("pools:\n- name: a\n  selector: c\n  price_per_gpu_hour: .inf", 4, "number that is not negative"),
+        ("pools:\n- name: a\n  selector: c\n  price_per_gpu_hour: ２.５", 4, "number that is not negative"),
         ("pools:\n- name: a\n  selector: c\n  price_per_gpu_hour: 1.23456789", 4, "decimal places"),
         ("pools:\n- name: a\n  selector: c\n  workload_class: mining", 4, "mining"),
         ("pools:\n- name: a\n  selector: c\n- name: a\n  selector: d", 4, "Pool a is already on line 2"),
