@@ -10,6 +10,7 @@ from django.utils import timezone
 from edges.documents import LARGEST_BYTES, BadDocument, text_of
 from edges.requests import PersonRequest
 from fleet.models import Cluster
+from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, compare, read, take_over, write
 from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
@@ -49,7 +50,7 @@ def _compared(request: PersonRequest, context: dict[str, Any], cluster: Cluster,
         return _page(request, context, 200)
     try:
         take_over(comparison, actor=request.user.username, now=timezone.now(), expected=seen)
-    except (OutOfStep, PoolGone, PoolInUse, PoolTaken) as refusal:
+    except (OutOfStep, PoolGone, PoolInUse, PoolTaken, ProductionAsks) as refusal:
         return _page(request, {**context, "refusal": str(refusal)}, 409)
     said = ", ".join(f"{number} {what}" for what, number in comparison.numbers.items() if number)
     messages.success(request, f"Pools of {cluster.name}: {said}.")

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
+from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
 from fleet.pools.making import CONSOLE, PoolGone, PoolInUse, PoolTaken
 
@@ -39,7 +40,7 @@ class Command(BaseCommand):
             return
         try:
             take_over(comparison, actor=CONSOLE, now=timezone.now())
-        except (PoolGone, PoolInUse, PoolTaken) as refusal:
+        except (PoolGone, PoolInUse, PoolTaken, ProductionAsks) as refusal:
             raise CommandError(f"Nothing was changed. {refusal}") from refusal
 
     def _text(self, name: str) -> str:

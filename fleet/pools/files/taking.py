@@ -18,6 +18,7 @@ def take_over(comparison: FileComparison, *, actor: str, now: datetime, expected
     :raises OutOfStep: when it would do something else by now
     :raises PoolInUse: when a pool that is to go has a history
     :raises PoolTaken: when somebody else made one of the pools in between; PoolGone: deleted one
+    :raises ProductionAsks: when the cluster says “approval: none” by now, and a pool is production
     """
     if expected and expected != comparison.fingerprint:
         raise OutOfStep("Since you looked, other pools or nodes would change. Look again: nothing was taken over.")

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from fleet.models import Pool
+from fleet.management.commands import import_pools
+from fleet.models import Cluster, Pool
 from fleet.models.pool import WorkloadClass
 from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, compare, read, take_over, write
 from people.models import AuditEntry
@@ -175,6 +176,20 @@ class TestTakingOver:
         assert sorted(Pool.objects.values_list("name", flat=True)) == ["h200", "spare"]
         assert compare(cluster, read(capsys.readouterr().out).entries).is_quiet
         assert AuditEntry.objects.filter(actor="whoever has a shell here").count() == 3
+
+    def test_a_command_says_in_a_sentence_what_its_cluster_forbids_meanwhile(self, tmp_path):
+        self.a_cluster()
+        file = tmp_path / "pools.yaml"
+        file.write_text(FILE)
+
+        def late(*given, **more):
+            Cluster.objects.update(approval="none")
+            return take_over(*given, **more)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(import_pools, "take_over", late)
+            with pytest.raises(CommandError, match=r"Nothing was changed\. Pool h200 is production"):
+                call_command("import_pools", "east", str(file))
 
     def test_a_file_for_another_cluster_is_refused(self, tmp_path):
         make.a_cluster("west")

@@ -1,7 +1,7 @@
 import pytest
 
-from fleet.models import Pool
-from fleet.web import pool_form
+from fleet.models import Cluster, Pool
+from fleet.web import pool_file_page, pool_form
 from people.models import AuditEntry
 from tests import make
 from tests.pages import HOSTILE, page, visiting
@@ -158,6 +158,24 @@ def test_a_pool_that_goes_meanwhile_is_said(admin, monkeypatch, act, page_of):
 
     assert reply.status_code == 409
     assert b"Somebody deleted pool h200 since." in reply.content
+
+
+def test_a_file_that_its_cluster_forbids_meanwhile_is_refused_in_a_sentence(admin, monkeypatch):
+    make.a_cluster("east")
+    text = "pools:\n- name: h200\n  selector: zone=b\n  environment: production"
+    asked, truly = {"text": text}, pool_file_page.take_over
+    seen = admin.post("/pools/file", asked).context["comparison"].fingerprint
+
+    def late(*given, **more):
+        Cluster.objects.update(approval="none")
+        return truly(*given, **more)
+
+    monkeypatch.setattr(pool_file_page, "take_over", late)
+    reply = admin.post("/pools/file", {**asked, "seen": seen})
+
+    assert reply.status_code == 409
+    assert "Pool h200 is production, and east says “approval: none”." in reply.content.decode()
+    assert not Pool.objects.exists()
 
 
 def test_a_pool_with_a_history_cannot_be_deleted(admin):
