@@ -26,7 +26,7 @@ class FleetMap {
     this.legend = new Legend(panel.querySelector(".legend"), (key) => this.toggle(key));
     this.dirty = new Set(); // nodes to be painted anew
     this.metricTags = {}; // name of a metric -> the ETag of its bytes
-    this.measuredAt = -Infinity;
+    this.measuredAt = -Infinity; // by performance.now(): clocks are set
     this.unmeasured = ""; // why the metric that is shown is not known
     this.pointer = new Pointer(this);
     startControls(panel, this.choice, (change) => this.choose(change));
@@ -38,7 +38,7 @@ class FleetMap {
     try {
       await this.fetchAll();
       this.failedAt = null;
-      if (now() - this.measuredAt > MEASURE_EVERY_MS) this.measure();
+      if (performance.now() - this.measuredAt > MEASURE_EVERY_MS) this.measure();
     } catch (error) {
       this.failedAt ??= now();
       this.because = error.message;
@@ -73,7 +73,7 @@ class FleetMap {
   async measure() {
     const { frame, choice: { colour: { metric: name } } } = this;
     if (!name || !frame) return;
-    this.measuredAt = now();
+    this.measuredAt = performance.now();
     const headers = frame.metrics[name] && this.metricTags[name] ? { "If-None-Match": this.metricTags[name] } : {};
     try {
       const address = `${this.place.dataset.map}/metrics/${name}?layout=${frame.layout}`;

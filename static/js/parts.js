@@ -5,7 +5,7 @@ const AT_MOST_EVERY_MS = 2000;
 const AGAIN_AFTER_AN_ERROR_MS = 5000;
 const HEARD_TOO_LONG_MS = 90000; // the server calls a cluster stale after as much
 const due = new Map(); // id of a part -> its timer
-const fetchedAt = new Map();
+const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
 const parts = () => [...document.querySelectorAll("[data-part]")].filter((part) => part.id);
 
@@ -25,7 +25,7 @@ function isAbout(part, message) {
 
 function schedule(part) {
   if (due.has(part.id)) return;
-  const idle = now() - (fetchedAt.get(part.id) ?? 0);
+  const idle = performance.now() - (fetchedAt.get(part.id) ?? -AT_MOST_EVERY_MS);
   const wait = Math.max(0, AT_MOST_EVERY_MS - idle) + Math.random() * (idle > AT_MOST_EVERY_MS ? 120 : 500);
   due.set(part.id, setTimeout(() => fetchPart(part.id), wait));
 }
@@ -34,7 +34,7 @@ function fetchPart(id) {
   due.delete(id);
   const part = document.getElementById(id);
   if (!part || document.hidden) return part && missed.add(id);
-  fetchedAt.set(id, now());
+  fetchedAt.set(id, performance.now());
   return htmx.ajax("GET", part.dataset.part, { source: part, target: part, swap: "morph:outerHTML" });
 }
 
@@ -98,7 +98,7 @@ export function startParts() {
   setInterval(() => {
     for (const part of parts()) {
       const every = Number(part.dataset.every || 0) * 1000;
-      if (every && now() - (fetchedAt.get(part.id) ?? startedAt) > every) schedule(part);
+      if (every && performance.now() - (fetchedAt.get(part.id) ?? startedAt) > every) schedule(part);
     }
   }, 1000);
   document.addEventListener("htmx:afterSwap", ({ detail }) => announce(document.getElementById(detail.target?.id)));
@@ -110,7 +110,7 @@ export function startParts() {
   document.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful && detail.elt?.removeAttribute("data-error"));
 }
 
-const startedAt = Date.now();
+const startedAt = performance.now();
 
 // A session that ended answers with the sign-in page: that is no part of this one.
 function signInInstead(event) {

@@ -1,0 +1,82 @@
+"""What the scripts of a page do where a network or a clock is not as they wish: in a browser, without a stack."""
+
+import mimetypes
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route
+
+from tests.patience import PATIENCE_MS
+
+STATIC = Path(__file__).parents[2] / "static"
+HOME = "http://quarterdeck.test"
+# htmx, Idiomorph and the socket, as far as the scripts use them: what they are told is written down.
+STAND_INS = """
+window.asked = [];
+window.htmx = { ajax: (_, address) => { asked.push(address); } };
+window.Idiomorph = { defaults: { callbacks: {} } };
+window.sockets = [];
+window.WebSocket = class { constructor() { sockets.push(this); } close() {} };
+window.hear = (message) => sockets.at(-1).onmessage({ data: JSON.stringify(message) });
+"""
+PAGE = """<!doctype html><body data-topics="fleet" data-seq="{}">
+<p id="link"><span class="link-words"></span></p>
+<div id="link-bar" hidden><span id="link-bar-words"></span><button data-link-retry>Try now</button></div>
+<div id="often" data-part="/often" data-on="" data-every="1"></div>
+<div id="followed" data-part="/followed" data-on="fleet"></div>
+<script type="module" src="/static/js/page.js"></script></body>"""
+# By how much the browser's clock is ahead: it can be set while the page is open.
+CLOCK = "window.ahead = %d; const truly = Date.now; Date.now = () => truly() + window.ahead;"
+HOUR_MS = 3_600_000
+
+
+def serve(route: Route) -> None:
+    path = route.request.url.removeprefix(HOME).partition("?")[0]
+    if path.startswith("/static/"):
+        file = STATIC / path.removeprefix("/static/")
+        route.fulfill(body=file.read_bytes(), content_type=mimetypes.guess_type(file.name)[0])
+    else:
+        route.fulfill(body=PAGE, content_type="text/html")
+
+
+def opened(page: Page, *, ahead_ms: int = 0) -> None:
+    page.add_init_script(STAND_INS + CLOCK % ahead_ms)
+    page.route("**/*", serve)
+    page.goto(HOME)
+    page.wait_for_function("sockets.length === 1")
+    hello(page)
+
+
+def hello(page: Page, *, after: timedelta = timedelta()) -> None:
+    said = {"type": "hello", "server_time": (datetime.now(UTC) + after).isoformat(), "seq": {}, "heard": {}}
+    page.evaluate("message => hear(message)", said)
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("ahead_ms", [0, HOUR_MS, -HOUR_MS])
+def test_a_part_that_is_asked_for_every_second_is_so_whatever_the_clock_of_the_browser_says(page, ahead_ms):
+    opened(page, ahead_ms=ahead_ms)
+
+    page.wait_for_function("asked.filter((each) => each === '/often').length > 1", timeout=10_000)
+
+
+def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
+    opened(page)
+    change = "document.dispatchEvent(new CustomEvent('live:gap', { detail: { topic: 'cluster-1' } }))"
+    page.evaluate(change)
+    page.wait_for_function("asked.includes('/followed')")
+
+    page.evaluate("asked.length = 0; window.ahead = -3600000")
+    page.evaluate(change)
+
+    page.wait_for_function("asked.includes('/followed')", timeout=10_000)
