@@ -3,6 +3,7 @@ import { clock, learnServerTime, now, spell } from "./times.js";
 
 const BEAT_MS = 5000;
 const STALE_AFTER_MS = 2.6 * BEAT_MS; // two beats missed
+const DROPPED_AFTER_MS = 6 * BEAT_MS; // a network that forgot the connection ends it for nobody: the server gives up sooner
 const SIGNED_OUT = 4401;
 const NOT_YOURS = 4404;
 
@@ -72,14 +73,24 @@ class Link {
     this.show();
   }
 
+  // Nothing comes through it any more, and it does not end by itself.
+  drop() {
+    this.socket.onmessage = this.socket.onclose = null;
+    this.socket.close();
+    this.closed();
+  }
+
   retryNow() {
     if (this.state === "ended") return location.reload();
+    if (this.state === "stale") this.drop();
     clearTimeout(this.timer);
     if (!this.socket) this.open();
   }
 
   tick() {
-    if (this.state === "live" && Date.now() - this.heardAt > STALE_AFTER_MS) this.state = "stale";
+    const silentFor = Math.abs(Date.now() - this.heardAt); // a clock that was set back tells nothing, either
+    if (this.state === "live" && silentFor > STALE_AFTER_MS) this.state = "stale";
+    if (this.state === "stale" && silentFor > DROPPED_AFTER_MS) this.drop();
     if (this.state === "lost" && this.tries >= 3 && Date.now() - (this.polledAt ?? 0) > 10000) {
       this.polledAt = Date.now();
       emit("live:poll", {});

@@ -80,3 +80,24 @@ def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
     page.evaluate(change)
 
     page.wait_for_function("asked.includes('/followed')", timeout=10_000)
+
+
+@pytest.mark.parametrize("ahead_ms", [60_000, -HOUR_MS])
+def test_a_connection_through_which_nothing_comes_is_given_up_and_made_again(page, ahead_ms):
+    opened(page)
+
+    page.evaluate("ahead => { window.ahead = ahead }", ahead_ms)
+
+    page.wait_for_function("sockets.length === 2", timeout=10_000)
+    hello(page)
+    page.wait_for_selector("#link[data-state='live']")
+
+
+def test_who_presses_the_button_under_a_silent_link_has_a_new_one(page):
+    opened(page)
+    page.evaluate("window.ahead = 15000")
+    page.wait_for_selector("#link[data-state='stale']")
+
+    page.click("[data-link-retry]")
+
+    assert page.evaluate("sockets.length") == 2
