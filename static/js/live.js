@@ -143,7 +143,8 @@ export function startLink() {
   const link = new Link(topics, JSON.parse(seq || "{}"));
   link.open();
   setInterval(() => link.tick(), 1000);
-  window.addEventListener("online", () => link.retryNow());
+  // What ended is loaded again by who reads it: a form may be half filled in.
+  window.addEventListener("online", () => link.state !== "ended" && link.retryNow());
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && link.state === "lost") link.retryNow();
   });

@@ -101,3 +101,17 @@ def test_who_presses_the_button_under_a_silent_link_has_a_new_one(page):
     page.click("[data-link-retry]")
 
     assert page.evaluate("sockets.length") == 2
+
+
+def test_a_page_that_ended_is_loaded_again_by_who_reads_it_and_not_by_the_network(page):
+    """Somebody may have written half a reason."""
+    opened(page)
+    page.evaluate("sockets[0].onclose({ code: 4401 })")
+    page.wait_for_selector("#link[data-state='lost']")
+
+    page.evaluate("window.isRead = true; window.dispatchEvent(new Event('online'))")
+    page.evaluate("fetch('/')")
+
+    assert page.evaluate("window.isRead")
+    page.click("[data-link-retry]")
+    page.wait_for_function("!window.isRead")
