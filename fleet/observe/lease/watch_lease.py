@@ -141,7 +141,6 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
         until=lease.until,
     ).hold()
     _note_clock(observer, connection, lease)
-    Bookmark.objects.filter(cluster_id=cluster_id, kind__in=deltas.to_list_again).update(resource_version="")
     memory.keep(cluster_id, remembered)
     return lease.stop.is_set() or not deltas.is_deaf
 

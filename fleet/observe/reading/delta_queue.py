@@ -32,11 +32,15 @@ class DeltaQueue:
         self.memory = memory
         self.pending: dict[str, dict[str, Pending]] = {part.name: {} for name in cursors for part in KINDS[name].parts}
         self._early = Early()
-        self.to_list_again: set[str] = set()  # under the next lease: what we keep of them is decided differently now
 
     @property
     def size(self) -> int:
         return sum(map(len, self.pending.values()))
+
+    @property
+    def to_list_again(self) -> set[str]:
+        """Under the next lease: what we keep of them is decided differently now."""
+        return {name for name, cursor in self.cursors.items() if cursor.is_outgrown}
 
     @property
     def has_news(self) -> bool:
@@ -189,7 +193,8 @@ class DeltaQueue:
     def _follow_policy(self, seen: ClusterPolicySeen, row: Columns, *, is_gone: bool) -> None:
         self.scope.policy_namespace = seen.namespace or self.scope.policy_namespace
         said = row | {"sharing_config": "", "mig_config": ""} if is_gone else row
-        self.to_list_again |= {CONFIGS[purpose].name for purpose in self.scope.follow_policy(said)}
+        for purpose in self.scope.follow_policy(said):
+            self.cursors[CONFIGS[purpose].name].outgrow()
 
     def _mark(self, names: set[str], name: str, kind: Kind, *, is_in: bool) -> None:
         if not is_in:
@@ -197,7 +202,9 @@ class DeltaQueue:
         elif name not in names:
             names.add(name)
             # Pods that were there before it, and were not ours to keep then.
-            self.to_list_again.update(other.name for other in KINDS.values() if self._came_too_late(kind, other))
+            for other in KINDS.values():
+                if self._came_too_late(kind, other) and not self.cursors[other.name].is_outgrown:
+                    self.cursors[other.name].outgrow()
 
     def _came_too_late(self, kind: Kind, other: Kind) -> bool:
         """Whether the other was listed, or is being, without what this one says now."""

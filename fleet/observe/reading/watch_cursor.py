@@ -34,6 +34,7 @@ class WatchCursor:
     written_heard_at: datetime | None = None
     written_version: str = ""
     written: dict[str, Any] = field(default_factory=dict)  # what the row has; empty: nothing was written by us yet
+    is_outgrown: bool = False  # what is kept of it is decided differently by now: its row says so to the next lease
     is_urgent: bool = False  # a page should not wait for the next tick to see this
     unread: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid; by “?” and its name where it has none
     unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # by the list before the one being read
@@ -133,6 +134,10 @@ class WatchCursor:
         self.heard_at = now
         self.move(BookmarkState.WATCHING, "", now=now)
 
+    def outgrow(self) -> None:
+        """It is listed again under the next lease, however this one ends."""
+        self.is_outgrown = self.is_urgent = True
+
     def is_due(self, *, now: datetime, is_last: bool) -> bool:
         """Whether the row should be written although nothing else is. The last flush of a lease leaves nothing."""
         if self.is_urgent:
@@ -147,7 +152,7 @@ class WatchCursor:
             "state": self.state,
             "message": self.message,
             "state_since": self.state_since,
-            "resource_version": self.resource_version,
+            "resource_version": "" if self.is_outgrown else self.resource_version,
             "heard_at": self.heard_at,
             "listed_at": self.listed_at,
             "unread": dict(list(self.unread.items())[:UNREAD_SHOWN]),

@@ -105,7 +105,8 @@ def test_a_cluster_policy_says_which_config_maps_there_are_to_read(mirror):
 
 def test_another_name_of_a_config_map_is_asked_for_in_the_next_lease(mirror):
     mirror.list("clusterpolicies.nvidia.com", [a_policy("time-slicing", "parted")])
-    mirror.deltas.to_list_again.clear()
+    mirror.begin()
+    mirror.deltas.scope.follow_policy({"state": "ready", "sharing_config": "time-slicing", "mig_config": "parted"})
 
     mirror.see("clusterpolicies.nvidia.com", a_policy("time-slicing-fine", "parted"))
 

@@ -388,6 +388,18 @@ def test_pods_of_a_node_that_turns_out_to_have_gpus_are_listed_again(mirror):
     assert mirror.deltas.to_list_again == {"pods"}
 
 
+def test_so_are_they_by_who_follows_a_worker_that_died_in_its_lease(mirror):
+    mirror.list("nodes", [])
+    mirror.list("pods", [a_pod_seen(gpus=0)])
+    assert mirror.bookmark("pods").resource_version
+
+    mirror.see("nodes", a_node_seen())
+    mirror.flush()
+    mirror.begin()
+
+    assert mirror.deltas.cursors["pods"].resource_version == ""  # list first
+
+
 def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
     """As when nodes were forbidden: pods did not wait for them."""
     mirror.hear(Failed("nodes", "forbidden", "no"))
