@@ -9,6 +9,7 @@ from fleet.models import Cluster
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
 from fleet.pools.making import CONSOLE, PoolGone, PoolInUse, PoolTaken
+from wording.numbers import count, either
 
 
 class Command(BaseCommand):
@@ -61,7 +62,8 @@ def _line(change: FileChange) -> str:
     words = [f"{change.what.value:<9} {change.name}"]
     if change.pool and change.fields:
         words += [f"{name}: {was} → {value}" for name, was, value in change.moves]
-    if change.preview:
-        words.append(f"{change.preview.nodes} nodes, {change.preview.entering} enter, {change.preview.leaving} leave")
-        words += [f"shares {each.nodes} nodes with {each.pool.name}" for each in change.preview.overlaps]
+    if shown := change.preview:
+        enter, leave = either(shown.entering, "enters", "enter"), either(shown.leaving, "leaves", "leave")
+        words.append(f"{count(shown.nodes, 'node')}, {shown.entering} {enter}, {shown.leaving} {leave}")
+        words += [f"shares {count(each.nodes, 'node')} with {each.pool.name}" for each in shown.overlaps]
     return "; ".join(words)

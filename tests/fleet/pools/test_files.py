@@ -162,12 +162,14 @@ class TestTakingOver:
 
     def test_the_commands(self, tmp_path, capsys):
         cluster = self.a_cluster()
-        make.a_pool(cluster, "gone")
+        cluster.nodes.get(name="b").pools.add(make.a_pool(cluster, "gone"))
         file = tmp_path / "pools.yaml"
         file.write_text(FILE)
 
         call_command("import_pools", "east", str(file), "--dry-run", "--prune")
         assert Pool.objects.count() == 1
+        call_command("import_pools", "east", str(file), "--dry-run")
+        assert "created   spare; 1 node, 1 enters, 0 leave; shares 1 node with gone" in capsys.readouterr().out
         call_command("import_pools", "east", str(file), "--prune")
         said = capsys.readouterr().out
         call_command("export_pools", "east")
