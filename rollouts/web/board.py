@@ -152,7 +152,7 @@ def column_of(
         soak_until=None if seen_until else soak_until(on_page),
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,
-        segments=_segments(counts, len(on_page.targets)),
+        segments=_segments(counts, total),
         changed=happened[TargetState.CHANGED],
         failed=happened[TargetState.FAILED],
         unfinished=sum(happened[state] for state in IN_FLIGHT),
@@ -259,7 +259,7 @@ def said_of(wave: Wave, before: Wave | None) -> str:
 
 
 def _segments(counts, total: int) -> list[tuple[str, float, float]]:
-    """(state, start, width) of 100: how far a stage is, at a glance."""
+    """(state, start, width) of 100: how far a stage is, at a glance. `total`: without those that were taken out."""
     start, found = 0.0, []
     for state in (
         TargetState.CHANGED,

@@ -415,6 +415,20 @@ def test_resume_says_that_a_stage_has_to_be_approved_again_before_anything_goes(
     assert resume_dialog(plan) == f"H200 has to be approved again, then {left} goes next (1 node at most)."
 
 
+def test_the_bar_of_a_stage_is_full_once_every_node_that_counts_has_changed(viewer):
+    """As its words count: one that was taken out is no part of the whole."""
+    plan = make.a_plan()
+    rest = plan.stages.get(index=1)
+    out = rest.targets.first()
+    rest.targets.update(state="changed")
+    Target.objects.filter(pk=out.pk).update(state="excluded")
+
+    html = viewer.get(f"/plans/{plan.pk}").content.decode()
+
+    bar = re.search(r'aria-label="1 of 1 nodes changed">(.*?)</svg>', html, re.S)[1]
+    assert re.findall(r'width="([\d.]+)"', bar) == ["100.00"]
+
+
 def test_a_paused_plan_is_not_called_promoting(viewer):
     stage = make.a_stage_to_approve()
     stage.plan.commands.create(verb="pause", actor="ada", at=make.NOON, because="Lunch.")
