@@ -32,9 +32,9 @@ def state_glyph(kind: str, value: str) -> SafeString:
 
 
 @register.simple_tag
-def stage_state(stage: Stage) -> SafeString:
+def stage_state(stage: Stage, *, is_approved: bool = False) -> SafeString:
     """The state of a stage as shape and word."""
-    shape, word = stage_look(stage)
+    shape, word = stage_look(stage, is_approved=is_approved)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word)
 
 

@@ -117,6 +117,12 @@ class Column:
         return all(line.is_over for line in self.gates)
 
     @property
+    def is_approved(self) -> bool:
+        """Every approval is given: where it still opens, it waits for something else."""
+        answer = self.on_page.answers.get("approval")
+        return answer is not None and answer.answer == "pass"
+
+    @property
     def wants_approval(self) -> bool:
         stage = self.on_page.stage
         is_open = stage.state == StageState.OPENING and stage.plan.state == PlanState.PROMOTING

@@ -57,9 +57,13 @@ def word_of(state: str) -> str:
     return state.replace("-", " ")
 
 
-def stage_look(stage: Stage, state: str = "") -> tuple[str, str]:
-    """Shape and word of a state of a stage, by default of the one it is in. One that asks nobody waits for nobody."""
+def stage_look(stage: Stage, state: str = "", *, is_approved: bool = False) -> tuple[str, str]:
+    """Shape and word of a state of a stage, by default of the one it is in.
+
+    One that asks nobody, or has been answered, waits for nobody.
+    """
     state = state or stage.state
     if state != StageState.OPENING:
         return glyph_of("stage", state), word_of(state)
-    return ("unknown", ASKS) if "approval" in stage.gate_options else ("changing", PREPARES)
+    asks = "approval" in stage.gate_options and not is_approved
+    return ("unknown", ASKS) if asks else ("changing", PREPARES)

@@ -429,6 +429,14 @@ def test_the_bar_of_a_stage_is_full_once_every_node_that_counts_has_changed(view
     assert re.findall(r'width="([\d.]+)"', bar) == ["100.00"]
 
 
+def test_a_stage_that_was_approved_and_waits_for_something_else_awaits_no_approval(viewer):
+    stage = make.a_stage_to_approve()
+    an_answer(stage, "approval", "pass", because="Approved by amy.")
+    an_answer(stage, "headroom", "wait", because="1 pod fits on no node.")
+
+    assert "1. Canary preparing" in page(viewer, f"/plans/{stage.plan_id}").text
+
+
 def test_a_paused_plan_is_not_called_promoting(viewer):
     stage = make.a_stage_to_approve()
     stage.plan.commands.create(verb="pause", actor="ada", at=make.NOON, because="Lunch.")
