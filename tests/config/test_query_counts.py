@@ -78,6 +78,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     a_pod(node)
     a_node_event(node)
     finding = a_finding(node.cluster, "GPU 0 of gpu-0", node=node, rule="gpu-hot")
+    a_finding(node.cluster, node=node, parent=finding)
     mute = a_mute(node.cluster)
     GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", because="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
