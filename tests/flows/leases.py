@@ -19,7 +19,7 @@ def hold_a_lease(
     until: Callable[[], object] = lambda: True,
     seconds: float = 0.7,
 ) -> None:
-    """Take the cluster's lease; do these things to the cluster, one after another, while it lasts.
+    """Take the cluster's lease; once it watches do these things to the cluster, one after another, while it lasts.
 
     It ends when it has lasted for `seconds`, nothing is being listed any more and the fact is one.
     """
@@ -32,18 +32,21 @@ def hold_a_lease(
             connection.close()
 
     def is_time() -> bool:
-        listing = Bookmark.objects.filter(cluster=cluster, state="listing").exists()
-        return time.monotonic() > over_at and has_begun() and not listing and bool(until())
+        return time.monotonic() > over_at and has_listed() and bool(until())
 
-    def has_begun() -> bool:
-        is_ours = Observer.objects.get(cluster=cluster).epoch > epoch
-        return is_ours and Bookmark.objects.filter(cluster=cluster).exists()
+    def has_listed() -> bool:
+        is_ours, bookmarks = (
+            Observer.objects.get(cluster=cluster).epoch > epoch,
+            Bookmark.objects.filter(cluster=cluster),
+        )
+        return is_ours and bookmarks.exists() and not bookmarks.filter(state="listing").exists()
 
     with ThreadPoolExecutor(1) as thread:
         lease = thread.submit(hold)
         try:
             for act in meanwhile:
-                time.sleep(0.3)
+                eventually(lambda: lease.done() or has_listed())
+                time.sleep(0.3)  # what was done before is felt
                 act()
             over_at = time.monotonic() + seconds
             eventually(lambda: lease.done() or is_time())
