@@ -139,7 +139,8 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
     alike = same.filter(like_it)
     shown = list(alike.select_related("cluster")[:MOST_ALIKE])
     said = dict(
-        FindingAct.objects.filter(rule=finding.rule, verb__in=("accept", "dismiss"))
+        FindingAct.objects.visible_to(user)
+        .filter(rule=finding.rule, verb__in=("accept", "dismiss"))
         .order_by()
         .values_list("verb")
         .annotate(number=Count("pk"))

@@ -93,7 +93,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
     would_tell = dict(tried.values_list("rule").annotate(number=Count("pk")))
     shadows = {row.rule: row for row in RuleShadow.objects.in_force()}
-    acts = FindingAct.objects.filter(verb__in=("accept", "dismiss")).order_by()
+    acts = FindingAct.objects.visible_to(user).filter(verb__in=("accept", "dismiss")).order_by()
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
     }

@@ -2,6 +2,14 @@ from django.db import models
 from django.db.models import Q
 
 from health.models.finding import Finding
+from people.rights import Permission, scope_of
+
+
+class FindingActQuerySet(models.QuerySet["FindingAct"]):
+    def visible_to(self, user) -> "FindingActQuerySet":
+        """Those on findings that a person sees; where the finding is gone, for who sees everything."""
+        seen = scope_of(user, Permission.SEE)
+        return self if seen.everywhere else self.filter(finding__in=Finding.objects.seen_within(seen))
 
 
 class FindingAct(models.Model):
@@ -16,6 +24,8 @@ class FindingAct(models.Model):
     to = models.CharField(max_length=150, blank=True)  # whom it was assigned to
     said = models.CharField(max_length=500, blank=True)  # the finding, as it was then
     key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same act
+
+    objects = FindingActQuerySet.as_manager()
 
     class Meta:
         constraints = [

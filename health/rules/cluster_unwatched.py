@@ -20,8 +20,8 @@ class ClusterUnwatched:
             return None
         return Wrong(
             Severity.CRITICAL,
-            f"No worker watches {cluster.name} since {cluster.unwatched_since:%H:%M:%S} UTC: what pages show of it is "
-            "from then.",
+            f"No worker watches {cluster.name} since {cluster.unwatched_since:%d %b %H:%M:%S} UTC: what pages show of "
+            "it is from then.",
             cluster.unwatched_action,
             {"unwatched_since": cluster.unwatched_since.isoformat()},
         )

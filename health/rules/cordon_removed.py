@@ -25,8 +25,8 @@ class CordonRemoved:
             return None
         return Wrong(
             Severity.WARNING,
-            f"{node.name} was cordoned before its driver upgrade, and has taken pods again since {since:%H:%M} UTC: "
-            "the upgrade was to leave it cordoned, and the driver manager takes a cordon off whoever set it.",
+            f"{node.name} was cordoned before its driver upgrade, and has taken pods again since {since:%d %b %H:%M} "
+            "UTC: the upgrade was to leave it cordoned, and the driver manager takes a cordon off whoever set it.",
             "Look why it had been cordoned. Where that is not over, cordon it again (kubectl cordon) and look what has "
             "come to it since. Where a person uncordoned it meanwhile, dismiss this.",
             {"uncordoned_since": since.isoformat(), "upgrade_state": node.upgrade_state},

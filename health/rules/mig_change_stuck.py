@@ -23,7 +23,7 @@ class MigChangeStuck:
         return Wrong(
             Severity.CRITICAL if lost else Severity.WARNING,
             f"{node.name}: the MIG manager has been changing its layout to {node.mig_config or '(none named)'} since "
-            f"{node.mig_overdue_since:%H:%M} UTC; mig.config.state is still {node.mig_state}."
+            f"{node.mig_overdue_since:%d %b %H:%M} UTC; mig.config.state is still {node.mig_state}."
             + (f" Meanwhile it lacks {lost}." if lost else ""),
             # gpu-operator #2833: after a time-out it waits for a change of the label, which never comes.
             "Read the MIG manager's log on this node. Where it gave up, set the label nvidia.com/mig.config to another "

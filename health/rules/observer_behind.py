@@ -20,8 +20,8 @@ class ObserverBehind:
             return None
         return Wrong(
             Severity.WARNING,
-            f"Quarterdeck cannot keep up with {cluster.name} since {cluster.behind_since:%H:%M:%S} UTC: changes are "
-            "shown late. Its worker has too little CPU, or the database is slow.",
+            f"Quarterdeck cannot keep up with {cluster.name} since {cluster.behind_since:%d %b %H:%M:%S} UTC: changes "
+            "are shown late. Its worker has too little CPU, or the database is slow.",
             "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
             {"lag_ms": cluster.lag_ms},
         )

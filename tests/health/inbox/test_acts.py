@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Node, Observer
 from health.inbox import acts, muting
+from health.inbox.reading import detail_of
 from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.rulebook import on_page
 from health.inbox.verbs import VERBS, why_not_now
 from health.judging.opening import Openings
 from health.lifecycle import FINDING_MOVES, FindingState
@@ -324,3 +326,21 @@ def _do(seen: Finding, verb: str, who: str, other: str) -> None:
         getattr(acts, verb)(seen, actor=who, because="x", now=NOON)
     else:
         getattr(acts, verb)(seen, actor=who, now=NOON)
+
+
+def test_how_often_a_rule_was_right_is_counted_over_findings_that_one_sees():
+    """And over those that are gone, for who sees everything."""
+    finding, other = (a_finding(a_cluster(name), rule="node-not-ready") for name in ("north", "south"))
+    for one, at in ((finding, NOON), (other, LATER)):
+        acts.accept(one, actor="amy", because="Right.", now=at)
+    of_the_first = a_user(role="viewer", on=finding.cluster)
+
+    def accepted(user) -> tuple[int, int]:
+        (rule,) = (row for row in on_page(user, now=NOON) if row.entry.key == finding.rule)
+        return rule.accepted, detail_of(finding, user, now=NOON).precision.accepted
+
+    assert (accepted(of_the_first), accepted(a_user(role="viewer"))) == ((1, 1), (2, 2))
+
+    other.delete()
+
+    assert (accepted(of_the_first), accepted(a_user(role="viewer"))) == ((1, 1), (2, 2))
