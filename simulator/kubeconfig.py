@@ -38,6 +38,6 @@ def write(path: Path, url: str, tokens: dict[str, str], authority: bytes | None)
 def _is_ours(path: Path) -> bool:
     try:
         found = json.loads(path.read_bytes() or b"{}")
-        return isinstance(found, dict) and all(each["name"] == CLUSTER for each in found.get("clusters", ()))
+        return found == {} or {each["name"] for each in found["clusters"]} == {CLUSTER}
     except (OSError, ValueError, TypeError, KeyError):
         return False

@@ -86,7 +86,7 @@ def without_room(wave: NextWave) -> list[PodWants]:
             continue
         tightest = min(fitting, key=lambda node: sum(node.get(name, 0) for name in pod.resources))
         for name, amount in pod.resources.items():
-            tightest[name] -= amount
+            tightest[name] = tightest.get(name, 0) - amount  # of none it may ask for none
     return homeless
 
 

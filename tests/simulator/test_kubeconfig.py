@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulator.kubeconfig import ForeignFile, write
@@ -41,6 +41,8 @@ def test_a_file_of_somebody_else_stays(tmp_path: Path, found: str):
 
 
 @given(found=st.binary(min_size=1, max_size=80))
+@example(found=b'{"":""}')
+@example(found=b'{"clusters": []}')
 def test_no_bytes_that_are_not_its_own_are_written_over(found: bytes, tmp_path_factory: pytest.TempPathFactory):
     file = tmp_path_factory.mktemp("somebodys") / "config"
     file.write_bytes(found)

@@ -31,6 +31,10 @@ def test_passes_where_every_pod_fits_elsewhere():
     assert judgement.because == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 6 are free."
 
 
+def test_a_pod_that_asks_for_none_of_a_resource_fits_where_there_is_none_of_it():
+    assert judged(wants(0), has={H100: ({},)}).answer is Answer.PASS
+
+
 def test_waits_with_the_deficit_in_numbers():
     judgement = judged(wants(4), wants(2), has=free(4, 1))
 

@@ -28,8 +28,9 @@ def lists(values: st.SearchStrategy) -> st.SearchStrategy[str]:
 
 
 def numbered(most: int) -> st.SearchStrategy[str]:
-    days = st.tuples(st.sampled_from(["", *range(1, most), *range(-most + 1, 0)]), st.sampled_from(NAMES))
-    return lists(days.map(lambda day: f"{day[0]}{day[1]}"))
+    """Days with numbers or without: of both in one rule the RFC means either, and dateutil those that are both."""
+    days = st.tuples(st.sampled_from([*range(1, most), *range(-most + 1, 0)]), st.sampled_from(NAMES))
+    return st.one_of(lists(st.sampled_from(NAMES)), lists(days.map(lambda day: f"{day[0]}{day[1]}")))
 
 
 PARTS = {
@@ -63,6 +64,13 @@ def test_they_are_those_of_the_rfc(rule: str, start: datetime):
     except BadWindow:
         return
     assert list(found) == list(islice(rrulestr(rule, dtstart=start), len(found)))
+
+
+def test_days_with_and_without_a_number_are_either():
+    """RFC 5545, 3.3.10: a day without a number is all of its kind within the month."""
+    found = openings_of("FREQ=MONTHLY;BYDAY=TU,1MO", datetime(2025, 1, 1), END)
+
+    assert [each.day for each in found[:5]] == [6, 7, 14, 21, 28]
 
 
 @pytest.mark.parametrize("rule", NEVER)
