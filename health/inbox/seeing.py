@@ -11,6 +11,7 @@ from datetime import datetime
 from fleet.freshness.sight import sights_of_all
 from fleet.models import ExporterRound
 from health.inbox.unheard import TOLD_BY_GPUS
+from health.judging.hearing import of_silent_nodes
 from health.models import Finding, TelemetrySource
 from health.rules.exporter_silent import ExporterSilent
 from health.sources.of_node import STALE_AFTER, instant, standing_of
@@ -79,6 +80,5 @@ def _silent(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
 
 def _silent_nodes(findings: Iterable[Finding]) -> dict[int | None, LastSeen]:
     """By the node's key. Its exporter is called silent once its last sample is too old."""
-    told = Finding.objects.unresolved().filter(rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
-    since = told.filter(node__in={one.node_id for one in findings}).order_by().values_list("node", "since")
+    since = of_silent_nodes().filter(node__in={one.node_id for one in findings}).values_list("node", "since")
     return {node: LastSeen(at - STALE_AFTER) for node, at in since}

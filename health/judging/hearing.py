@@ -7,6 +7,7 @@ from functools import cached_property
 
 from fleet.models import Cluster
 from health.models import Finding
+from health.models.finding import FindingQuerySet
 from health.rules.exporter_silent import ExporterSilent
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import Frame
@@ -47,5 +48,10 @@ class Hearing:
 
 def called_silent(cluster: Cluster) -> frozenset[str]:
     """Nodes that were silent when somebody last listened."""
-    told = Finding.objects.unresolved().filter(cluster=cluster, rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
-    return frozenset(told.filter(node__isnull=False).order_by().values_list("node__name", flat=True))
+    return frozenset(of_silent_nodes().filter(cluster=cluster).values_list("node__name", flat=True))
+
+
+def of_silent_nodes() -> FindingQuerySet:
+    """What says of nodes that are there that nothing is heard of their GPUs."""
+    told = Finding.objects.unresolved().filter(rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
+    return told.filter(node__isnull=False).order_by()
