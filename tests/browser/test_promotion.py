@@ -75,7 +75,7 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
     expect(ada.page.locator(".armed")).to_be_visible()
     tell(ada.page, "rollback")
 
-    expect(ada.page.locator(".plan-head")).to_contain_text("rolled back")
+    expect(ada.page.locator(".plan-head .big")).to_have_text("rolled back")
     ada.page.reload()
     done = ada.page.locator("details.wave").filter(has_text="done").first
     expect(done.locator("li.target")).to_have_count(0)
