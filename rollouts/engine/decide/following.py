@@ -52,12 +52,13 @@ def tells_who_is_gone(snapshot: Snapshot) -> bool:
 def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
     """Out of its stage. One that was let go in a stage that has not passed counts as failed: who knows what it died of.
 
-    A failed one stays failed on the way forward; in the rollback there is nothing left to bring back.
+    So does one that waits for another try. A failed one stays failed on the way forward; in the rollback there is
+    nothing left to bring back.
     """
     if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
         return None
-    counts = target.state is not TargetState.HELD and stage.state is not StageState.PASSED
-    is_lost = counts and not stage.is_rollback
+    was_let_go = target.is_retried or target.state is not TargetState.HELD
+    is_lost = was_let_go and stage.state is not StageState.PASSED and not stage.is_rollback
     return MoveTarget(stage.index, target.name, TargetState.EXCLUDED, f"The node {why}.", is_lost=is_lost)
 
 

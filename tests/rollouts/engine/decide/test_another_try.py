@@ -1,5 +1,6 @@
 """A node that failed and that a person wants tried again (hazard Z5)."""
 
+from dataclasses import replace
 from typing import Any
 
 from rollouts.engine.decide import decide
@@ -10,7 +11,17 @@ from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from tests.make import NOON
-from tests.rollouts.make import NEW_HASH, a_changed_node, a_held_target, a_node_snapshot, a_snapshot, a_stage, a_target
+from tests.rollouts.make import (
+    DAEMONSET,
+    NEW_HASH,
+    a_changed_node,
+    a_held_target,
+    a_node_snapshot,
+    a_snapshot,
+    a_stage,
+    a_target,
+    evidence,
+)
 
 GATES = (DriverVersion(), FailureBudget())
 
@@ -107,3 +118,17 @@ def test_a_stage_that_soaked_without_it_takes_it_up_again():
     decision = decided(a_failed_node(), a_changed_node("b"), targets=targets, state=StageState.SOAKING)
 
     assert [move.to for move in decision.moves if isinstance(move, MoveStage)] == [StageState.PROMOTING]
+
+
+def test_one_whose_node_goes_away_before_its_next_try_has_failed_for_good():
+    """It was let go once, and did not come back: nobody knows what it died of."""
+    target = again("a", is_seen=False)
+    snapshot = a_snapshot(
+        a_stage(target, gates=GATES), newest_hashes={DAEMONSET: NEW_HASH}, gone={"uid-of-a": "was deleted"}
+    )
+
+    (move,) = (move for move in decide(snapshot, now=NOON).moves if isinstance(move, MoveTarget))
+
+    assert (move.to, move.is_lost) == (TargetState.EXCLUDED, True)
+    excluded = replace(target, state=move.to, is_lost=move.is_lost)
+    assert FailureBudget().judge(evidence(excluded, a_target("b")), now=NOON).answer is Answer.FAIL
