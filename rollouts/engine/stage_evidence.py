@@ -14,7 +14,17 @@ from rollouts.engine.opt_outs import OptOuts
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.workloads import driver_started_at, operands_of, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, NextWave, TargetEvidence, When
+from rollouts.gates.base import (
+    LEFT_OUT,
+    Answer,
+    ApprovalEvidence,
+    Combination,
+    Evidence,
+    Gate,
+    NextWave,
+    TargetEvidence,
+    When,
+)
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
@@ -103,10 +113,13 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
 def _said_by_matrix(
     plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
 ) -> tuple[tuple[Combination, ...], int]:
-    """Asked for the stage that opens, and for no other: five queries a round at most."""
+    """Asked for the stage that opens, and for no other: five queries a round at most.
+
+    Of the nodes that its gate counts: one that failed, in a stage that is approved again, stands for no other.
+    """
     if stage.state != StageState.OPENING or not any(isinstance(gate, Compatibility) for gate in gates):
         return (), 0
-    uids = [target.node_uid for target in targets if target.state != TargetState.EXCLUDED]
+    uids = [target.node_uid for target in targets if target.state not in LEFT_OUT]
     return combinations(plan, uids, today=now.date())
 
 

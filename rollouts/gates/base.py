@@ -146,6 +146,9 @@ class ApprovalEvidence:
     groups: tuple[str, ...] = ()  # of those that the gate asks for: in which of them the person is now
 
 
+LEFT_OUT = frozenset({TargetState.EXCLUDED, TargetState.FAILED})  # of what must come through
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One stage at one moment. Gathered once a round; never edited."""
@@ -183,7 +186,7 @@ class Evidence:
     @property
     def counted(self) -> tuple[TargetEvidence, ...]:
         """Every target that must come through: none that was taken out or the failure budget answers for."""
-        return tuple(t for t in self.targets if t.state not in {TargetState.EXCLUDED, TargetState.FAILED})
+        return tuple(t for t in self.targets if t.state not in LEFT_OUT)
 
     @property
     def not_changed(self) -> tuple[TargetEvidence, ...]:

@@ -7,6 +7,8 @@ from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
 from rollouts.engine.snapshot import Snapshot
+from rollouts.gates.base import Answer
+from rollouts.gates.compatibility import Compatibility
 from rollouts.lifecycle import PlanState
 from rollouts.models import Approval, Command, Hold, Plan, StageKind, Target
 from rollouts.models.moving import record_event
@@ -248,6 +250,19 @@ def test_the_matrix_is_asked_about_the_nodes_of_a_stage_that_opens_and_of_no_oth
     assert (canary.evidence.combinations, canary.evidence.compared) == ((), 0)
     assert rest.evidence.compared == len(rest.targets) == 2
     assert "580" in rest.evidence.combinations[0].sentence
+
+
+def test_a_failed_node_stands_in_for_none_that_the_matrix_does_not_compare(plan: Plan):
+    """A stage that has to be approved again opens with nodes that have failed: its gate asks about the others."""
+    plan.stages.filter(index=1).update(gate_options={"compatibility": {"allow_unknown": True}}, state="opening")
+    failed, left = Target.objects.filter(stage__plan=plan, stage__index=1)
+    Target.objects.filter(pk=failed.pk).update(state="failed")
+    Node.objects.filter(uid=left.node_uid).update(gpu_vendor="amd")
+
+    evidence = seen(plan).stages[1].evidence
+
+    assert (evidence.compared, evidence.combinations) == (0, ())
+    assert Compatibility(allow_unknown=True).judge(evidence, now=NOON).answer is Answer.WAIT
 
 
 def test_what_was_overridden_at_the_start_is_known_to_the_gate(plan: Plan):
