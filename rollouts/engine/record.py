@@ -17,6 +17,7 @@ from rollouts.models import Command, Disruption, GateAnswer, Hold, OptOut, Plan,
 from rollouts.models.gate_answer import BLIND
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
+from rollouts.reads.restraints import GOES_BACK
 
 LONGEST_CAUSE = 200
 LONGEST_BECAUSE = 1000  # a gate says who gave a reason, and a reason alone has as many
@@ -172,6 +173,14 @@ def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:
     if object_version == plan.to_version and plan.write_intended_at and plan.armed_since is None:
         plan.armed_since = now
         Plan.objects.filter(pk=plan.pk, armed_since__isnull=True).update(armed_since=now)
+
+
+def note_put_back(plan: Plan, object_version: str, *, now: datetime) -> None:
+    """Of a plan that goes back: whoever put the old version there, and if a worker died right after its write."""
+    goes_back = plan.state in GOES_BACK and plan.write_intended_at is not None
+    if goes_back and object_version == plan.from_version and plan.put_back_at is None:
+        plan.put_back_at = now
+        Plan.objects.filter(pk=plan.pk, put_back_at__isnull=True).update(put_back_at=now)
 
 
 def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:

@@ -18,6 +18,7 @@ from rollouts.engine.record import (
     give_back,
     make_moves,
     note_armed,
+    note_put_back,
     pause,
     record_answers,
     record_holds,
@@ -83,6 +84,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     live = ask_cluster(plan, connection)
     now = clock()
     note_armed(plan, live.object_version, now=now)
+    note_put_back(plan, live.object_version, now=now)
     templates.learn(plan, live, now=now)
     templates.remember(plan, templates.change(plan, live), now=now)
     stages = list(plan.stages.all())

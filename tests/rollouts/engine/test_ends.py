@@ -84,6 +84,22 @@ def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, v
 
 
 @pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_an_old_version_that_we_did_not_put_back_ourselves_is_back_all_the_same(ground: Ground, verb):
+    """Somebody else did, or a worker that died right after its write."""
+    ground.armed()
+    ground.write_version(OLD)
+    ground.rounds(2)
+    assert ground.plan.state == PlanState.HALTED
+
+    say(verb, ground)
+    rolled_back(ground)
+
+    assert ground.plan.is_final, ground.plan.waiting_for
+    assert ground.plan.put_back_at is not None
+    assert not ground.plan.is_armed
+
+
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
 def test_a_node_that_somebody_else_held_and_freed_since_is_let_go_as_well(ground: Ground, verb):
     """The plan held it then, as every node of an armed object: that label is ours, whoever had one there before."""
     ground.label(REST[1], **{UPGRADE_SKIP: "true"})
