@@ -125,8 +125,11 @@ class Plan(Moving):
 
     @property
     def is_armed(self) -> bool:
-        """Whether the cluster may ask for the new version: from the intent on, until the old one is read back."""
-        return self.write_intended_at is not None and self.put_back_at is None and self.state != PlanState.PROMOTED
+        """Whether the cluster may ask for the new version: from the intent on, until the old one is read back.
+
+        Of one that ended without that somebody else said the version, or the object is gone.
+        """
+        return self.is_under_way and self.write_intended_at is not None and self.put_back_at is None
 
     def move(self, to: StrEnum, *, now: datetime, actor: str, because: str) -> None:
         """As every move; with its end the plan's nodes, and their places in the ledger, are free for another plan, and

@@ -113,6 +113,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
+        "asks_otherwise": _asks_otherwise(row, driver_object),
         "holding": holding(on_page, now=now),
         "duration": remaining(row, on_page, at_once, sight, now=now),
     }
@@ -124,6 +125,18 @@ def _all_pass(columns: list[Column], on_page: PlanOnPage) -> bool:
     asked = [line.answer for line in lines if not line.is_over and not line.gate.advisory]
     since = on_page.plan.state_since
     return bool(asked) and all(answer and answer.answer == "pass" and answer.at > since for answer in asked)
+
+
+def _asks_otherwise(row: Plan, driver_object: DriverObject | None) -> str:
+    """What an armed cluster asks for, where that is not the new version. Blank: it is, or nobody has seen it since."""
+    named = f"{row.to_version} was written, and {row.object_kind} {row.object_name}"
+    if row.armed_since is None:
+        return ""
+    if driver_object is None:
+        return f"{named} is gone."
+    if driver_object.version == row.to_version or driver_object.changed_at <= row.armed_since:
+        return ""
+    return f"{named} {f'asks for {driver_object.version}' if driver_object.version else 'names no version'} now."
 
 
 def _since_then(row: Plan) -> str:

@@ -76,6 +76,7 @@ def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_r
     assert "Every hold is gone. No node had begun to change. Its driver pods went with it" in ground.plan.because
     assert ground.held() == set()
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
+    assert not ground.plan.is_armed
 
 
 def switch_off(ground: Ground) -> None:

@@ -178,6 +178,34 @@ def test_an_armed_plan_says_so_and_how_to_go_on_without_us(viewer):
     assert "kubectl patch nvidiadriver h200" in seen.text
 
 
+@pytest.mark.parametrize(
+    ("happens", "says"),
+    [
+        (lambda driver: driver.update(version="580.1.1"), "asks for 580.1.1 now."),
+        (lambda driver: driver.update(version=""), "names no version now."),
+        (lambda driver: driver.delete(), "is gone."),
+    ],
+)
+def test_a_cluster_that_asks_for_something_else_by_now_is_not_said_to_ask_for_the_new_version(viewer, happens, says):
+    plan = halted_plan()
+    its_object(plan).update(changed_at=NOON + timedelta(seconds=1))
+    happens(its_object(plan))
+
+    seen = page(viewer, f"/plans/{plan.pk}").text
+
+    assert f"580.126.20 was written, and NVIDIADriver h200 {says}" in seen
+    assert "the cluster asks for 580.126.20" not in seen
+    assert "takes the new driver all the same" not in seen
+    assert "kubectl get nodes -l nvidia.com/gpu-driver-upgrade.skip=true" in seen
+
+
+def test_a_row_from_before_the_version_was_written_says_nothing_of_what_is_asked_for_now(viewer):
+    plan = halted_plan()
+    its_object(plan).update(version=plan.from_version, changed_at=NOON - timedelta(seconds=1))
+
+    assert "the cluster asks for 580.126.20" in page(viewer, f"/plans/{plan.pk}").text
+
+
 def test_a_button_one_may_not_press_stays_and_says_why(viewer):
     plan = make.a_plan()
 
