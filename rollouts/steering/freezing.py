@@ -73,7 +73,11 @@ class HeldBack:
     @property
     def sentence(self) -> str:
         if not self.is_held:
-            return "It is on its way back, and goes on: this freeze holds no rollback."
+            return "It is on its way back, and goes on: this holds no rollback."
+        if self.plan.state == PlanState.ABORTING:
+            return "It is being given up: what never changed is let go, unless the operator would take it then."
+        if not (self.to_go or self.called_back or self.going_on):
+            return "No node waits to go now: those that do later stay held."
         parts = [
             f"{count(self.to_go, 'node')} {either(self.to_go, 'stays', 'stay')} held",
             f"{self.called_back} let go {either(self.called_back, 'is', 'are')} held again" if self.called_back else "",

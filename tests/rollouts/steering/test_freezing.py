@@ -150,6 +150,28 @@ def test_a_stop_that_spares_anything_cannot_be_written():
 ORDER = ["stop", "pause", "until a person lifts it", "until Sunday", "until Saturday"]
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (
+            "aborting",
+            "It is being given up: what never changed is let go, unless the operator would take it then.",
+        ),
+        ("rolling-back", "No node waits to go now: those that do later stay held."),
+    ],
+)
+def test_what_a_freeze_of_rollbacks_does_to_a_plan_without_a_rollback_stage_is_no_number_of_none(state: str, says: str):
+    """Its nodes are held, and targets of no stage that goes back: not yet, or never."""
+    plan = in_state(a_plan(a_fleet("north")), state)
+    ada = a_user(role="admin")
+
+    (held,) = freezing.held_back_by(Where(), holds_rollbacks=True, user=ada)
+    (spared,) = freezing.held_back_by(Where(), holds_rollbacks=False, user=ada)
+
+    assert (held.plan, held.to_go, held.sentence) == (plan, 0, says)
+    assert spared.sentence == "It is on its way back, and goes on: this holds no rollback."
+
+
 @pytest.mark.parametrize("first", range(len(ORDER)))
 def test_what_a_person_must_act_on_comes_first(first: int):
     """What never ends by itself is said before what does, and of those the last."""
