@@ -159,6 +159,7 @@ def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ah
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
+        trouble=hold.trouble if hold else "",
         is_late_node=_is_late_node(plan, row, ahead),
     )
 

@@ -30,6 +30,7 @@ class NodeSnapshot:
     hold_is_foreign: bool = False
     label_was_placed: bool = False  # we read it back from the API server, and have not taken it off since
     busy_with: str = ""  # another plan that changes this node, and is not over; blank: none
+    trouble: str = ""  # why the last try to write it did not work
     is_late_node: bool = False  # came after the version was written: its first driver pod is of the new template
 
     @property

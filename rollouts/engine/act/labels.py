@@ -6,6 +6,7 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
+from rollouts.models import Hold
 
 
 def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:
@@ -15,12 +16,17 @@ def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:
 
 
 def clear_queued(writer: Writer, uid: str, name: str) -> None:
-    writer.change(uid, name, lambda seen: _from(seen, UPGRADE_REQUIRED, None))
+    _write(writer, uid, name, UPGRADE_REQUIRED, None)
 
 
 def requeue_failed(writer: Writer, act: RequeueFailed) -> None:
     for uid, name in writer.some(act.nodes):
-        writer.change(uid, name, lambda seen: _from(seen, UPGRADE_FAILED, UPGRADE_REQUIRED))
+        _write(writer, uid, name, UPGRADE_FAILED, UPGRADE_REQUIRED)
+
+
+def _write(writer: Writer, uid: str, name: str, was: str, to: str | None) -> None:
+    if writer.change(uid, name, lambda seen: _from(seen, was, to)) is not None:
+        Hold.objects.filter(plan=writer.plan, node_uid=uid).exclude(trouble="").update(trouble="")
 
 
 def _from(seen: NodeSeen, was: str, to: str | None) -> client.Patch:

@@ -14,6 +14,7 @@ from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.rolling_back import roll_back
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
+from rollouts.engine.decide.troubles import with_troubles
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from wording.numbers import count
@@ -22,7 +23,7 @@ from wording.numbers import count
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
     decision = with_opt_outs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
-    return replace(decision, given_back=given_back(snapshot))
+    return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot))
 
 
 def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:

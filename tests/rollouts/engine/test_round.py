@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from kube import client
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.engine import round as rounds
@@ -14,7 +15,8 @@ from rollouts.models import GateAnswer, Hold, Plan
 from rollouts.models.plan import LEASE
 from rollouts.steering import commands
 from simulator.faults.error_500 import Error500
-from tests.rollouts.engine.ground import CANARY, NODES, OLD, REST, Ground
+from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
+from wording.lists import names
 
 
 class KilledError(BaseException):
@@ -358,3 +360,59 @@ def test_a_rollback_does_not_end_with_a_node_that_failed_on_its_way_and_says_wha
     assert went_back, ground.plan.waiting_for
     assert ground.plan.state == PlanState.ROLLING_BACK
     assert f"{CANARY}: the driver pod for {OLD} is there and does not come up" in ground.plan.waiting_for
+
+
+def forbidden(*names: str):
+    """As an API server that lets us write no such node any more."""
+    real = client.patch_node
+
+    def patch(connection, name, patch):
+        if name in names:
+            raise client.Forbidden(f'nodes "{name}" is forbidden: User "quarterdeck" cannot patch resource "nodes".')
+        return real(connection, name, patch)
+
+    return patch
+
+
+def test_a_node_that_may_not_be_written_is_named_with_why_and_tried_again_at_a_pace(ground: Ground, monkeypatch):
+    """What is wrong stands in no log of theirs: whoever took the right away looks here."""
+    ground.start()
+    monkeypatch.setattr(client, "patch_node", forbidden(*NODES))
+    ground.rounds(2)
+
+    began = ground.clock()
+    ground.round()
+
+    assert ground.held() == set()
+    assert ground.plan.waiting_for == (
+        f"Holding every node of the driver object before {NEW} is written. {names(NODES)} could not be written: "
+        f'nodes "{NODES[0]}" is forbidden: User "quarterdeck" cannot patch resource "nodes".'
+    )
+    assert ground.plan.next_look_at == began + timedelta(seconds=5)
+
+
+def test_one_node_that_may_not_be_written_slows_down_no_other(ground: Ground, monkeypatch):
+    ground.start()
+    monkeypatch.setattr(client, "patch_node", forbidden(NODES[0]))
+    ground.rounds(3)
+    assert ground.held() == {*NODES[1:]}
+    assert f"{NODES[0]} could not be written:" in ground.plan.waiting_for
+
+    monkeypatch.undo()
+    ground.rounds(3)
+
+    assert ground.held() == {*NODES}
+    assert "could not be written" not in ground.plan.waiting_for
+
+
+def test_a_label_that_may_not_be_taken_off_is_named_with_why(ground: Ground, monkeypatch):
+    ground.start()
+    ground.rounds(2)
+    commands.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    monkeypatch.setattr(client, "patch_node", forbidden(REST[0]))
+
+    ground.rounds(3)
+
+    assert ground.plan.state == PlanState.ABORTING
+    assert ground.held() == {REST[0]}
+    assert f"{REST[0]} could not be written: nodes" in ground.plan.waiting_for

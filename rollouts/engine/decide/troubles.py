@@ -1,0 +1,46 @@
+"""What the last try to write nodes met, of those that are tried again: said, and tried at a pace. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from rollouts.engine.decide.acts import (
+    Act,
+    ClearUpgradeState,
+    Decision,
+    FinishRelease,
+    FreeStrays,
+    LiftHolds,
+    PlaceHolds,
+    RequeueFailed,
+)
+from rollouts.engine.snapshot import Snapshot
+from wording.lists import names
+
+PACE = timedelta(seconds=5)  # what one try was refused for, the next one in the same second is refused for as well
+OF_NODES = (PlaceHolds, LiftHolds, FreeStrays, ClearUpgradeState, RequeueFailed)
+
+
+def with_troubles(snapshot: Snapshot, decision: Decision) -> Decision:
+    """A right that was taken away, or a webhook that says no, is nowhere else for whoever can mend it."""
+    troubles = {node.uid: (node.name, node.trouble) for node in (*snapshot.nodes, *snapshot.strays) if node.trouble}
+    uids = [uid for act in decision.acts for uid in _written(snapshot, act)]
+    stuck = sorted(troubles[uid] for uid in uids if uid in troubles)
+    if not stuck:
+        return decision
+    said = f"{names([name for name, _ in stuck])} could not be written: {stuck[0][1].rstrip('.')}."
+    pace = PACE if len(stuck) == len(uids) else decision.look_again_in
+    return replace(
+        decision,
+        waiting_for=f"{decision.waiting_for} {said}",
+        look_again_in=max(decision.look_again_in, pace),
+    )
+
+
+def _written(snapshot: Snapshot, act: Act) -> Iterator[str]:
+    """Uids of the nodes that an act writes, and has perhaps tried before."""
+    if isinstance(act, OF_NODES):
+        yield from act.nodes
+    elif isinstance(act, FinishRelease):
+        uids = next(stage.node_uids for stage in snapshot.stages if stage.index == act.stage_index)
+        yield from (uids[name] for name in act.targets)
