@@ -46,7 +46,7 @@ def last_seen_of(
     found = {one.pk: LastSeen(heard_at[one.cluster_id]) for one in waiting if one.cluster_id in heard_at}
     of_gpus = [one for one in waiting if one.pk not in found and one.rule in TOLD_BY_GPUS]
     if of_gpus:
-        silent, nodes = _silent({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
+        silent, nodes = not_heard({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
         for one in of_gpus:
             beside = nodes.get(one.node_id) if one.rule != ExporterSilent.key else None
             if last := silent.get(one.cluster_id) or beside:
@@ -65,8 +65,8 @@ def dated(
     return found
 
 
-def _silent(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
-    """Of clusters of whose GPUs nothing is heard."""
+def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
+    """Those of these clusters of whose GPUs nothing is heard. Two queries."""
     wanted = list(clusters)
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=wanted)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=wanted)}

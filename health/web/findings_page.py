@@ -46,8 +46,9 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
 @part
 def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """How many findings and faulty nodes there are, for the head of a cluster's page."""
-    line = line_for(request, cluster_id, now=timezone.now())
-    trouble = trouble_of(request.user, [line], cluster=line.cluster)
+    now = timezone.now()
+    line = line_for(request, cluster_id, now=now)
+    trouble = trouble_of(request.user, [line], cluster=line.cluster, now=now)
     return render(request, "health/_cluster_trouble.html", {"cluster": line.cluster, "trouble": trouble})
 
 
@@ -96,7 +97,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
 def _strip(request: PersonRequest) -> dict[str, Any]:
     """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
     found, now = open_findings(request), timezone.now()
-    trouble = trouble_of(request.user, lines_for(request, now=now))
+    trouble = trouble_of(request.user, lines_for(request, now=now), now=now)
     first = confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)]
     waiting = dated(first, heard_at=trouble.heard_at, now=now)
     return {

@@ -151,7 +151,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     tab = tab if tab in TABS else "all"
     wanted = Filter.read(request)
     clusters = lines_for(request, now=now)
-    counts, trouble = counts_of(user), trouble_of(user, clusters)
+    counts, trouble = counts_of(user), trouble_of(user, clusters, now=now)
     page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
     shown = dated(page.object_list, heard_at=trouble.heard_at, now=now)
     as_seen_by(user, shown)

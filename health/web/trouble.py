@@ -9,6 +9,7 @@ from django.db.models import Count
 from fleet.allocation.tally import tally
 from fleet.models import Cluster
 from fleet.web.summary import ClusterLine, counted_by
+from health.inbox.seeing import not_heard
 from health.lifecycle import FindingState
 from health.models import Finding
 
@@ -21,16 +22,18 @@ class Trouble:
     faulty: int  # GPU nodes with faults, as the fleet counts them
     unseen: Sequence[str]  # clusters that are not live
     heard_at: Mapping[int, datetime | None]  # those by their keys: when each was heard last
+    unheard: Sequence[str]  # clusters that are live, and of whose GPUs nothing is heard
     has_clusters: bool
 
     @property
     def is_calm(self) -> bool:
         """Whether a green word may be said."""
-        return self.has_clusters and not (self.open or self.confirming or self.muted or self.faulty or self.unseen)
+        unsure = self.confirming or self.muted or self.unseen or self.unheard
+        return self.has_clusters and not (self.open or self.faulty or unsure)
 
 
-def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = None) -> Trouble:
-    """Of all that the person sees, or of one cluster. One query.
+def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = None, now: datetime) -> Trouble:
+    """Of all that the person sees, or of one cluster. Three queries.
 
     `lines`: of these. A finding that is listed under its cause is not counted.
     """
@@ -46,5 +49,13 @@ def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = 
         faulty=tally(counted_by(lines)).faulty,
         unseen=[line.cluster.name for line in unseen],
         heard_at={line.cluster.pk: line.freshness.heard_at for line in unseen},
+        unheard=_unheard(lines, now=now),
         has_clusters=bool(lines),
     )
+
+
+def _unheard(lines: Sequence[ClusterLine], *, now: datetime) -> list[str]:
+    """By name. One that is not seen is said to be that; one without GPUs has none to be heard."""
+    seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
+    silent = not_heard([line.cluster.pk for line in seen], now=now)
+    return [line.cluster.name for line in seen if line.cluster.pk in silent]

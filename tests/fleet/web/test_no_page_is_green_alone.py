@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Node, Observer, Pod
+from fleet.models import Bookmark, Cluster, Node, Observer, Pod
 from health.judging import looking
+from health.models import TelemetrySource
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -60,6 +61,7 @@ OF_A_CLUSTER = (dead_api_server, stale)
 def node(db):
     cluster = make.a_cluster("north")
     Observer.objects.create(cluster=cluster, epoch=3, lease_until=NOON + timedelta(hours=1))
+    make.a_source(cluster)
     return make.a_node(cluster, "gpu-001")
 
 
@@ -112,6 +114,36 @@ def test_a_cluster_that_is_not_seen_is_green_nowhere(node, wrong):
     assert "Not seen as it is: north." in seen["findings"]
     assert "was ready" in seen["node"]
     assert "live" not in seen["cluster"].partition("GPU node")[0].partition("north")[2]
+
+
+def without_source(node):
+    TelemetrySource.objects.all().delete()
+
+
+def switched_off(node):
+    TelemetrySource.objects.update(is_on=False, state="off")
+
+
+def silent_source(node):
+    TelemetrySource.objects.update(state="silent", state_since=NOON - timedelta(minutes=5))
+
+
+@pytest.mark.parametrize("wrong", [without_source, switched_off, silent_source])
+def test_a_cluster_whose_gpus_nobody_hears_is_green_nowhere(node, wrong):
+    wrong(node)
+
+    seen = pages(node)
+
+    for name in ("findings", "fleet"):
+        assert CALM not in seen[name], name
+        assert "Nobody hears how the GPUs of north are." in seen[name], name
+
+
+def test_a_cluster_without_gpus_has_none_to_be_heard(node):
+    make.a_cluster("plain")
+    Observer.objects.create(cluster=Cluster.objects.get(name="plain"), lease_until=NOON + timedelta(hours=1))
+
+    assert CALM in pages(node)["findings"]
 
 
 def test_a_cluster_that_nobody_watches_is_told_on_every_page(node):

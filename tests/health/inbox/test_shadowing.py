@@ -51,7 +51,7 @@ def on_trial(rule: str = RULE) -> RuleShadow:
 
 def what_people_are_told(cluster) -> tuple[int, ...]:
     user = a_user(role="viewer")
-    trouble = trouble_of(user, cluster_lines(user, now=NOON))
+    trouble = trouble_of(user, cluster_lines(user, now=NOON), now=NOON)
     told = Finding.objects.open().count(), Finding.objects.confirming().count()
     nodes = sum(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
     return (*told, nodes, trouble.open, trouble.confirming, counts_of(user).unresolved)
