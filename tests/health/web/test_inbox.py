@@ -251,6 +251,26 @@ def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
     assert re.search(f"Why \\(kept for good\\) {wrote} Leave it Mute", page(ada, f"/findings?finding={other.pk}").text)
 
 
+def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, ada):
+    finding, mute = make.a_finding(cluster), make.a_mute(cluster, ended_at=NOON, ended_by="amy")
+    back, wrote = f"/findings?finding={finding.pk}", "The riser is <new>."
+
+    answer = ada.post(f"/mutes/{mute.pk}/lift", {"because": wrote, "back": back})
+    refused, again = (page(ada, answer.url).text for _ in range(2))
+
+    assert "amy has lifted it already" in refused
+    assert f"Not kept. You wrote: {wrote}" in refused
+    assert wrote not in again
+
+
+def test_what_was_written_to_lift_a_mute_comes_back_where_no_finding_is_left(cluster, ada):
+    mute = make.a_mute(cluster, ended_at=NOON, ended_by="amy")
+
+    answer = ada.post(f"/mutes/{mute.pk}/lift", {"because": "It is new."})
+
+    assert "Not kept. You wrote: It is new." in page(ada, answer.url).text
+
+
 @pytest.mark.parametrize("back", ["https://evil.example/findings?x", "//evil.example", "/people"])
 def test_nobody_is_led_elsewhere(cluster, ada, back):
     finding = make.a_finding(cluster)
