@@ -145,7 +145,9 @@ class FindingDetailSerializer(serializers.Serializer):
     driver_changed = serializers.CharField(help_text="`5 min before it began`. Blank: none was seen.")
     around = EventSerializer(many=True, help_text="What happened on its node within 30 min of when it began.")
     acts = FindingActSerializer(many=True, help_text="What people did, the newest first.")
-    mutes = MuteSerializer(many=True, help_text="Those in force that cover it.")
+    mutes = MuteSerializer(
+        many=True, help_text="Those in force that cover it, but for those of pools that you do not see."
+    )
     precision = PrecisionSerializer()
     telemetry = serializers.CharField(
         allow_null=True, help_text="Where what its GPUs said around it is. Null: it is about none, or its node is gone."

@@ -71,7 +71,8 @@ class Detail:
     driver_change: NodeEvent | None  # the last one on its node
     around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began
     acts: Sequence[FindingAct]
-    mutes: Sequence[Mute]  # that cover it
+    mutes: Sequence[Mute]  # that cover it, but for those of pools that this person does not see:
+    mutes_unseen: int
     precision: Precision
     last_seen: LastSeen | None  # None: it is seen now whether it is still so, or it is over
 
@@ -145,12 +146,14 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         .values_list("verb")
         .annotate(number=Count("pk"))
     )
-    pools = [] if node is None else list(seen_pools_of(node, user=user).values_list("name", flat=True))
+    pools = {} if node is None else dict(seen_pools_of(node, user=user).values_list("pk", "name"))
+    mutes = mutes_of(finding, now=now)
+    seen_mutes = [mute for mute in mutes if mute.pool_id is None or mute.pool_id in pools]
     return Detail(
         finding=finding,
         title=titles().get(finding.rule, finding.rule),
         impact=impacts_of([finding], now=now).get(finding.pk),
-        pools=pools,
+        pools=list(pools.values()),
         children=list(finding.children.unresolved().order_by("since", "pk")),
         elsewhere=same.count(),
         code=code,
@@ -163,7 +166,8 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
             ]
         ),
         acts=list(finding.acts.order_by("-at", "-pk")[:MOST_AROUND]),
-        mutes=mutes_of(finding, now=now),
+        mutes=seen_mutes,
+        mutes_unseen=len(mutes) - len(seen_mutes),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
         last_seen=last_seen_of([finding], now=now).get(finding.pk),
     )

@@ -220,6 +220,24 @@ def test_an_approver_of_the_pool_of_its_node_may_act(cluster):
     assert not Mute.objects.exists()
 
 
+def test_a_mute_of_a_pool_that_one_does_not_see_is_not_named(cluster):
+    mine, other = make.a_pool(cluster, name="mine"), make.a_pool(cluster, name="payroll")
+    node = make.a_node(cluster, pool=mine)
+    node.pools.add(other)
+    finding = make.a_finding(cluster, node=node, state=FindingState.MUTED)
+    make.a_mute(cluster, pool=other)
+    make.a_mute(cluster, pool=mine, because="Known here.")
+    bob = visiting(make.a_user("bob", role="viewer", on=mine))
+
+    seen = page(bob, f"/findings?tab=muted&finding={finding.pk}").text
+    told = bob.get(f"/api/v1/findings/{finding.pk}")
+
+    assert "payroll" not in seen + told.content.decode()
+    assert "Muted in a pool of its node that you do not see." in seen
+    assert "Known here." in seen
+    assert [mute["pool"]["name"] for mute in told.json()["mutes"]] == ["mine"]
+
+
 def test_the_buttons_do_what_they_say(cluster, ada):
     finding = make.a_finding(cluster)
     back = f"/findings?tab=all&finding={finding.pk}"
