@@ -104,9 +104,9 @@ def newest_values(name: str, matchers: Matchers) -> str:
     return f"max by ({keys}) ({series} and ({newest}))"
 
 
-def doubled(name: str, matchers: Matchers) -> str:
-    """Devices that have several series of a name."""
-    return f"count by ({', '.join(KEYS)}) ({matchers.with_name(name)}) > 1"
+def doubled(names: Iterable[str], matchers: Matchers) -> str:
+    """How often a device has several series of one of these names. Nothing: none has."""
+    return f"count(count by ({', '.join(('__name__', *KEYS))}) ({matchers.with_names('|'.join(names))}) > 1)"
 
 
 def last_xids(name: str, matchers: Matchers) -> str:

@@ -194,7 +194,7 @@ class Prometheus:
         if expression.startswith("group by"):
             told = (device for target in self.targets.values() for device in target.devices)
             return _vector([_sample(json.dumps(device).encode(), b"1") for device in told])
-        if expression.startswith("count by") and expression.endswith("> 1"):
+        if expression.startswith("count(count by"):
             return _vector(self._doubled())
         if expression.endswith("> 0") and "err_code" in expression:
             return _vector([row for target in self.targets.values() for row in target.xids])
@@ -234,8 +234,8 @@ class Prometheus:
         for target in self.targets.values():
             for device in target.devices:
                 seen[device["UUID"]] = seen.get(device["UUID"], 0) + 1
-        found = (uuid for uuid, number in seen.items() if number > 1)
-        return [_sample(json.dumps({"UUID": uuid}).encode(), b"2") for uuid in found]
+        number = sum(times > 1 for times in seen.values())
+        return [_sample(b"{}", b"%d" % number)] if number else []
 
     def _times(self, series: str) -> bytes:
         """Nearly always all series are of the same devices: their times are the same, too."""

@@ -180,7 +180,7 @@ class Past:
 
     def _piece(self, series: Sequence[MetricSeries], telling: Sequence[str], steps: Steps) -> _Piece:
         present = _by_device(self._range(promql.present(telling, self.matchers), steps))
-        is_doubled = bool(self._range(promql.doubled(telling[0], self.matchers), steps))
+        is_doubled = bool(self._range(promql.doubled(telling, self.matchers), steps))
         ask = promql.newest_values if is_doubled else promql.values
         values, times, parts = {}, {}, {}
         for row in series:

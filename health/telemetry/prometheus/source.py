@@ -161,7 +161,8 @@ class Prometheus:
         return take_inventory(((device_key(each), each) for each in told), self.where)
 
     def _are_doubled(self, names: frozenset[str]) -> bool:
-        return bool(self.client.query(promql.doubled(_telling(names)[0], self.matchers)))
+        """By every name that tells of devices: of other exporters, a device has others of these."""
+        return bool(self.client.query(promql.doubled(_telling(names), self.matchers)))
 
     def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> Filled:
         ask = promql.newest_values if are_doubled else promql.values

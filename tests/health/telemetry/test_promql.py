@@ -8,6 +8,7 @@ from health.telemetry.promql import (
     BadMatchers,
     Matchers,
     devices,
+    doubled,
     exploding,
     newest_values,
     times,
@@ -62,6 +63,9 @@ def test_reads_any_text_or_refuses_it(text):
 def test_asks_by_device_and_by_the_clusters_own_matchers():
     assert values("X", EU) == f'max by ({", ".join(KEYS)}) (X{{cluster="eu-1"}})'
     assert 'timestamp(X{cluster="eu-1"})' in times("X", EU)
+    assert doubled(["X", "Y"], EU) == (
+        f'count(count by (__name__, {", ".join(KEYS)}) ({{__name__=~"X|Y",cluster="eu-1"}}) > 1)'
+    )
     assert newest_values("X", EU).count('cluster="eu-1"') == 3
     assert exploding("X|Y", EU, most=9) == (
         'count by (__name__, instance) ({__name__=~"X|Y",instance!="",cluster="eu-1"}) > 9'

@@ -65,7 +65,7 @@ class Remembering:
         if query == "vector(time())":
             yield (), self.now
             return
-        if query.endswith("> 1"):
+        if query.endswith("> 1)"):
             return
         query, _, besides = query.partition(" unless on ")
         keys = besides[1:].partition(")")[0].split(", ") if besides else []

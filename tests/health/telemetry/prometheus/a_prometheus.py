@@ -51,12 +51,13 @@ class Playing:
             pattern = query[query.index('=~"') + 3 :].split('"')[0]
             named = {name: rows for name, rows in self.series.items() if re.fullmatch(pattern, name)}
             return [self.row({"__name__": name}, len(rows)) for name, rows in named.items()]
+        is_number, query = query.startswith("count(count by"), query.removeprefix("count(")
         kept = re.match(r"\w+ by \(([^)]*)\)", query)
         keys = kept.group(1).split(", ") if kept else []
         names = (
             query[query.index('=~"') + 3 :].split('"')[0].split("|") if "__name__=~" in query else [self.name(query)]
         )
-        rows = [row for name in names for row in self.series.get(name, ())]
+        rows = [({"__name__": name, **row[0]}, *row[1:]) for name in names for row in self.series.get(name, ())]
         wanted = {label: values for label, values in MATCHER.findall(query) if label != "__name__"}
         rows = [row for row in rows if all(re.fullmatch(values, row[0].get(key, "")) for key, values in wanted.items())]
         is_time, is_some = "timestamp(" in query, query.endswith("> 0")
@@ -65,8 +66,9 @@ class Playing:
             if value > 0 or not is_some:
                 key = tuple((key, labels[key]) for key in keys if labels.get(key))  # as no label, where it is blank
                 of_keys.setdefault(key, []).append((at, value))
-        if query.endswith("> 1"):
-            return [self.row(dict(key), len(of)) for key, of in of_keys.items() if len(of) > 1]
+        if is_number:  # of those that have more than one
+            number = sum(len(of) > 1 for of in of_keys.values())
+            return [self.row({}, number)] if number else []
         if "group_left" in query:  # of each device the newest
             return [self.row(dict(key), max(of)[1]) for key, of in of_keys.items()]
         return [self.row(dict(key), max(at if is_time else value for at, value in of)) for key, of in of_keys.items()]

@@ -114,6 +114,25 @@ def test_of_two_series_of_a_gpu_the_newer_counts(ask, playing):
     assert list(taken.frame.columns["temperature_celsius"].times) == [NOW - 5]
 
 
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("gpu_power_usage", {"serial_number": "s1", "gpu_id": "4", "hostname": "gpu-1"}),
+        ("DCGM_FI_DEV_POWER_USAGE", {"UUID": "GPU-c", "gpu": "4", "Hostname": "gpu-1"}),
+    ],
+)
+def test_of_two_series_the_newer_counts_whichever_exporter_has_them(ask, playing, name, device):
+    """Another exporter has one of each: of another make, or with other counters in its file."""
+    playing.series = {}
+    playing.add("DCGM_FI_DEV_GPU_TEMP", A, 50)
+    playing.add(name, {**device, "pod": "old"}, 700, age_s=200)
+    playing.add(name, {**device, "pod": "new"}, 40, age_s=5)
+
+    taken = ask().take(None, now=NOW)
+
+    assert [value for value in column(taken, "power_watts") if value == value] == [40.0]
+
+
 def test_knows_gpus_whose_exporters_lack_what_others_have(ask, playing):
     """An AMD GPU in a VM says neither power nor memory; a DCGM exporter with a file of counters says what is in it."""
     playing.add("gpu_junction_temperature", {"serial_number": "s1", "gpu_id": "0", "hostname": "gpu-1"}, 40)
