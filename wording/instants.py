@@ -3,6 +3,11 @@
 from datetime import UTC, datetime, tzinfo
 
 
+def clock(at: datetime, *, now: datetime) -> str:
+    """ "08:00:00" today, else "2026-11-30 08:00:00". In UTC."""
+    return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
 def moment(at: datetime, *, now: datetime, zone: tzinfo = UTC, called: str = "UTC") -> str:
     """ "08:00 UTC" today, "Monday 08:00 UTC" within a week, else "30 November 2026 08:00 UTC". `called`: the zone."""
     local, today = at.astimezone(zone), now.astimezone(zone).date()

@@ -36,5 +36,5 @@ def sentence(name: str, *, lag_ms: int, behind_since: datetime | None) -> str:
         return ""
     return (
         f"Quarterdeck cannot keep up with {name}: changes are shown {lag_ms / 1000:.1f} s late, and have been since "
-        f"{behind_since:%H:%M:%S} UTC. Its worker has too little CPU, or the database is slow."
+        f"{behind_since:%d %b %H:%M:%S} UTC. Its worker has too little CPU, or the database is slow."
     )

@@ -13,6 +13,7 @@ from fleet.freshness.kinds import NODES
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
 from fleet.models.bookmark import STALE_AFTER, VOID
 from fleet.models.observer import GRACE
+from wording.instants import clock
 
 
 class Sight(StrEnum):
@@ -46,6 +47,7 @@ NO_WORKER = "Look whether one of the queue “observe” runs, and whether those
 @dataclass(frozen=True)
 class ClusterSight:
     state: Sight
+    word: str  # `live`, `stale since 12:03:10`, `never reached`
     since: datetime | None  # None: live
     heard_at: datetime | None  # None: never
     is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
@@ -68,15 +70,6 @@ class ClusterSight:
     def glyph(self) -> str:
         return GLYPHS[self.state]
 
-    @property
-    def word(self) -> str:
-        """`live`, `stale since 12:03:10`, `never reached`. Nobody knows when it began to fail."""
-        if self.state is Sight.STALE and self.since:
-            return f"stale since {self.since:%H:%M:%S}"
-        if self.state is Sight.FAILING and self.since:
-            return f"failing, noticed at {self.since:%H:%M:%S}"
-        return self.state.value.replace("-", " ")
-
 
 def sight_of(
     bookmarks: Sequence[Bookmark], observer: Observer | None, *, added_at: datetime | None = None, now: datetime
@@ -89,6 +82,7 @@ def sight_of(
     said = "" if state is Sight.LIVE else _sentence(state, nodes, since=since, now=now)
     return ClusterSight(
         state=state,
+        word=_word(state, since, now=now),
         since=None if state is Sight.LIVE else since,
         heard_at=nodes.heard_at if nodes else None,
         is_known=nodes is not None and nodes.is_known,
@@ -154,6 +148,15 @@ def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, 
     return due_at if now - due_at > GRACE else None
 
 
+def _word(state: Sight, since: datetime | None, *, now: datetime) -> str:
+    """Nobody knows when it began to fail."""
+    if state is Sight.STALE and since:
+        return f"stale since {clock(since, now=now)}"
+    if state is Sight.FAILING and since:
+        return f"failing, noticed at {clock(since, now=now)}"
+    return state.value.replace("-", " ")
+
+
 def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
     because = f" {nodes.message}" if nodes and nodes.message else ""
     match state:
@@ -189,4 +192,4 @@ def _watching(unwatched_since: datetime | None, now: datetime) -> str:
 def _clock(at: datetime | None, now: datetime) -> str:
     if at is None:
         return "the beginning"
-    return f"{at:%H:%M:%S} UTC" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{clock(at, now=now)} UTC"

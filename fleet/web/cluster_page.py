@@ -81,7 +81,7 @@ def _operands(
     mark = next((each for each in bookmarks if each.kind == DAEMON_SETS.name), None)
     as_of = _as_of(bookmarks, (DAEMON_SETS.name,), heard, now=now)
     return {
-        "operands": operand_lines(operands, as_of=as_of),
+        "operands": operand_lines(operands, as_of=as_of, now=now),
         "operands_as_of": as_of,
         "knows_operands": mark is not None and mark.listed_at is not None,
     }

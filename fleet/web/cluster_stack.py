@@ -25,6 +25,7 @@ from gpu.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
 from gpu.resources import is_gpu_resource
 from gpu.versions import tag_of
 from kube.quantity import whole
+from wording.instants import clock
 
 ORDER = {operand: place for place, operand in enumerate(TITLES)}
 VENDORS = ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/", "deviceclass.resource.k8s.io")
@@ -42,16 +43,16 @@ class OperandLine:
     word: str
 
 
-def operand_lines(operands: Sequence[Operand], *, as_of: datetime | None = None) -> list[OperandLine]:
+def operand_lines(operands: Sequence[Operand], *, as_of: datetime | None = None, now: datetime) -> list[OperandLine]:
     """`as_of`: when they were last seen, where that is not now."""
     ordered = sorted(operands, key=lambda row: (ORDER.get(row.operand, len(ORDER)), row.name))
-    return [_operand_line(row, as_of) for row in ordered]
+    return [_operand_line(row, as_of, now=now) for row in ordered]
 
 
-def _operand_line(row: Operand, as_of: datetime | None) -> OperandLine:
+def _operand_line(row: Operand, as_of: datetime | None, *, now: datetime) -> OperandLine:
     glyph, word = _rollout(row)
     if as_of is not None:
-        glyph, word = "unseen", f"{word}, as of {as_of:%H:%M:%S}"
+        glyph, word = "unseen", f"{word}, as of {clock(as_of, now=now)}"
     owner = f"{row.owner_kind} {row.owner_name}".strip()
     return OperandLine(row, title_of(row.operand), tag_of(row.image), owner, glyph, word)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from fleet.models import Node, Pod
 from fleet.states.node import REBOOTING, TITLES, NodeState
 from fleet.states.pod import PodState
+from wording.instants import clock
 from wording.numbers import count
 
 GLYPHS: dict[NodeState, str] = {
@@ -130,7 +131,9 @@ def word_of(pod: Pod, *, now: datetime, as_of: datetime | None = None) -> PodWor
     state = pod.state(now=now)
     word = _pod_word(pod.status or pod.phase or "not said", state, is_ready=pod.is_ready)
     return (
-        PodWord(POD_GLYPHS[state], word) if as_of is None else PodWord("unseen", f"was {word}, as of {as_of:%H:%M:%S}")
+        PodWord(POD_GLYPHS[state], word)
+        if as_of is None
+        else PodWord("unseen", f"was {word}, as of {clock(as_of, now=now)}")
     )
 
 

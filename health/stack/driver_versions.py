@@ -98,7 +98,7 @@ def _limits(version: str) -> str:
 def _label(node: Node, offered: Sequence[Said]) -> Said:
     by = "label of the node"
     if node.driver_unknown_since:
-        since = f"{node.driver_unknown_since:%H:%M} UTC"
+        since = f"{node.driver_unknown_since:%d %b %H:%M} UTC"
         if not node.driver_version:
             return Said(
                 DriverVersionRole.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False

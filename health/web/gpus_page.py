@@ -25,6 +25,7 @@ from health.sources.of_node import instant
 from health.sources.reading import MetricReading, ReadingState
 from health.web.telemetry import ReadingCell, cell_of, gib, look_of
 from people.models import User
+from wording.instants import clock
 
 PER_PAGE = 100
 HOLDERS_SHOWN = 2
@@ -122,8 +123,8 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         "before": page.number - 1,
         "after": page.number + 1,
         "total": table.total,
-        "lines": [line_of(seen) for seen in rows],
-        "notes": _notes(table, clusters_seen(request.user)),
+        "lines": [line_of(seen, now=now) for seen in rows],
+        "notes": _notes(table, clusters_seen(request.user), now=now),
         "hints": _hints(request.user, wanted, table, now=now),
     }
 
@@ -136,18 +137,18 @@ def _head(column: GpuColumn, wanted: GpuFilter) -> TableHead:
     return TableHead(column, f"?{wanted.ordered_by(column).query()}", way)
 
 
-def line_of(seen: GpuSeen) -> GpuLine:
+def line_of(seen: GpuSeen, *, now: datetime) -> GpuLine:
     metrics = seen.metrics
     limit, total, xid = metrics["power_limit_watts"].value, seen.memory_total_mib, metrics["xid"]
     by = "" if seen.busy_key == "gpu_utilisation_ratio" else "Graphics engine active"
     of = "" if total is None else f"of {gib(total)}"
     return GpuLine(
         seen,
-        temperature=_cell(metrics["temperature_celsius"], "{:.0f} °C"),
-        busy=_cell(seen.busy, "{:.0%}", title=by),
-        memory=_cell(metrics["memory_used_mib"], "{} GiB", read=gib, beside=of),
-        power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f}"),
-        xid=_cell(xid, "") if xid.value is None else _xid(seen, xid),
+        temperature=_cell(metrics["temperature_celsius"], "{:.0f} °C", now=now),
+        busy=_cell(seen.busy, "{:.0%}", title=by, now=now),
+        memory=_cell(metrics["memory_used_mib"], "{} GiB", read=gib, beside=of, now=now),
+        power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f}", now=now),
+        xid=_cell(xid, "", now=now) if xid.value is None else _xid(seen, xid, now=now),
         is_bad=bool(xid.value),
         sampled_at=instant(seen.sampled_at),
         is_old=not any(reading.is_fresh for reading in metrics.values()),
@@ -155,29 +156,33 @@ def line_of(seen: GpuSeen) -> GpuLine:
     )
 
 
-def _cell(reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "") -> ReadingCell:
-    return cell_of(reading, form, read=read, beside=beside, title=" ".join(filter(None, (title, _since(reading)))))
+def _cell(
+    reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "", now: datetime
+) -> ReadingCell:
+    return cell_of(
+        reading, form, read=read, beside=beside, title=" ".join(filter(None, (title, _since(reading, now=now))))
+    )
 
 
-def _xid(seen: GpuSeen, reading: MetricReading) -> ReadingCell:
+def _xid(seen: GpuSeen, reading: MetricReading, *, now: datetime) -> ReadingCell:
     words = "none" if not reading.value else f"{reading.value:.0f}"
-    return ReadingCell(look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _since(reading)))))
+    return ReadingCell(look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _since(reading, now=now)))))
 
 
-def _since(reading: MetricReading) -> str:
+def _since(reading: MetricReading, *, now: datetime) -> str:
     """Why a value is not of now. Blank: it is, or there is none."""
     at = instant(reading.since)
-    when = f" since {at:%H:%M:%S} UTC" if at else ""
+    when = f" since {clock(at, now=now)} UTC" if at else ""
     words = {ReadingState.STALE: "Stale", ReadingState.SOURCE_SILENT: "Its source is silent"}
     return f"{words[reading.state]}{when}." if reading.state in words else ""
 
 
-def _notes(table: GpuTable, clusters: Mapping[int, str]) -> list[str]:
+def _notes(table: GpuTable, clusters: Mapping[int, str], *, now: datetime) -> list[str]:
     """Of each cluster whose GPUs are not heard, why; so that no empty column is taken for a quiet one."""
-    return [words for name, telemetry in table.sources(clusters) if (words := _note(name, telemetry))]
+    return [words for name, telemetry in table.sources(clusters) if (words := _note(name, telemetry, now=now))]
 
 
-def _note(name: str, telemetry: ClusterTelemetry) -> str:
+def _note(name: str, telemetry: ClusterTelemetry, *, now: datetime) -> str:
     standing = telemetry.standing
     if telemetry.trouble:
         return f"{name}: {telemetry.trouble}"
@@ -185,7 +190,7 @@ def _note(name: str, telemetry: ClusterTelemetry) -> str:
         return f"{name} has no source of telemetry, or it is switched off: nothing says how its GPUs are."
     if standing.is_silent:
         at = instant(standing.silent_since)
-        when = f" since {at:%H:%M:%S} UTC" if at else ""
+        when = f" since {clock(at, now=now)} UTC" if at else ""
         return f"{name}: its source of telemetry is silent{when}. Hatched is what it said before."
     return ""
 

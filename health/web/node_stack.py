@@ -13,6 +13,7 @@ from fleet.freshness.cluster import heard_of
 from fleet.models import Node
 from health.stack import NodeStack, OperandOnNode, read_stack
 from health.stack.causes import Weight
+from wording.instants import clock
 
 GLYPHS = {Weight.WRONG: "bad", Weight.WAITING: "waiting", Weight.CHOSEN: "held", Weight.UNKNOWN: "unknown"}
 
@@ -30,19 +31,19 @@ def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
     row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
     heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
-    lines = lines_of(stack, as_of=heard.pods_as_of)
+    lines = lines_of(stack, as_of=heard.pods_as_of, now=now)
     shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}
     return render(request, "health/_node_stack.html", shown)
 
 
-def lines_of(stack: NodeStack, *, as_of: datetime | None = None) -> list[NodeOperandLine]:
+def lines_of(stack: NodeStack, *, as_of: datetime | None = None, now: datetime) -> list[NodeOperandLine]:
     """`as_of`: when they were last seen, where that is not now."""
     lines, told = [], set()
     for row in stack.operands:
         cause = row.cause
         glyph, word = _state(row)
         if as_of is not None:
-            glyph, word = "unseen", f"was {word}, as of {as_of:%H:%M:%S}"
+            glyph, word = "unseen", f"was {word}, as of {clock(as_of, now=now)}"
         lines.append(NodeOperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
         told.add(row.because)
     return lines

@@ -1,4 +1,4 @@
-"""What somebody wrote for an act on a finding, or on a mute, that was refused: it comes back once, as it does of plans."""
+"""What somebody wrote for an act on a finding or a mute that was refused: it comes back once, as it does of plans."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,6 @@
 """What was counted or said a while ago is dated and never green, on every page that shows it."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -203,6 +204,21 @@ def test_no_tenant_of_a_node_and_no_holder_of_a_gpu_is_shown_as_there_now_that_i
     assert "was Running, as of 11:57:00" in pods
     assert "is-ok" not in pods
     assert "Who held it as of 11:57:00 team-a/train-0" in page(viewer, of_gpu).text
+
+
+def test_what_was_last_seen_on_another_day_names_that_day(viewer):
+    cluster, day = make.a_fleet(nodes=1), "2026-11-18 12:00:00"
+    Operand.objects.update(desired=1, ready=1, updated=1)
+    node = cluster.nodes.get()
+    make.a_pod(node, "train-0", gpus=8, status="Running")
+    Bookmark.objects.update(state="failing", heard_at=NOON - timedelta(days=3))
+
+    of_node, of_cluster = (page(viewer, at).text for at in (f"/nodes/{node.pk}", f"/clusters/{cluster.pk}"))
+
+    assert f"stale since {day}" in of_cluster
+    assert f"rolled out, as of {day}" in of_cluster
+    assert f"was Running, as of {day}" in of_node
+    assert re.search(f"was [a-z ]+, as of {day}", of_node.partition("GPU stack")[2])
 
 
 @pytest.mark.parametrize("state", ["forbidden", "failing", "listing"])

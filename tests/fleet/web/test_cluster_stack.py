@@ -84,7 +84,7 @@ def test_layouts_that_the_operator_made_and_no_node_picks_have_no_card():
     ],
 )
 def test_how_far_an_operand_has_rolled_out(given, word):
-    (line,) = operand_lines([make.an_operand(make.a_cluster(), **given)])
+    (line,) = operand_lines([make.an_operand(make.a_cluster(), **given)], now=make.NOON)
 
     assert line.word.startswith(word)
 

@@ -81,6 +81,15 @@ def test_a_source_that_is_silent_or_away_is_said_of_every_value(seer, told):
     }  # fmt: skip
 
 
+def test_a_source_that_is_silent_since_another_day_says_which(seer, told):
+    TelemetrySource.objects.update(state="silent", state_since=NOON - timedelta(days=2))
+
+    html = visiting(seer).get("/gpus").content.decode()
+
+    assert "its source of telemetry is silent since 2026-11-19 12:00:00 UTC." in html
+    assert "Its source is silent since 2026-11-19 12:00:00 UTC." in html
+
+
 def test_redis_that_is_away_is_said_and_never_a_zero(seer, told, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1"
 
