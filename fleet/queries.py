@@ -14,7 +14,7 @@ from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
-from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, by_kind
+from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, by_kind, never_heard
 from fleet.freshness.sight import ClusterSight, sight_of_cluster
 from fleet.models import (
     Bookmark,
@@ -29,6 +29,7 @@ from fleet.models import (
     Pod,
     Pool,
 )
+from fleet.models.kinds import KIND_OF_OBJECT
 from fleet.segments.labelled import labelled
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
@@ -115,6 +116,29 @@ class NodeRow:
 class DriverObjectRow:
     driver_object: DriverObject
     nodes: int | None  # GPU nodes it moves; None: nodes were never seen
+    own_freshness: KindFreshness
+
+    @property
+    def seen_at(self) -> datetime | None:
+        return self.own_freshness.heard_at
+
+    @property
+    def freshness(self) -> Freshness:
+        return self.own_freshness.state
+
+
+@dataclass(frozen=True)
+class PodRow:
+    pod: Pod
+    pods_freshness: KindFreshness
+
+    @property
+    def seen_at(self) -> datetime | None:
+        return self.pods_freshness.heard_at
+
+    @property
+    def freshness(self) -> Freshness:
+        return self.pods_freshness.state
 
 
 @dataclass(frozen=True)
@@ -289,9 +313,24 @@ def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime)
     numbers = nodes_by_owner(clusters)
     known = {cluster for cluster, kinds in freshness.items() if kinds[NODES].is_known}
     return [
-        DriverObjectRow(each, numbers.get(key_of(each), 0) if each.cluster_id in known else None)
+        DriverObjectRow(
+            each,
+            numbers.get(key_of(each), 0) if each.cluster_id in known else None,
+            _of_object(each, freshness[each.cluster_id]),
+        )
         for each in driver_objects
     ]
+
+
+def _of_object(driver_object: DriverObject, kinds: Freshnesses) -> KindFreshness:
+    kind = KIND_OF_OBJECT.get(driver_object.kind, driver_object.kind)
+    return kinds.get(kind) or never_heard(kind)
+
+
+def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
+    """One query."""
+    freshness = freshness_by_cluster({pod.cluster_id for pod in pods}, now=now)
+    return [PodRow(pod, freshness[pod.cluster_id][PODS]) for pod in pods]
 
 
 def matching(cluster: Cluster, selector: str) -> list[Node]:

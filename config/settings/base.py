@@ -194,6 +194,7 @@ SPECTACULAR_SETTINGS = {
         "ReadingState": "health.api.telemetry.READINGS",
         "TelemetrySourceState": "health.api.telemetry.STATES",
         "DomainBudgetKind": "rollouts.api.ledger.KINDS",
+        "PodState": "fleet.api.pods.STATES",
     },
 }
 

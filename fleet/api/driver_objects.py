@@ -12,12 +12,15 @@ class DriverObjectSerializer(RowSerializer):
     cluster = RefSerializer()
     version = serializers.SerializerMethodField(help_text="Null: the operator's own default.")
     nodes = serializers.IntegerField(allow_null=True, help_text="GPU nodes it moves.")
+    seen_at = serializers.DateTimeField(allow_null=True)
+    freshness = serializers.CharField(help_text="Of its kind there: see a cluster's `freshness`.")
 
     class Meta:
         model = DriverObject
         fields = (
             "id", "cluster", "kind", "name", "version", "repository", "image", "use_precompiled", "node_selector",
             "is_fallback", "upgrade_policy", "state", "message", "operator_version", "owned_by", "nodes", "changed_at",
+            "seen_at", "freshness",
         )  # fmt: skip
 
     def get_version(self, driver_object: DriverObject) -> str | None:

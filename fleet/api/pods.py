@@ -2,11 +2,12 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from edges.rest import Listing
+from edges.rest import Listing, RowSerializer
 from fleet.api.filters import PodFilters
 from fleet.api.resources import AmountsField
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pod
+from fleet.queries import PodRow, see_pods
 from fleet.states.pod import PodState
 from gpu.operands import title_of
 
@@ -45,13 +46,22 @@ class PodSerializer(serializers.ModelSerializer):
         return title_of(pod.operand)
 
 
+class PodRowSerializer(PodSerializer, RowSerializer):
+    row = "pod"
+    seen_at = serializers.DateTimeField(allow_null=True)
+    freshness = serializers.CharField(help_text="Of pods there: see a cluster's `freshness`.")
+
+    class Meta(PodSerializer.Meta):
+        fields = (*PodSerializer.Meta.fields, "seen_at", "freshness")
+
+
 SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001 - documented, in spite of its name
 
 
 class PodList(Listing):
     """Pods that hold or want GPUs, and those of the GPU stack."""
 
-    serializer_class = PodSerializer
+    serializer_class = PodRowSerializer
     filterset_class = PodFilters
     queryset = Pod.objects.none()
 
@@ -62,3 +72,6 @@ class PodList(Listing):
         return visible.only(*SHOWN, "cluster__name", "node__name", "node__is_ready").order_by(
             "cluster_id", "namespace", "name"
         )
+
+    def see(self, rows) -> list[PodRow]:
+        return see_pods(rows, now=timezone.now())

@@ -56,3 +56,4 @@ MIRRORED: dict[str, MirroredKind] = {
     )
 }
 DRIVER_OBJECTS = frozenset(name for name, kind in MIRRORED.items() if kind.model is DriverObject)
+KIND_OF_OBJECT = {dict(MIRRORED[name].shares)["kind"]: name for name in DRIVER_OBJECTS}

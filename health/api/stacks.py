@@ -7,6 +7,9 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from fleet.api.nodes import OfANode
+from fleet.api.serializers import FreshnessSerializer
+from fleet.freshness.cluster import heard_of
+from fleet.freshness.kinds import PODS
 from fleet.models import Cluster
 from gpu.compatibility import Support
 from health.stack import DriverVersionRole, read_stack
@@ -78,6 +81,10 @@ class DriverSerializer(serializers.Serializer):
 class NodeStackSerializer(serializers.Serializer):
     operands = OperandSerializer(many=True)
     driver = DriverSerializer()
+    as_of = serializers.DateTimeField(
+        allow_null=True, help_text="When its pods were last seen, where that is not now. Null: they are, or never were."
+    )
+    pods_freshness = FreshnessSerializer()
 
 
 class NodeStackDetail(OfANode):
@@ -85,7 +92,10 @@ class NodeStackDetail(OfANode):
 
     @extend_schema(responses=NodeStackSerializer)
     def get(self, request, node_id: int) -> Response:
-        return Response(NodeStackSerializer(read_stack(self.node(node_id), now=timezone.now())).data)
+        node, now = self.node(node_id), timezone.now()
+        heard = heard_of(node.cluster, now=now)
+        said = {"as_of": heard.pods_as_of, "pods_freshness": heard.by_kind[PODS]}
+        return Response(NodeStackSerializer({**vars(read_stack(node, now=now)), **said}).data)
 
 
 class VerdictSerializer(serializers.Serializer):

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import Bookmark
 from tests.make import (
     NOON,
     a_bookmark,
@@ -70,7 +71,34 @@ def test_a_driver_object_of_a_cluster_whose_nodes_were_never_seen_moves_an_unkno
     assert found(bob, "driver-objects")[0]["nodes"] is None
 
 
-@pytest.mark.parametrize(("path", "queries"), [("gpus", 10), ("pods", 5), ("driver-objects", 9)])
+@pytest.mark.parametrize(("path", "kind"), [("pods", "pods"), ("driver-objects", "nvidiadrivers.nvidia.com")])
+def test_a_row_says_how_old_it_is(bob, path, kind):
+    cluster, other = a_cluster("prod"), a_cluster("east")
+    for each in (cluster, other):
+        a_pod(a_node(each))
+        a_driver_object(each)
+        a_bookmark(each, "nvidiadrivers.nvidia.com")
+    marks = Bookmark.objects.filter(cluster=cluster, kind=kind)
+    marks.update(state="forbidden", heard_at=NOON - timedelta(hours=2))
+
+    said = {row["cluster"]["name"]: (row["freshness"], row["seen_at"]) for row in found(bob, path)}
+
+    assert said == {"prod": ("forbidden", "2026-11-21T10:00:00Z"), "east": ("live", "2026-11-21T12:00:00Z")}
+
+
+@pytest.mark.parametrize("path", ["pods", "driver-objects"])
+def test_a_row_of_a_cluster_that_is_not_heard_is_stale(bob, path):
+    cluster = a_cluster(seen_at=NOON - timedelta(hours=2))
+    a_pod(a_node(cluster))
+    a_driver_object(cluster)
+    a_bookmark(cluster, "nvidiadrivers.nvidia.com", heard_at=NOON - timedelta(hours=2))
+
+    (row,) = found(bob, path)
+
+    assert (row["freshness"], row["seen_at"]) == ("stale", "2026-11-21T10:00:00Z")
+
+
+@pytest.mark.parametrize(("path", "queries"), [("gpus", 10), ("pods", 6), ("driver-objects", 9)])
 @pytest.mark.parametrize("number", [1, 4])
 def test_a_list_costs_the_same_queries_whatever_its_length(bob, path, queries, number, django_assert_num_queries):
     for _ in range(number):

@@ -1,8 +1,10 @@
 """What of the GPU stack runs on a node, and what fits together in a cluster, as REST has it."""
 
+from datetime import timedelta
+
 import pytest
 
-from fleet.models import GoneNode
+from fleet.models import Bookmark, GoneNode
 from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod, an_operand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -26,6 +28,17 @@ def test_a_node_says_which_operand_is_not_ready_and_why(bob):
     assert one["because"].startswith("A container of it keeps crashing (CrashLoopBackOff).")
     assert (other["title"], other["pod"]) == ("Device plugin", "")
     assert "No pod on this node" in other["because"]
+
+
+def test_a_stack_says_how_old_it_is(bob):
+    node = a_node(a_cluster())
+    a_pod(node, gpus=0, operand="driver")
+    before = stack_of(bob, node)
+    Bookmark.objects.filter(kind="pods").update(state="forbidden", heard_at=NOON - timedelta(hours=2))
+    after = stack_of(bob, node)
+
+    assert (before["as_of"], before["pods_freshness"]["state"]) == (None, "live")
+    assert (after["as_of"], after["pods_freshness"]["state"]) == ("2026-11-21T10:00:00Z", "forbidden")
 
 
 def test_driver_versions_that_disagree_are_named_side_by_side(bob):
