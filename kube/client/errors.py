@@ -15,7 +15,7 @@ class ClusterError(Exception):
     retry_after_s: float | None = None
 
     def __init__(self, sentence: str, *, retry_after_s: float | None = None) -> None:
-        super().__init__(sentence)
+        super().__init__(sentence.replace("\0", ""))  # PostgreSQL keeps none, and what a server says is kept
         if retry_after_s is not None:
             self.retry_after_s = retry_after_s
 

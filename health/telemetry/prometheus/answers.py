@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 
 class Unusable(Exception):
-    """Not an answer that can be relied on; the sentence says why, and what helps."""
+    """Not an answer that can be relied on; the sentence says why, and what helps. PostgreSQL keeps no NUL of it."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence.replace("\0", ""))
 
 
 class Sample(msgspec.Struct, array_like=True, gc=False):

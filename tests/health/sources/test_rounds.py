@@ -96,6 +96,7 @@ BAD = {
     "nothing": b"",
     "a page": b"<html>Sign in</html>",
     "an error": b'{"status":"error","errorType":"timeout","error":"query timed out"}',
+    "an error with NUL": rb'{"status":"error","errorType":"timeout","error":"query timed\u0000 out"}',
     "a part": b'{"status":"success","warnings":["store eu-2 away"],"data":{"resultType":"vector","result":[]}}',
     "another shape": b'{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}',
 }

@@ -9,6 +9,11 @@ def status(code: int, message: str = "no", **more: object) -> bytes:
     return msgspec.json.encode({"kind": "Status", "status": "Failure", "code": code, "message": message, **more})
 
 
+def test_what_no_row_can_keep_is_in_no_sentence():
+    """An exporter behind its proxy says what it likes."""
+    assert str(error_for(500, status(500, "no\0 more"))) == "no more"
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

@@ -138,6 +138,25 @@ def test_reads_any_answer_or_refuses_it(body):
         vector(body)
 
 
+NUL = rb"an error\u0000"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"status": "error", "errorType": "bad_data", "error": "%s"}' % NUL,
+        b'{"status": "success", "data": {"resultType": "%s", "result": []}}' % NUL,
+        b'{"status": "success", "warnings": ["%s"], "data": {"resultType": "vector", "result": []}}' % NUL,
+    ],
+)
+def test_what_no_row_can_keep_is_in_no_sentence(body):
+    with pytest.raises(Unusable) as refusal:
+        vector(body)
+
+    assert "an error" in str(refusal.value)
+    assert "\0" not in str(refusal.value)
+
+
 def test_what_no_row_can_keep_is_left_out_of_labels():
     body = (
         rb'{"status":"success","data":{"result":[{"metric":{"UUID":"GPU-\u00000","path":"\\u0000"},"value":[1,"2"]}]}}'
