@@ -15,7 +15,7 @@ from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from health.api.mutes import MuteSerializer
-from health.api.telemetry_history import TelemetryHistorySerializer
+from health.api.telemetry_history import TelemetryHistorySerializer, told_to
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
 from health.inbox.reading import MOST_ALIKE, as_seen_by, detail_of, impacts_of
@@ -205,7 +205,8 @@ class FindingTelemetry(Edge):
         finding = self.load(visible, finding_id)
         if finding.node is None or not is_plotted(finding):
             raise Http404
-        return Response(TelemetryHistorySerializer(plots_of(finding, finding.node, now=timezone.now())).data)
+        told = plots_of(finding, finding.node, now=timezone.now())
+        return Response(told_to(self.user, finding.node, told))
 
 
 def with_impact(rows: Sequence[Finding]) -> Sequence[Finding]:

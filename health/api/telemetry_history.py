@@ -1,5 +1,7 @@
 """What each GPU said over the last hours, as plots, and what happened meanwhile."""
 
+from typing import Any
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -7,10 +9,13 @@ from rest_framework.response import Response
 
 from edges.rest import Asked
 from fleet.api.nodes import OfAGpu, OfANode
+from fleet.models import Node
 from health.api.telemetry import METRIC_KEYS
 from health.inbox.plotting import WINDOW, plots_of_gpu
 from health.models.finding import SEVERITIES
-from health.sources.history import WINDOWS, history_of
+from health.sources.history import WINDOWS, TelemetryHistory, history_of
+from people.models import User
+from people.rights import Permission, scope_of
 
 
 class PlotLineSerializer(serializers.Serializer):
@@ -77,7 +82,7 @@ class NodeTelemetryHistory(OfANode):
     def get(self, request, node_id: int) -> Response:
         node = self.node(node_id)
         told = history_of(node, _window(request), now=timezone.now())
-        return Response(TelemetryHistorySerializer(told).data)
+        return Response(told_to(self.user, node, told))
 
 
 class GpuTelemetryHistory(OfAGpu):
@@ -86,7 +91,14 @@ class GpuTelemetryHistory(OfAGpu):
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int, index: int) -> Response:
         gpu = self.named_gpu(node_id, index)
-        return Response(TelemetryHistorySerializer(plots_of_gpu(gpu, _window(request), now=timezone.now())).data)
+        told = plots_of_gpu(gpu, _window(request), now=timezone.now())
+        return Response(told_to(self.user, gpu.node, told))
+
+
+def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
+    """As far as they see the source of its cluster."""
+    sees_source = scope_of(user, Permission.SEE).covers_cluster(node.cluster_id)
+    return dict(TelemetryHistorySerializer(told if sees_source else told.without_words()).data)
 
 
 def _window(request) -> str:

@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from fleet.models import Gpu, Node
@@ -35,6 +35,8 @@ AT_ONCE = 4  # of a process: more people than that do not hold all of its thread
 PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=16 << 20)
 MARKED = ("version", "ready", "cordon", "upgrade", "rollout")  # kinds of a node's events
 XID = "xid"
+NO_HISTORY = "The cluster's Prometheus gives no history."  # the words of the source follow
+NOT_ASKED = "The web process cannot ask the cluster's Prometheus."  # here, too
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
 PLOTTED = (
     "gpu_utilisation_ratio", "memory_used_mib", "temperature_celsius", "power_watts", "sm_clock_mhz",
@@ -94,6 +96,11 @@ class TelemetryHistory:
     @property
     def times(self) -> list[float]:
         return self.asked.times
+
+    def without_words(self) -> "TelemetryHistory":
+        """For who does not see its source: what that said names addresses, and where its secret is."""
+        ours = next((begin for begin in (NO_HISTORY, NOT_ASKED) if self.trouble.startswith(begin)), "")
+        return replace(self, trouble=f"{ours} Who sees the whole cluster sees why.") if ours else self
 
 
 @dataclass(frozen=True)
@@ -181,9 +188,9 @@ def _lines(
     try:
         lines, trouble = _asked(source, devices, asked, metrics), ""
     except Unusable as error:
-        lines, trouble = {}, f"The cluster's Prometheus gives no history. {error}"
+        lines, trouble = {}, f"{NO_HISTORY} {error}"
     except NoSecret as error:
-        lines, trouble = {}, f"The web process cannot ask the cluster's Prometheus. {error}"
+        lines, trouble = {}, f"{NOT_ASKED} {error}"
     finally:
         _turns.release()
     _keep(key, lines, trouble)

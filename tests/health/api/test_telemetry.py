@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from health.models import TelemetrySource
+from health.sources import history
 from people.models import AuditEntry
 from tests import make
 from tests.callers import calling
@@ -138,6 +139,36 @@ def test_a_history_without_a_prometheus_says_so(bob, cluster):
     )
     assert [mark["kind"] for mark in said["marks"]] == ["version"]
     assert len(said["times"]) <= 300
+
+
+WORDS = "It sends us on to https://sso.internal/login"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        f"The cluster's Prometheus gives no history. {WORDS}",
+        f"The web process cannot ask the cluster's Prometheus. {WORDS}",
+    ],
+)
+def test_what_a_source_said_is_told_to_who_sees_the_source(bob, cluster, trouble, monkeypatch):
+    """Its words name addresses, and where its secret is."""
+    pool = make.a_pool(cluster)
+    node = make.a_node(cluster, gpus=1, pool=pool)
+    finding = make.a_finding(cluster, node=node, rule="gpu-hot", subject=f"GPU 0 of {node.name}")
+    mine = calling(make.a_user("eve", role="viewer", on=pool))
+    monkeypatch.setattr(history, "_lines", lambda *_, **__: ({}, trouble))
+    of_node = f"/api/v1/nodes/{node.pk}"
+    places = (
+        f"{of_node}/telemetry/history",
+        f"{of_node}/gpus/0/telemetry/history",
+        f"/api/v1/findings/{finding.pk}/telemetry",
+    )
+
+    for place in places:
+        assert bob.get(place).json()["trouble"] == trouble, place
+        said = mine.get(place).json()["trouble"]
+        assert said == f"{trouble.removesuffix(WORDS)}Who sees the whole cluster sees why.", place
 
 
 @pytest.mark.parametrize("query", ["window=1y", "hours=3"])
