@@ -1,7 +1,7 @@
 """The inbox: what is wrong as incidents that somebody handles. A list, and beside it the chosen one."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -257,10 +257,17 @@ def _button(verb: str, finding: Finding, may_not: str) -> ActButton:
 def _in_words(value: object) -> str:
     """A value of the evidence, whatever a rule put there."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_in_words(inner)}" for name, inner in value.items())
+        return _in_one([f"{name} {_in_words(inner)}" for name, inner in value.items()])
     if isinstance(value, list | tuple):
-        return ", ".join(map(_in_words, value))
+        return _in_one([_in_words(inner) for inner in value])
     return "–" if value is None or value == "" else str(value)
+
+
+def _in_one(parts: Sequence[str]) -> str:
+    """With commas; what is a whole sentence ends before the next part."""
+    if not any(part.endswith(".") for part in parts[:-1]):
+        return ", ".join(parts)
+    return "; ".join([*(part.removesuffix(".") for part in parts[:-1]), *parts[-1:]])
 
 
 def _scopes(finding: Finding, detail: Detail, user: User) -> list[tuple[str, str]]:

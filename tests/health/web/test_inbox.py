@@ -238,6 +238,17 @@ def test_a_mute_of_a_pool_that_one_does_not_see_is_not_named(cluster):
     assert [mute["pool"]["name"] for mute in told.json()["mutes"]] == ["mine"]
 
 
+def test_a_sentence_in_the_evidence_ends_before_what_follows_it(cluster, ada):
+    says = {"says": "Kubernetes 1.29 is over: nobody fixes a CVE.", "nodes": 3}
+    finding = make.a_finding(cluster, evidence={"1": says, "2": {"pod": ["a", "b"]}, "said": ["It fails.", "Again."]})
+
+    seen = page(ada, f"/findings?finding={finding.pk}").text
+
+    assert "says Kubernetes 1.29 is over: nobody fixes a CVE; nodes 3" in seen
+    assert "It fails; Again." in seen
+    assert "pod a, b" in seen
+
+
 def test_the_buttons_do_what_they_say(cluster, ada):
     finding = make.a_finding(cluster)
     back = f"/findings?tab=all&finding={finding.pk}"
