@@ -1,9 +1,13 @@
 """What fits together, on the page of a node."""
 
+from datetime import timedelta
+
 import pytest
 
+from fleet.models import Bookmark
 from health.web.compatibility import source_of
 from tests import make
+from tests.make import NOON
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -56,6 +60,16 @@ def test_a_node_that_is_all_right_says_so(viewer):
         "All that was compared is within what NVIDIA validated, and still fixed by its makers."
         in page(viewer, f"/nodes/{a_node().pk}").text
     )
+
+
+def test_what_fits_together_in_a_cluster_that_is_not_seen_is_not_green(viewer):
+    node = a_node()
+    Bookmark.objects.update(heard_at=NOON - timedelta(minutes=3))
+
+    for place in (f"/parts/nodes/{node.pk}/compatibility", f"/parts/clusters/{node.cluster_id}/compatibility"):
+        html = viewer.get(place).content.decode()
+        assert "was within what NVIDIA validated, when it was last seen." in html, place
+        assert "is-ok" not in html.partition("<details")[0], place
 
 
 @pytest.mark.parametrize("given", [{"is_gpu_node": False}, {"gpu_vendor": "amd"}])
