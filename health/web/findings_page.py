@@ -14,7 +14,8 @@ from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
 from fleet.web.summary import line_for, lines_for
-from health.inbox.seeing import dated
+from health.inbox.seeing import dated, not_heard
+from health.lifecycle import FindingState
 from health.models import Finding
 from health.models.finding import WORST_FIRST
 from health.web.trouble import trouble_of
@@ -89,9 +90,16 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
-    found = Finding.objects.on_their_own_to(request.user).open().filter(is_of_a_member, cluster=row.cluster_id)
-    first = dated(found.select_related("node").worst_first()[:SHOWN], heard_at=SAID_ABOVE, now=timezone.now())
-    return render(request, "health/_pool_findings.html", {"number": found.count(), "findings": first})
+    found = Finding.objects.on_their_own_to(request.user).told().filter(is_of_a_member, cluster=row.cluster_id)
+    first, now = found.open().select_related("node").worst_first()[:SHOWN], timezone.now()
+    shown = {
+        "number": found.open().count(),
+        "findings": dated(first, heard_at=SAID_ABOVE, now=now),
+        "confirming": found.confirming().count(),
+        "muted": found.filter(state=FindingState.MUTED).count(),
+        "is_unheard": row.nodes.with_gpus().exists() and bool(not_heard([row.cluster_id], now=now)),
+    }
+    return render(request, "health/_pool_findings.html", shown)
 
 
 def _strip(request: PersonRequest) -> dict[str, Any]:

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.models import Finding
+from health.models import Finding, TelemetrySource
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -59,6 +59,26 @@ def test_a_node_page_and_the_fleet_page_name_it(viewer):
 
     assert "1 fewer nvidia.com/gpu" in page(viewer, f"/nodes/{node.pk}").text
     assert "1 fewer nvidia.com/gpu" in page(viewer, "/").text
+
+
+def test_a_pool_without_an_open_finding_says_what_else_there_is(viewer):
+    pool = make.a_pool(make.a_cluster())
+    node = make.a_node(pool.cluster, pool=pool)
+    make.a_source(pool.cluster)
+    place = f"/parts/pools/{pool.pk}/findings"
+    calm = page(viewer, place).text
+    a_finding(pool.cluster, node, rule="a", opened_at=None, since=NOON - timedelta(seconds=10))
+    a_finding(pool.cluster, node, rule="b", state="muted")
+    TelemetrySource.objects.all().delete()
+
+    text = page(viewer, place).text
+
+    assert "Nothing is open about its nodes." in calm
+    assert "confirmed" not in calm
+    assert "hears" not in calm
+    assert "1 suspicion is being confirmed." in text
+    assert "1 finding is muted." in text
+    assert "Nobody hears how its GPUs are." in text
 
 
 def test_names_from_a_cluster_are_words_not_markup(viewer):
