@@ -14,7 +14,7 @@ from fleet.freshness.sight import Sight
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterRow, see_clusters
-from people.rights import Permission, require
+from people.rights import Permission, require, scope_of
 
 MODES = [(mode.value, mode.value) for mode in DriverSetBy]
 ADMINS = "How the workers reach it. Null: only admins see it."
@@ -88,6 +88,7 @@ class ExportersSerializer(serializers.ModelSerializer):
     class Meta:
         model = ExporterRound
         fields = ("state", "state_since", "message", "exporters", "answered", "read_at")
+        extra_kwargs = {"message": {"help_text": "Blank, too, where the caller does not see the whole cluster."}}
 
 
 class ClusterDetailSerializer(ClusterSerializer):
@@ -138,5 +139,7 @@ class ClusterDetail(Edge):
         visible = Cluster.objects.visible_to(self.user).select_related("observer", "exporter_round")
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
+        if not scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk) and hasattr(cluster, "exporter_round"):
+            cluster.exporter_round.message = ""  # names nodes of all of it
         detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster))
         return ClusterDetailSerializer(detail, context={"request": self.request}).data

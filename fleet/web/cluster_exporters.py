@@ -56,4 +56,5 @@ def _line(asked: ExporterRound | None, glyph: str, word: str, message: str = "")
         rule=rule_for(RULE).rstrip() if is_forbidden else "",
         unread=0,
         unread_names="",
+        message_has_names=asked is not None and asked.state == ExportersState.ASKED,
     )

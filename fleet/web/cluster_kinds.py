@@ -1,7 +1,7 @@
 """Each kind of a cluster: is it read, how old is that, how many rows has it, and which rule would allow it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import connection
@@ -27,11 +27,16 @@ class KindLine:
     rule: str  # YAML that would allow it; blank: it is allowed
     unread: int  # objects that could not be read
     unread_names: str
+    message_has_names: bool = False  # of nodes
 
     @property
     def is_quiet(self) -> bool:
         """Nobody needs to look at it: it is read, or this cluster does not have it."""
         return self.glyph == "ok" or self.word == "not installed"
+
+    def without_names(self) -> "KindLine":
+        """For who sees only pools of the cluster: nodes, and what is on them, are not theirs to read of here."""
+        return replace(self, unread_names="", message="" if self.message_has_names else self.message)
 
 
 def kind_lines(

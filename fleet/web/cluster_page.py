@@ -61,7 +61,7 @@ def _cluster(request: PersonRequest, line: ClusterLine) -> dict[str, Any]:
         "sees_all": sees_all,
         "freshness": heard,
         "watch": watch_of(row, is_live=heard.is_fresh, now=now),
-        "kinds": kinds,
+        "kinds": kinds if sees_all else [line.without_names() for line in kinds],
         "rules": rules_of(kinds),
         "sums": read.whole,
         "read": read,

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import Bookmark
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -82,3 +83,22 @@ def test_those_there_was_no_time_for_are_said_to_be_next(viewer):
     make.an_exporter_round(cluster, exporters=8, answered=7)
 
     assert "7 of 8 answered 7 0 s ago There was no time for the others" in said(viewer, cluster)
+
+
+def test_who_sees_a_pool_reads_no_names_of_nodes_and_objects_beside_it():
+    cluster = make.a_cluster()
+    make.an_exporter_round(cluster, exporters=2, answered=1, message="Left out: 1 value of X on gpu-1.")
+    pool = make.a_pool(cluster)
+    make.a_node(cluster, "gpu-0", pool=pool)
+    make.a_reading(make.a_node(cluster, "gpu-1"), refused="Its pod does not answer.", refused_since=NOON)
+    unread = {"u": {"name": "team-b/train-0", "because": "It is too long."}}
+    Bookmark.objects.filter(cluster=cluster, kind="pods").update(unread=unread)
+    mine, whole = visiting(make.a_user("pia", role="viewer", on=pool)), visiting(make.a_user(role="viewer"))
+    places = (f"/clusters/{cluster.pk}", f"/api/v1/clusters/{cluster.pk}")
+
+    for place in places:
+        assert "gpu-1" in whole.get(place).content.decode(), place
+        assert "gpu-1" not in mine.get(place).content.decode(), place
+    assert "team-b/train-0" in whole.get(places[0]).content.decode()
+    assert "team-b/train-0" not in mine.get(places[0]).content.decode()
+    assert "1 of 2 answered" in page(mine, places[0]).text
