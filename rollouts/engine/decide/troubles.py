@@ -17,7 +17,7 @@ from rollouts.engine.decide.acts import (
 from rollouts.engine.snapshot import Snapshot
 from wording.lists import names
 
-PACE = timedelta(seconds=5)  # what one try was refused for, the next one in the same second is refused for as well
+PACE = timedelta(seconds=2)  # asked again at once it would be refused again; a recall must not wait for longer
 OF_NODES = (PlaceHolds, LiftHolds, FreeStrays, ClearUpgradeState, RequeueFailed)
 
 

@@ -10,6 +10,7 @@ from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.engine import round as rounds
 from rollouts.engine.act import holds, waves
+from rollouts.engine.decide.troubles import PACE
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Hold, Plan
 from rollouts.models.plan import LEASE
@@ -388,7 +389,7 @@ def test_a_node_that_may_not_be_written_is_named_with_why_and_tried_again_at_a_p
         f"Holding every node of the driver object before {NEW} is written. {names(NODES)} could not be written: "
         f'nodes "{NODES[0]}" is forbidden: User "quarterdeck" cannot patch resource "nodes".'
     )
-    assert ground.plan.next_look_at == began + timedelta(seconds=5)
+    assert ground.plan.next_look_at == began + PACE
 
 
 def test_one_node_that_may_not_be_written_slows_down_no_other(ground: Ground, monkeypatch):
