@@ -21,9 +21,11 @@ from rollouts.reads.restraints import why_not
 
 
 def place_holds(writer: Writer, act: PlaceHolds) -> None:
+    known = Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes, is_foreign=False)
+    is_known = set(known.values_list("node_uid", flat=True))
     ours = want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=True)):
-        hold_node(writer, uid, name)
+        hold_node(writer, uid, name, may_be_theirs=uid not in is_known)
 
 
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
@@ -90,18 +92,31 @@ Beside = Callable[[NodeSeen], Metadata]  # what is written in the same patch as 
 
 
 def hold_node(
-    writer: Writer, uid: str, name: str, *, anew: bool = False, beside: Beside = nothing_else
+    writer: Writer,
+    uid: str,
+    name: str,
+    *,
+    anew: bool = False,
+    may_be_theirs: bool = False,
+    beside: Beside = nothing_else,
 ) -> NodeSeen | None:
-    """The node with the label, as it was shown afterwards. None: it is not seen to be there.
+    """The node with the label, as it was shown afterwards. None: it is not seen to be there, or is somebody else's.
 
     `anew`: write it also where it is. A release that was sent and has not arrived tests what it saw, and fails then.
+    `may_be_theirs`: we have not held it yet. A label that nobody had seen when that was decided stays whose it is.
     """
     now = writer.clock()
     was: NodeSeen | None = None  # before the last try to write it
 
+    def is_theirs(seen: NodeSeen) -> bool:
+        is_of_a_plan = seen.annotations.get(HELD_BY, "").startswith("plan-")
+        return may_be_theirs and writer.hold.is_on(seen.labels) and not is_of_a_plan
+
     def held(seen: NodeSeen) -> client.Patch:
         nonlocal was
         was = seen
+        if is_theirs(seen):
+            return []
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
@@ -113,6 +128,9 @@ def hold_node(
     if seen is None or not writer.hold.is_on(seen.labels):
         return None
     row = Hold.objects.filter(plan=writer.plan, node_uid=uid)
+    if is_theirs(seen):
+        row.update(is_foreign=True, trouble="")
+        return None
     if was is not None and not writer.hold.is_on(was.labels):
         tell_of_removed(writer, row, now=now)
     elif was is not None:

@@ -88,6 +88,35 @@ def test_a_hold_that_somebody_rewrote_is_taken_back_and_the_history_says_so(grou
     assert ground.plan.mark in event.because
 
 
+def test_a_label_of_somebody_else_that_comes_back_before_ours_is_placed_stays_theirs(ground: Ground):
+    """Rows showed the node without it, so that the plan would hold it itself: it is not ours to write over."""
+    ground.label(REST[0], **{UPGRADE_SKIP: "true"})
+    ground.look()
+    ground.start()
+    ground.free(REST[0])
+    ground.look()
+    ground.label(REST[0], **{UPGRADE_SKIP: "true"})
+
+    ground.act(PlaceHolds(uids(ground, REST[0])))
+
+    assert HELD_BY not in ground.node(REST[0])["metadata"].get("annotations", {})
+    assert ground.plan.holds.get(node_name=REST[0]).is_foreign
+    assert not ground.plan.events.filter(to="hold-rewritten").exists()
+    assert not Hold.objects.filter(plan=ground.plan, node_name=REST[0]).exclude(placed_at=None).exists()
+
+
+def test_a_node_that_joins_with_a_label_of_somebody_else_is_left_to_them(ground: Ground):
+    """No row has shown the label yet."""
+    ground.start()
+    ground.plan.holds.filter(node_name=REST[0]).delete()
+    ground.label(REST[0], **{UPGRADE_SKIP: "true"})
+
+    ground.act(PlaceHolds(uids(ground, REST[0])))
+
+    assert HELD_BY not in ground.node(REST[0])["metadata"].get("annotations", {})
+    assert ground.plan.holds.get(node_name=REST[0]).is_foreign
+
+
 def test_what_somebody_wrote_into_a_hold_is_bounded_in_the_history(ground: Ground):
     ground.start()
     ground.act(PlaceHolds(uids(ground, CANARY)))
@@ -189,8 +218,8 @@ def test_a_word_in_the_middle_of_holding_is_obeyed_before_the_next_node(ground: 
     ground.start()
     hold = holds.hold_node
 
-    def told_meanwhile(*given) -> bool:
-        done = hold(*given)
+    def told_meanwhile(*given, **named) -> bool:
+        done = hold(*given, **named)
         word(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="Not now.", now=ground.clock())
         return done
 
@@ -207,9 +236,9 @@ def test_an_act_ends_after_some_seconds_and_the_next_goes_on(ground: Ground, mon
     ground.start()
     hold = holds.hold_node
 
-    def slowly(*given) -> bool:
+    def slowly(*given, **named) -> bool:
         ground.clock.move(seconds=8)
-        return hold(*given)
+        return hold(*given, **named)
 
     monkeypatch.setattr(holds, "hold_node", slowly)
     ground.act(PlaceHolds(uids(ground)))
@@ -224,7 +253,7 @@ def test_an_act_keeps_its_lease_while_it_goes_on(ground: Ground, monkeypatch):
     ground.start()
     until = []
 
-    def held(*given) -> bool:
+    def held(*given, **named) -> bool:
         ground.clock.move(seconds=2)
         until.append(Plan.objects.get(pk=ground.plan.pk).lease_until - ground.clock())
         return True
