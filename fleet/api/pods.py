@@ -31,7 +31,7 @@ class PodSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = Pod
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "cluster", "namespace", "name", "uid", "node", "phase", "status", "state", "is_ready", "ready_since",
             "restarts", "waiting_because", "stuck_container", "last_words", "gpus", "resources", "claims", "devices",
             "labels", "owner_kind", "owner_name", "runtime_class", "priority_class", "has_empty_dir", "operand",
