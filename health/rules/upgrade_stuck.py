@@ -25,7 +25,7 @@ class UpgradeStuck:
             return None
         return Wrong(
             Severity.WARNING,
-            f"The driver upgrade of {node.name} goes on for half an hour and more: it is in {node.upgrade_state}.",
+            f"The driver upgrade of {node.name} has not ended: it is in {node.upgrade_state}.",
             node.upgrade_because or AT_WORK,
             {"state": node.upgrade_state},
             why=f"{node.upgrade_state} {node.upgrade_because}",

@@ -59,7 +59,7 @@ def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
 
     assert while_it_moves == []
     assert [finding.sentence for finding in Finding.objects.open()] == [
-        f"3 nodes of {cluster.name} wait for a driver upgrade, and no node has moved for half an hour and more."
+        f"3 nodes of {cluster.name} wait for a driver upgrade, and no node has moved for ten minutes and more."
     ]
 
 

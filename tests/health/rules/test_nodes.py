@@ -99,6 +99,17 @@ def test_an_upgrade_that_goes_on_is_stuck(state):
     assert UpgradeStuck().judge(replace(WELL, upgrade_state=state)) is not None
 
 
+def test_what_is_said_of_an_upgrade_is_so_from_its_first_second():
+    """A finding is on the pages while it is being confirmed, with how long by its side."""
+    stuck = UpgradeStuck().judge(replace(WELL, upgrade_state="drain-required"))
+    still = UpgradeQueueStill().judge(ClusterFacts("eu-1", upgrades_queued=2, upgrades_are_still=True))
+
+    assert stuck.sentence == "The driver upgrade of gpu-001 has not ended: it is in drain-required."
+    assert still.sentence == (
+        "2 nodes of eu-1 wait for a driver upgrade, and no node has moved for ten minutes and more."
+    )
+
+
 def test_whoever_waits_in_the_queue_is_not_stuck():
     """With one slot most nodes of a large fleet wait for hours, and nothing is wrong with any of them."""
     assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-required")) is None
