@@ -11,7 +11,8 @@ from edges.moves import IllegalMove, LostRace
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.physical import physical_of
-from fleet.models import Node, Pod
+from fleet.freshness.sight import sight_of_cluster
+from fleet.models import Bookmark, Node, Pod
 from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
@@ -90,11 +91,13 @@ def _page(
 
 def _what(stage: Stage) -> dict[str, Any]:
     """What will happen, if it is approved."""
+    cluster = stage.plan.cluster
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
-    nodes = Node.objects.filter(cluster=stage.plan.cluster_id, uid__in=[target.node_uid for target in targets])
-    pods = Pod.objects.filter(cluster=stage.plan.cluster_id, node__in=nodes, deleted_at=None).tenants().not_done()
+    nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
+    pods = Pod.objects.filter(cluster=cluster, node__in=nodes, deleted_at=None).tenants().not_done()
     return {
         "place": "plans",
+        "sight": sight_of_cluster(cluster, list(Bookmark.objects.filter(cluster=cluster)), now=timezone.now()),
         "targets": targets,
         "gpus": physical_of(nodes).total,
         "pods": list(pods.select_related("node").order_by("namespace", "name")),

@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import Bookmark
 from people import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
@@ -45,6 +46,20 @@ def test_a_pod_that_has_ended_is_not_among_those_that_are_evicted(amy, stage):
     make.a_pod(node, "through", phase="Succeeded", is_ready=False)
 
     assert "1 pod of tenants on them now" in page(amy, f"/stages/{stage.pk}/approval").text
+
+
+def test_of_a_cluster_that_is_not_seen_it_says_since_when_and_counts_no_pods_of_now(amy, stage):
+    make.a_pod(stage.plan.cluster.nodes.get(name=stage.targets.get().node_name), "at-work")
+    seen = page(amy, f"/stages/{stage.pk}/approval").text
+    Bookmark.objects.update(heard_at=NOON - timedelta(minutes=10))
+
+    unseen = page(amy, f"/stages/{stage.pk}/approval").text
+
+    assert "Not seen since" not in seen
+    assert "Not seen since" in unseen
+    assert "What is said of its nodes and pods is how it was then." in unseen
+    assert "1 pod of tenants on them then" in unseen
+    assert "on them now" not in unseen
 
 
 def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
