@@ -68,6 +68,29 @@ def test_what_makes_no_budget_is_said(plan, root, asked, says):
     assert not DomainBudget.objects.exists()
 
 
+def test_what_was_written_for_a_budget_that_is_refused_comes_back_once(plan, root):
+    path = f"/clusters/{plan.cluster_id}/ledger"
+    asked = {"kind": "rack", "max_unavailable": "two", "label": "dc.example.com/rack", "because": "One <feed> each."}
+    refused = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked, follow=True).content.decode()
+    later = root.get(path).content.decode()
+
+    assert '<option value="rack" selected>' in refused
+    assert 'value="two"' in refused
+    assert 'value="dc.example.com/rack"' in refused
+    assert "One &lt;feed&gt; each." in refused
+    assert "selected" not in later
+    assert "feed" not in later
+
+
+def test_a_budget_that_was_refused_is_of_its_own_cluster(plan, root):
+    other = make.a_cluster("south")
+    asked = {"kind": "zone", "max_unavailable": "two", "because": "Its feeds."}
+    root.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked)
+
+    assert "Its feeds." not in root.get(f"/clusters/{other.pk}/ledger").content.decode()
+    assert "Its feeds." in root.get(f"/clusters/{plan.cluster_id}/ledger").content.decode()
+
+
 def test_an_operator_sees_it_and_is_told_what_it_takes_to_change_it(plan):
     ada = visiting(make.a_user("ada", role="operator"))
 
