@@ -15,6 +15,7 @@ from rollouts.models import BreakGlass
 from rollouts.steering.breaking_glass import acknowledge, break_glass
 from rollouts.steering.refusals import Refusal
 from rollouts.web.loading import stage_for
+from rollouts.web.written import kept_if_refused
 from wording.instants import moment
 
 REFUSALS = (NotAllowed, Refusal)
@@ -23,7 +24,7 @@ REFUSALS = (NotAllowed, Refusal)
 @require_POST
 def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
     stage, asked = stage_for(request.user, stage_id), request.POST
-    with answered(request, REFUSALS):
+    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "glass", REFUSALS):
         glass = break_glass(
             stage,
             gate,

@@ -1,5 +1,8 @@
 """What somebody wrote into a dialog: the reason; and, where its command was refused, what comes back once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from edges.requests import PersonRequest, reason
 from rollouts.models import Plan
 from rollouts.steering.refusals import Refusal
@@ -20,8 +23,20 @@ def because_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
 
 
 def keep(request: PersonRequest, plan: Plan, verb: str) -> None:
-    because, override = (request.POST.get(name, "")[:1000] for name in ("because", "override_because"))
-    request.session[KEY] = {"plan": plan.pk, "verb": verb, "because": because, "override_because": override}
+    asked = {name: request.POST.get(name, "")[:1000] for name in ("because", "override_because", "hours")}
+    request.session[KEY] = {"plan": plan.pk, "verb": verb} | asked
+
+
+@contextmanager
+def kept_if_refused(
+    request: PersonRequest, plan: Plan, verb: str, refusals: tuple[type[Exception], ...]
+) -> Iterator[None]:
+    """The next page of the plan has what was written once more."""
+    try:
+        yield
+    except refusals:
+        keep(request, plan, verb)
+        raise
 
 
 def take(request: PersonRequest, plan: Plan) -> dict[str, str]:

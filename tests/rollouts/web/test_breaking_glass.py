@@ -68,6 +68,21 @@ def test_what_is_missing_is_said(stage, root, given, sentence):
     assert not BreakGlass.objects.exists()
 
 
+def test_what_was_written_comes_back_once_where_the_title_is_mistyped(stage, root):
+    client = visiting(root)
+    asked = {"because": "CVE at 3 a.m.", "confirm": "a title", "hours": "1"}
+    path = f"/stages/{stage.pk}/gates/approval/break-glass"
+
+    refused = client.post(path, asked, follow=True).content.decode()
+    later = client.get(f"/plans/{stage.plan_id}").content.decode()
+
+    assert "CVE at 3 a.m.</textarea>" in refused
+    assert '<option value="1" selected>' in refused
+    assert '<option value="4">' in refused
+    assert "CVE at 3 a.m." not in later
+    assert '<option value="4" selected>' in later
+
+
 def test_who_may_not_has_no_button_and_is_refused(stage):
     amy = visiting(make.a_user("amy", role="approver"))
 
