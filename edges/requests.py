@@ -15,9 +15,14 @@ class PersonRequest(HttpRequest):
     user: User
 
 
+def text_of(request: HttpRequest, name: str) -> str:
+    """What somebody wrote, as they count it: a browser sends two characters for the end of a line."""
+    return request.POST.get(name, "").replace("\r\n", "\n")
+
+
 def reason(request: HttpRequest, name: str = "because") -> str:
     """Why a person does it, as a form says it. Blank: they did not say."""
-    return request.POST.get(name, "").strip()[:LONGEST_REASON]
+    return text_of(request, name).strip()[:LONGEST_REASON]
 
 
 @contextmanager

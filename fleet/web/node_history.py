@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digests import digest
 from edges.parts import part
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, answered, text_of
 from fleet.history import notes
 from fleet.history.lines import (
     ID_CHARS,
@@ -109,7 +109,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
 @require_POST
 def note(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
-    text = request.POST.get("text", "")
+    text = text_of(request, "text")
     key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # gone back to and changed, it is another note
     with answered(request, (notes.BadNote, NotAllowed), done="Your note is on the timeline."):
         notes.add_note(node, request.user, text, key=key, now=timezone.now())

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from edges.moves import IllegalMove, LostRace
 from edges.parts import part
-from edges.requests import PersonRequest
+from edges.requests import LONGEST_REASON, PersonRequest, text_of
 from fleet.allocation.physical import physical_of
 from fleet.freshness.sight import sight_of_cluster
 from fleet.models import Bookmark, Node, Pod
@@ -79,7 +79,7 @@ def _is_decided_so(request: PersonRequest, stage: Stage) -> bool:
 
 
 def _written(request: PersonRequest) -> str:
-    return request.POST.get("because", "")[:1000]
+    return text_of(request, "because")[:LONGEST_REASON]
 
 
 def _page(

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.parts import part
-from edges.requests import LONGEST_REASON, PersonRequest, answered
+from edges.requests import LONGEST_REASON, PersonRequest, answered, text_of
 from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not
 from rollouts.models import Disruption
@@ -62,7 +62,7 @@ def _kept_if_refused(request: PersonRequest, cluster: Cluster) -> Iterator[None]
     try:
         yield
     except (NotAllowed, Refusal):
-        request.session[KEY] = {name: request.POST.get(name, "")[:LONGEST_REASON] for name in WRITTEN}
+        request.session[KEY] = {name: text_of(request, name)[:LONGEST_REASON] for name in WRITTEN}
         request.session[KEY]["cluster"] = cluster.pk
         raise
 

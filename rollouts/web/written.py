@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edges.requests import PersonRequest, reason
+from edges.requests import LONGEST_REASON, PersonRequest, reason, text_of
 from rollouts.models import Plan
 from rollouts.steering.refusals import Refusal
 
@@ -23,7 +23,7 @@ def because_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
 
 
 def keep(request: PersonRequest, plan: Plan, verb: str) -> None:
-    asked = {name: request.POST.get(name, "")[:1000] for name in ("because", "override_because", "hours")}
+    asked = {name: text_of(request, name)[:LONGEST_REASON] for name in ("because", "override_because", "hours")}
     request.session[KEY] = {"plan": plan.pk, "verb": verb} | asked
 
 

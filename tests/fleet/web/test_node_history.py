@@ -138,6 +138,15 @@ def test_a_note_by_the_page(node):
     assert "Reseated GPU 3." in page(operator, f"/nodes/{node.pk}/history").text
 
 
+def test_a_note_is_as_long_as_its_writer_counts_it(node):
+    """A browser lets 1,000 characters be typed, and sends two for each end of a line."""
+    operator = visiting(make.a_user(role="operator"))
+
+    operator.post(f"/nodes/{node.pk}/notes", {"text": "x\r\n" * 499 + "xx"})
+
+    assert NodeNote.objects.get().text == "x\n" * 499 + "xx"
+
+
 @pytest.mark.parametrize("text", ["", "   ", "x" * 1001])
 def test_no_note_without_text_or_with_too_much(node, text):
     operator = make.a_user(role="operator")

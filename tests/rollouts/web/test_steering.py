@@ -219,6 +219,15 @@ def test_completing_says_what_it_leaves_out_also_on_a_page_that_is_open_for_long
     assert plan.commands.filter(verb="complete").exists()
 
 
+def test_of_a_reason_in_several_lines_nothing_is_cut_off():
+    """A browser lets 1,000 characters be typed, and sends two for each end of a line."""
+    plan = make.a_plan()
+
+    tell(visiting(make.a_user("ada", role="operator")), plan, "halt", because="x\r\n" * 499 + "xx")
+
+    assert plan.commands.get(verb="halt").because == "x\n" * 499 + "xx"
+
+
 @pytest.mark.parametrize("act", ["exclusions", "retries"])
 def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
     plan = make.a_plan()
