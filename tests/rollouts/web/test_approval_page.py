@@ -91,6 +91,15 @@ def test_an_approver_approves_what_they_saw(amy, stage):
     assert (approval.by, approval.is_rejection) == ("amy", False)
 
 
+def test_a_reason_turns_nothing_round_that_stands_behind_it(amy, stage):
+    """U+202E lets what follows run from right to left: the hash that was decided on read backwards."""
+    decide(amy, stage, because="Fine.\u202e")
+
+    html = amy.get(f"/plans/{stage.plan_id}").content.decode()
+
+    assert "<bdi>Fine.\u202e</bdi>" in html
+
+
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_pressed_twice_it_is_decided_once_and_said_to_be(amy, stage, decision):
     """Of a double click the browser shows the second answer only."""
