@@ -221,6 +221,15 @@ def test_without_a_prometheus_the_card_says_that_exporters_are_asked(admin, clus
     assert "no plots" in said
 
 
+def test_exporters_that_nobody_asks_are_said_to_be_so_where_their_values_are_missed(cluster, admin):
+    make.an_exporter_round(cluster, state="too-many", exporters=5000, read_at=None, message="5000 are too many.")
+
+    said = card(admin, cluster)
+
+    assert "No source of telemetry." in said
+    assert "5000 are too many." in said
+
+
 def test_without_a_prometheus_what_an_exporter_said_is_in_the_table(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-001", gpus=1)
     make.an_exporter_round(cluster, exporters=1, answered=1)
