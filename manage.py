@@ -3,6 +3,7 @@ import os
 import sys
 
 from django.core.management import execute_from_command_line
+from django.db import DatabaseError
 
 
 def refuse_what_is_no_text(words: list[str]) -> None:
@@ -15,7 +16,19 @@ def refuse_what_is_no_text(words: list[str]) -> None:
             sys.exit(f"Nothing was done: “{said}” is not UTF-8. Write it in a terminal that speaks UTF-8.")
 
 
+def execute(words: list[str]) -> None:
+    """A database that lacks tables or columns, or does not answer, is said to be so; anything else is a traceback."""
+    try:
+        execute_from_command_line(words)
+    except DatabaseError:
+        from config.health import migrations_trouble  # its models are there by now
+
+        if words[1:2] == ["migrate"] or not (trouble := migrations_trouble()):
+            raise
+        sys.exit(trouble)
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
     refuse_what_is_no_text(sys.argv)
-    execute_from_command_line(sys.argv)
+    execute(sys.argv)

@@ -1,5 +1,6 @@
 """What a command is given and no row can keep is refused in a sentence, and nothing is written."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -104,3 +105,15 @@ def test_what_is_no_text_is_refused_in_a_sentence():
 
     assert done.returncode == 1
     assert done.stderr == "Nothing was done: “St\\udcf6rung” is not UTF-8. Write it in a terminal that speaks UTF-8.\n"
+
+
+def test_a_database_without_tables_is_said_to_be_one_that_is_to_be_migrated(tmp_path):
+    """The first command of who did not read that `migrate` comes before it."""
+    env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    env |= {"QUARTERDECK_DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings.dev"}
+    command = [sys.executable, "manage.py", "add_person", "ada"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+    assert done.returncode == 1
+    assert done.stderr.endswith("of this version's migrations are not applied: run `bin/manage migrate`.\n")
+    assert "Traceback" not in done.stderr
