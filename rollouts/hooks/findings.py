@@ -11,7 +11,7 @@ from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import BreakGlass, Hold, OptOut, Plan, Target
+from rollouts.models import BreakGlass, Hold, OptOut, Plan, Target, Verb
 from wording.lists import names
 from wording.numbers import are, count
 
@@ -20,10 +20,11 @@ MARK = "plan-"  # Plan.mark begins with it
 
 
 def halted_plans(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
-    """As bad here as on its own page: nothing goes until a person decides. One query, and two more for each."""
+    """As bad here as on its own page: nothing goes until a person decides. One query, and three more for each."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
+        told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
-        because = last.because if last else ""
+        because = told.sentence if told else last.because if last else ""
         yield (
             f"plan {plan.pk}",
             Wrong(

@@ -5,6 +5,7 @@ from health.judging import looking
 from health.models import Finding
 from rollouts.hooks.findings import HALTED, LEFT_BEHIND, OPTED_OUT
 from rollouts.models import Hold, OptOut, Plan, Target
+from rollouts.steering import commands
 from tests import make
 from tests.make import NOON
 
@@ -28,6 +29,16 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
     looking.look(plan.cluster, now=NOON)
     assert not Finding.objects.open().filter(rule=HALTED.key).exists()
+
+
+def test_whom_a_plan_was_halted_by_is_said_before_why():
+    """“Redis is away.” alone reads as something that was found."""
+    plan = make.a_plan()
+    commands.halt(plan, actor=make.a_user("ada", role="operator"), because="Redis is away.", now=NOON)
+
+    ((_, wrong),) = HALTED.say(plan.cluster)
+
+    assert wrong.sentence.endswith("is halted, before any node was let go. ada halted it: Redis is away.")
 
 
 def test_a_halted_plan_says_how_far_it_came():
