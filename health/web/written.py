@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from edges import written
 from edges.moves import IllegalMove, LostRace
-from edges.requests import PersonRequest, answered, reason
+from edges.requests import PersonRequest, answered
 from health.inbox.refusals import FindingRefusal
 from people.rights import NotAllowed
 
-KEY = "written-of-finding"
 LIFT = "lift"  # of a mute: no act on a finding
+MUTES = "mutes"
 REFUSALS = (FindingRefusal, IllegalMove, LostRace, NotAllowed)
 
 
@@ -19,17 +20,15 @@ def kept_if_refused(request: PersonRequest, finding_id: int | None, verb: str, *
 
     `finding_id` None: it was about a mute, and whichever finding is shown next has it.
     """
-    with answered(request, REFUSALS, done=done):
-        try:
-            yield
-        except REFUSALS:
-            request.session[KEY] = {"finding": finding_id, "verb": verb, "because": reason(request)}
-            raise
+    kept = written.kept_if_refused(request, _about(finding_id), "because", refusals=REFUSALS, verb=verb)
+    with answered(request, REFUSALS, done=done), kept:
+        yield
 
 
 def take(request: PersonRequest, finding_id: int | None) -> dict[str, str]:
-    """Empty: nothing was refused of this finding. None: none is shown."""
-    kept = request.session.get(KEY)
-    if kept is None or kept["finding"] not in (None, finding_id):
-        return {}
-    return dict(request.session.pop(KEY))
+    """Empty: nothing was refused of this finding, nor of a mute. None: none is shown."""
+    return written.take(request, _about(finding_id)) or written.take(request, MUTES)
+
+
+def _about(finding_id: int | None) -> str:
+    return MUTES if finding_id is None else f"finding-{finding_id}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -14,7 +11,8 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.parts import part
-from edges.requests import LONGEST_REASON, PersonRequest, answered, text_of
+from edges.requests import PersonRequest, answered
+from edges.written import kept_if_refused, take
 from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not
 from rollouts.models import Disruption
@@ -24,13 +22,13 @@ from rollouts.web.written import because_of
 
 SHOWN = 200  # places; more are in REST
 PAST = 20
-KEY = "written-of-budget"
+REFUSALS = (NotAllowed, Refusal)
 WRITTEN = ("kind", "max_unavailable", "label", "because")
 
 
 def ledger(request: PersonRequest, cluster_id: int) -> HttpResponse:
     context = _context(request, cluster_id)
-    return render(request, "rollouts/ledger.html", context | {"written": _take(request, cluster_id)})
+    return render(request, "rollouts/ledger.html", context | {"written": take(request, _about(cluster_id))})
 
 
 @part
@@ -43,7 +41,7 @@ def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say what each zone, rack or NVLink domain may have out from now on."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     written = request.POST.get("max_unavailable", "").strip()[:20]
-    with answered(request, (NotAllowed, Refusal)), _kept_if_refused(request, cluster):
+    with answered(request, REFUSALS), kept_if_refused(request, _about(cluster.pk), *WRITTEN, refusals=REFUSALS):
         require(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         kind = kind_named(request.POST.get("kind", "")[:32])
         most = whole(written) if written else None
@@ -56,22 +54,8 @@ def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return redirect("ledger", cluster_id=cluster.pk)
 
 
-@contextmanager
-def _kept_if_refused(request: PersonRequest, cluster: Cluster) -> Iterator[None]:
-    """The next page of the ledger has what was written once more."""
-    try:
-        yield
-    except (NotAllowed, Refusal):
-        request.session[KEY] = {name: text_of(request, name)[:LONGEST_REASON] for name in WRITTEN}
-        request.session[KEY]["cluster"] = cluster.pk
-        raise
-
-
-def _take(request: PersonRequest, cluster_id: int) -> dict[str, str]:
-    """Empty: nothing was refused of this cluster."""
-    if request.session.get(KEY, {}).get("cluster") != cluster_id:
-        return {}
-    return dict(request.session.pop(KEY))
+def _about(cluster_id: int) -> str:
+    return f"budgets-of-{cluster_id}"
 
 
 def _context(request: PersonRequest, cluster_id: int) -> dict:

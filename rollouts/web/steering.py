@@ -21,7 +21,7 @@ from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS
 from rollouts.web.loading import plan_for, target_for
-from rollouts.web.written import because_of, keep
+from rollouts.web.written import because_of, kept_if_refused
 from wording.numbers import either
 
 REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
@@ -85,10 +85,10 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
 def _answered(request: PersonRequest, plan: Plan, verb: str) -> Iterator[None]:
     """The next page says the sentence of a refusal, and has what was written once more."""
     try:
-        yield
+        with kept_if_refused(request, plan, verb, REFUSALS):
+            yield
     except REFUSALS as refusal:
         messages.error(request, _sentence(refusal))
-        keep(request, plan, verb)
 
 
 def _sentence(refusal: Exception) -> str:
