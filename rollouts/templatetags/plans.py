@@ -31,6 +31,12 @@ def state_glyph(kind: str, value: str) -> SafeString:
     return glyph(glyph_of(kind, value), word_of(value))
 
 
+@register.filter
+def target_look(value: str) -> str:
+    """The shape of a target's state, by which a style knows it."""
+    return glyph_of("target", value)
+
+
 @register.simple_tag
 def stage_state(stage: Stage, *, is_approved: bool = False) -> SafeString:
     """The state of a stage as shape and word."""

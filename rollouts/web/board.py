@@ -23,7 +23,8 @@ PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
 ASKED_IN = {When.ENTRY: {StageState.OPENING}, When.WAVE: {StageState.OPENING, StageState.PROMOTING}}
 TRIED_AGAIN_IN = {StageState.PROMOTING, StageState.SOAKING, StageState.HALTED}
 MOST_TARGETS = 60  # a stage; the rest are counted
-DONE = {TargetState.CHANGED, Shown.BACK}
+ENDED = ((str(TargetState.CHANGED), "done"), (str(Shown.BACK), "back"))  # as a wave that is folded calls them
+DONE = {state for state, _ in ENDED}
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,12 @@ class WaveGroup:
             target.shown_state in DONE and not target.fails and not target.has_escaped  # type: ignore[attr-defined]
             for target in self.targets
         )
+
+    @property
+    def ended(self) -> list[tuple[str, str, int]]:
+        """State, word and number of nodes, of a wave that is done: one that went back does not run what was wanted."""
+        counts = Counter(str(target.shown_state) for target in self.targets)
+        return [(state, word, counts[state]) for state, word in ENDED if counts[state]]
 
     @property
     def key(self) -> str:

@@ -1,5 +1,6 @@
 """What the waves of a stage say of their size on the plan's page."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -69,6 +70,31 @@ def test_nodes_of_a_wave_that_is_done_are_fetched_when_it_is_unfolded():
     assert ("let-go-1" in text, "let-go-2" in text) == (False, True)
     assert "1 node done" in text
     assert [("let-go-1" in part, "let-go-2" in part) for part in parts] == [(True, False), (False, True)]
+
+
+def test_nodes_of_a_wave_that_went_back_are_not_said_to_be_done():
+    """They run the old version again: no green word of it, and the parts come to the whole."""
+    stage = make.a_stage_to_approve()
+    waves(stage, "1 node: room.", "2 nodes: room.")
+    wave = stage.waves.get(number=2)
+    stage.targets.create(
+        position=3, node_uid="3", node_name="let-go-3", state="changed", state_since=NOON, wave=wave, released_at=NOON
+    )
+    rollback = stage.plan.stages.get(kind="rollback")
+    for uid in ("1", "2"):
+        rollback.targets.create(
+            position=int(uid), node_uid=uid, node_name=f"let-go-{uid}", state="changed", state_since=NOON
+        )
+
+    html = visiting(make.a_user(role="viewer")).get(f"/plans/{stage.plan_id}").content.decode()
+    went_back, mixed = re.findall(r'<summary class="wave-title">.*?</summary>', html)[:2]
+
+    assert "1 node back" in went_back
+    assert "is-part" in went_back
+    assert "is-ok" not in went_back
+    assert "done" not in went_back
+    assert "1 node done" in mixed
+    assert "1 node back" in mixed
 
 
 def test_a_wave_of_another_plan_and_of_a_plan_that_is_not_seen_is_not_found():
