@@ -63,6 +63,7 @@ def stage_snapshot(
     said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
     answers = {answer.gate: answer for answer in stage.answers.all()}
     glass = frozenset(stage.glass_now(now=now))
+    soaked = _soaked_by(gates, glass)
     before = _most_ready(targets)
     evidence = Evidence(
         seen_at=around.seen_at,
@@ -76,7 +77,8 @@ def stage_snapshot(
         combinations=said,
         compared=compared,
         despite=despite(plan),
-        others_passing_since=_passing_since(_soaked_by(gates, glass), answers, off.last_ended(targets)),
+        others_passing_since=_passing_since(soaked, answers, off.last_ended(targets)),
+        others_uncounted=_uncounted(gates, soaked),
         opted_out={
             target.node_name: off.in_force[target.node_uid].neighbours
             for target in targets
@@ -127,6 +129,11 @@ def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
     """The gates that the soak's clock waits for: none that is advisory, or that a person has passed over."""
     counted = (gate for gate in gates if gate.when is When.THROUGH and not gate.advisory)
     return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
+
+
+def _uncounted(gates: Iterable[Gate], soaked: Sequence[str]) -> tuple[str, ...]:
+    others = (gate for gate in gates if gate.when is When.THROUGH and gate.key != Soak.key)
+    return tuple(gate.title for gate in others if gate.key not in soaked)
 
 
 def compares_owners(stages: Iterable[Stage]) -> bool:

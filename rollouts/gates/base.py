@@ -165,6 +165,7 @@ class Evidence:
     compared: int = 0  # nodes that they are about
     despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
+    others_uncounted: tuple[str, ...] = ()  # titles of gates that the soak does not wait for: advisory, passed over
     # Node → who is still kept off it: nobody but us would see a fault there.
     opted_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

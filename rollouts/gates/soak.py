@@ -25,17 +25,20 @@ class Soak(Gate):
             who = sorted({neighbour for those in off.values() for neighbour in those})
             sentence = f"The clock starts when what keeps {names(who)} off {names(list(off))} is put back."
             return wait(sentence, cause="opted-out", nodes=tuple(off), measured=needed)
-        since = evidence.others_passing_since
+        since, others = evidence.others_passing_since, _others(evidence)
         if since is None:
-            return wait("The clock starts when every other gate passes.", cause="not-begun", measured=needed)
+            return wait(f"The clock starts when every {others} passes.", cause="not-begun", measured=needed)
         until = since + self.duration
         measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
         if now < until:
-            sentence = (
-                f"Every other gate has to pass until {moment(until, now=now)}, for {spell(self.duration)} in all."
-            )
+            sentence = f"Every {others} has to pass until {moment(until, now=now)}, for {spell(self.duration)} in all."
             return wait(sentence, cause="running", measured=measured)
         return passed(
-            f"Every other gate has passed since {moment(since, now=now)}, for the {spell(self.duration)} asked.",
+            f"Every {others} has passed since {moment(since, now=now)}, for the {spell(self.duration)} asked.",
             measured=measured,
         )
+
+
+def _others(evidence: Evidence) -> str:
+    """What it waits for, after “every”, without the gates that do not count."""
+    return f"other gate but {names(evidence.others_uncounted)}" if evidence.others_uncounted else "other gate"

@@ -10,7 +10,7 @@ from rollouts.engine.snapshot import Snapshot
 from rollouts.gates.base import Answer
 from rollouts.gates.compatibility import Compatibility
 from rollouts.lifecycle import PlanState
-from rollouts.models import Approval, Command, Hold, Plan, StageKind, Target
+from rollouts.models import Approval, BreakGlass, Command, Hold, Plan, StageKind, Target
 from rollouts.models.moving import record_event
 from tests.make import NOON, a_pod
 from tests.rollouts.make import OLD, OLD_HASH
@@ -153,6 +153,17 @@ def test_a_void_approval_is_not_shown(plan: Plan):
     Approval.objects.create(stage=plan.stages.get(index=0), bundle={}, bundle_hash="x", by="amy", at=NOON, void_at=NOON)
 
     assert seen(plan).stages[0].evidence.approvals == ()
+
+
+def test_what_the_soak_does_not_wait_for_is_named(plan: Plan):
+    before = seen(plan).stages[0].evidence.others_uncounted
+    stage = plan.stages.get(index=0)
+    BreakGlass.objects.create(
+        stage=stage, gate="driver_version", by="root", at=NOON, until=NOON + timedelta(hours=1), because="Known."
+    )
+
+    assert before == ()
+    assert seen(plan).stages[0].evidence.others_uncounted == ("Driver version",)
 
 
 def test_the_others_pass_since_the_last_of_them_did(plan: Plan):

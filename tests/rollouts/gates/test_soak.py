@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
@@ -34,6 +35,21 @@ def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: i
 
     assert said[0] == said[1]
     assert said[0].because == "Every other gate has to pass until 12:30 UTC, for 30 min in all."
+
+
+def test_a_gate_that_it_does_not_wait_for_is_not_said_to_have_passed():
+    shown = evidence(a_target(), others_passing_since=NOON, others_uncounted=("Tenants' GPU pods",))
+    unsoaked = replace(shown, others_passing_since=None)
+
+    said = [
+        GATE.judge(each, now=at).because for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))
+    ]
+
+    assert said == [
+        "The clock starts when every other gate but Tenants' GPU pods passes.",
+        "Every other gate but Tenants' GPU pods has to pass until 12:30 UTC, for 30 min in all.",
+        "Every other gate but Tenants' GPU pods has passed since 12:00 UTC, for the 30 min asked.",
+    ]
 
 
 def test_an_instant_of_another_day_is_named_with_its_day():
