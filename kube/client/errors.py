@@ -97,6 +97,11 @@ class ServerFailing(ClusterError):
     retry_after_s = 5.0
 
 
+class InternalError(ServerFailing):
+    """500: it stumbled over this request. So it answers a write whose webhook does not answer and may not be left out
+    (apiserver's admission/plugin/webhook/mutating/dispatcher.go): the server is well, and others need not stumble."""
+
+
 class Refused(ClusterError):
     """The server understood and said no: an invalid object, a method it does not serve."""
 
@@ -125,6 +130,7 @@ BY_STATUS: dict[int, type[ClusterError]] = {
     409: Conflict,
     410: Gone,
     429: TooManyRequests,
+    500: InternalError,
 }
 
 

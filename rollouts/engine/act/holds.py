@@ -79,9 +79,14 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
 
 
 def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
-    """First those whose label was not read back as wanted yet: rows that stand still must not keep it at the first."""
+    """First those whose label was not read back as wanted yet: rows that stand still must not keep it at the first.
+
+    Those that a try has failed for come last: an act may have time for no more than them.
+    """
     held = set(plan.holds.filter(placed_at__isnull=False).values_list("node_uid", flat=True))
-    return dict(sorted(nodes.items(), key=lambda node: ((node[0] in held) is is_wanted, node[1])))
+    failed = set(plan.holds.exclude(trouble="").values_list("node_uid", flat=True))
+    in_turn = sorted(nodes.items(), key=lambda node: (node[0] in failed, (node[0] in held) is is_wanted, node[1]))
+    return dict(in_turn)
 
 
 def nothing_else(seen: NodeSeen) -> Metadata:  # noqa: ARG001

@@ -67,6 +67,7 @@ class Writer:
 
         :raises LostRace: when the turn is another worker's by now
         :raises TooManyRequests: with the time to wait
+        :raises ServerFailing: when the API server fails, and not only at this write
         :raises Unreachable: when the cluster does not answer
         """
         trouble = f"{name} changed each time we tried to write it."
@@ -82,7 +83,7 @@ class Writer:
                 patch = wanted(seen)
                 if not patch:
                     return seen
-                return client.patch_node(self.connection, name, patch)
+                return self._patch(name, patch)
             except client.Conflict:
                 continue
             except (client.Absent, client.Forbidden, client.Refused) as refusal:
@@ -91,6 +92,14 @@ class Writer:
         told = Hold.objects.filter(plan=self.plan, node_uid=uid) if rows is None else rows
         told.update(trouble=trouble[:500])
         return None
+
+    def _patch(self, name: str, patch: client.Patch) -> NodeSeen:
+        """:raises Refused: also when a webhook fails that is asked of this node: it was read a moment ago, and one such
+        node must keep no other from being held"""
+        try:
+            return client.patch_node(self.connection, name, patch)
+        except client.InternalError as failing:
+            raise client.Refused(str(failing)) from failing
 
     def note(self, uid: str, name: str, to: str, because: str, *, now: datetime, actor: str = "engine") -> None:
         """A line about one node in the plan's history, under its target where it has one."""

@@ -24,7 +24,8 @@ def test_what_no_row_can_keep_is_in_no_sentence():
         (410, errors.Gone),
         (422, errors.Refused),
         (429, errors.TooManyRequests),
-        (500, errors.ServerFailing),
+        (500, errors.InternalError),
+        (502, errors.ServerFailing),
         (503, errors.ServerFailing),
     ],
 )

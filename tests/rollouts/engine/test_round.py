@@ -1,15 +1,18 @@
 """Whole rounds against an API server: what they ask of it, in which order, and what a crash leaves."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from kube import client
+from kube.client.errors import error_for
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.engine import round as rounds
 from rollouts.engine.act import holds, waves
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.troubles import PACE
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Hold, Plan
@@ -404,6 +407,61 @@ def test_one_node_that_may_not_be_written_slows_down_no_other(ground: Ground, mo
 
     assert ground.held() == {*NODES}
     assert "could not be written" not in ground.plan.waiting_for
+
+
+WEBHOOK = 'Internal error occurred: failed calling webhook "gold.example.com": context deadline exceeded'
+
+
+def test_a_webhook_that_fails_for_one_node_keeps_no_other_from_being_held(ground: Ground, monkeypatch):
+    """It is the first of them, and the API server is well."""
+    ground.start()
+    monkeypatch.setattr(client, "patch_node", failing(NODES[0]))
+
+    ground.rounds(3)
+
+    assert ground.held() == {*NODES[1:]}
+    assert ground.plan.waiting_for.endswith(f"{NODES[0]} could not be written: {WEBHOOK}.")
+
+
+@pytest.mark.parametrize("sick", [CANARY, REST[0]])
+def test_a_webhook_that_fails_for_one_node_keeps_no_other_from_being_held_again(sick: str, ground: Ground, monkeypatch):
+    """Z3: until its label is back, the operator may begin. One was let go, another somebody else has freed."""
+    ground.armed()
+    ground.round()
+    ground.free(REST[0])
+    monkeypatch.setattr(client, "patch_node", failing(sick))
+
+    commands.halt(ground.plan, actor=ground.ada, because="Hot.", now=ground.clock())
+    ground.rounds(3)
+
+    assert ground.held() == {*NODES} - {sick}
+    assert f"{sick} could not be written: {WEBHOOK}" in ground.plan.waiting_for
+
+
+def failing(*names: str):
+    """As an API server that must ask a webhook of these nodes, which does not answer."""
+    real = client.patch_node
+
+    def patch(connection, name, patch):
+        if name in names:
+            raise error_for(500, json.dumps({"kind": "Status", "code": 500, "message": WEBHOOK}).encode())
+        return real(connection, name, patch)
+
+    return patch
+
+
+def test_nodes_that_could_not_be_written_come_last(ground: Ground, monkeypatch):
+    """Of thousands whose webhook takes its ten seconds, an act has time for a few: the same ones each round."""
+    ground.start()
+    monkeypatch.setattr(client, "patch_node", forbidden(*NODES[:2]))
+    ground.round()
+    monkeypatch.setattr("rollouts.engine.act.writer.LONGEST", timedelta(0))
+    tried: list[str] = []
+    monkeypatch.setattr(Writer, "some", lambda _, nodes: tried.extend(nodes.values()) or iter(()))
+
+    ground.round()
+
+    assert tried[-2:] == [*NODES[:2]]
 
 
 def test_a_label_that_may_not_be_taken_off_is_named_with_why(ground: Ground, monkeypatch):
