@@ -1,10 +1,10 @@
 from enum import StrEnum
 
 from django.db import models
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from people.rights import Permission, scope_of
-from rollouts.lifecycle import BEGUN, IN_FLIGHT, TARGET_MOVES, TargetState
+from rollouts.lifecycle import BEGUN, IN_FLIGHT, PLAN_FINAL, TARGET_MOVES, TargetState
 from rollouts.models.hold import Hold
 from rollouts.models.moving import Moving
 from rollouts.models.opt_out import OptOut
@@ -34,6 +34,12 @@ class TargetQuerySet(models.QuerySet["Target"]):
         holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node).in_the_way()
         back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.ROLLBACK, **same_node)
         return self.annotate(is_kept=Exists(holds), is_back=Exists(back.filter(state=TargetState.CHANGED)))
+
+    def gone_back(self) -> "TargetQuerySet":
+        """Those that `shown_state` calls back, found by the database."""
+        is_put_back = Q(stage__plan__put_back_at__isnull=False, stage__plan__state__in=sorted(PLAN_FINAL))
+        begun = self.forward().filter(state__in=sorted(BEGUN)).with_holds()
+        return begun.filter(Q(is_back=True) | (is_put_back & Q(is_kept=False)))
 
 
 class Target(Moving):

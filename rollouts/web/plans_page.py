@@ -1,10 +1,11 @@
 """The plans: what is under way, what is drafted, what is over."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -15,7 +16,7 @@ from fleet.freshness.sight import sights_of_all
 from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
-from rollouts.models import Command, Plan, Stage, StageKind
+from rollouts.models import Command, Plan, Stage, StageKind, Target
 from rollouts.reads.on_page import unlooked
 
 PER_PAGE = 30
@@ -41,12 +42,13 @@ def strip_part(request: PersonRequest) -> HttpResponse:
 def _plans(request: PersonRequest) -> dict[str, Any]:
     visible = Plan.objects.visible_to(request.user)
     over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
+    over.object_list = _with_back(over.object_list)
     under_way = _under_way(visible)
     return {
         "place": "plans",
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
-        "drafts": _counted(visible.filter(state=PlanState.DRAFT)),
+        "drafts": list(_counted(visible.filter(state=PlanState.DRAFT))),
         "over": over,
         "waiting_for_me": _to_decide(request),
         "may_draft": _may_draft(request),
@@ -56,25 +58,41 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
 def _under_way(visible) -> list[Plan]:
     """Each with how well its cluster is seen, and whether a worker looks at it."""
     now = timezone.now()
-    under_way, sights = _counted(visible.under_way()), sights_of_all(now=now)
+    under_way, sights = _with_back(_counted(visible.under_way())), sights_of_all(now=now)
     for plan in under_way:
         plan.unlooked = unlooked(plan, now=now)  # type: ignore[attr-defined]
         plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
     return under_way
 
 
-def _counted(plans) -> list[Plan]:
+def _counted(plans: QuerySet[Plan]) -> QuerySet[Plan]:
     """With how many nodes each has, as its own page counts them: the rollback stage has the same nodes once more."""
     targets = Count("stages__targets", filter=FORWARD & ~Q(stages__targets__state=TargetState.EXCLUDED), distinct=True)
     changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
     failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)
     newest = Max("events__pk")
     paused = Exists(Command.objects.in_force().filter(plan=OuterRef("pk")))
-    return list(
+    return (
         plans.select_related("cluster")
         .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest, is_paused=paused)
         .order_by("-created_at")
     )
+
+
+def _with_back(plans: Iterable[Plan]) -> list[Plan]:
+    """Each with how many of its nodes run the old version again, and how many still run the new one. One query."""
+    listed = list(plans)
+    back = Target.objects.filter(stage__plan__in=[plan.pk for plan in listed]).gone_back().order_by()
+    numbers = {
+        plan: (number, changed)
+        for plan, number, changed in back.values_list("stage__plan").annotate(
+            number=Count("pk"), changed=Count("pk", filter=Q(state=TargetState.CHANGED))
+        )
+    }
+    for plan in listed:
+        plan.back_count, changed = numbers.get(plan.pk, (0, 0))  # type: ignore[attr-defined]
+        plan.running_count = plan.changed_count - changed  # type: ignore[attr-defined]
+    return listed
 
 
 def _to_decide(request: PersonRequest) -> list[Stage]:

@@ -1,9 +1,14 @@
+import random
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark
-from rollouts.models import Plan, Target
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Hold, Plan, Stage, StageKind, Target
+from rollouts.models.target import Shown
 from tests import make
 from tests.pages import HOSTILE, page, visiting
 
@@ -18,6 +23,81 @@ def test_lists_what_is_under_way_what_is_drafted_and_why():
 
     assert "Going holding" in seen.text
     assert "Written draft" in seen.text
+
+
+@pytest.mark.parametrize("state", ["rolling-back", "rolled-back"])
+def test_nodes_that_went_back_are_not_said_to_be_changed_alone(state: str):
+    """As the plan's own page counts them: all of three ran the new version, and two of them run it no more."""
+    plan = make.a_plan(make.a_fleet(nodes=5), title="Gone back")
+    back = Stage.objects.get(plan=plan, kind=StageKind.ROLLBACK)
+    for target in Target.objects.forward().filter(stage__plan=plan, stage__index=1)[:3]:
+        Target.objects.filter(pk=target.pk).update(state="changed")
+        is_back = state == "rolled-back" or target.position < 2
+        Target.objects.create(
+            stage=back,
+            position=target.position,
+            node_uid=target.node_uid,
+            node_name=target.node_name,
+            state="changed" if is_back else "held",
+            state_since=plan.created_at,
+        )
+    Plan.objects.filter(pk=plan.pk).update(state=state, sealed_at=plan.created_at)
+    viewer = visiting(make.a_user(role="viewer"))
+    number = 3 if state == "rolled-back" else 2
+
+    assert f"3 of 5 {number} back" in page(viewer, "/plans").text
+    if state == "rolling-back":
+        strip = page(viewer, "/parts/plans/strip").text
+        assert f"3 of 5 nodes changed · 2 back on {plan.from_version}" in strip
+    assert f"{number} back on {plan.from_version}" in page(viewer, f"/plans/{plan.pk}").text
+
+
+def test_what_lists_and_a_plans_page_call_back_are_the_same_nodes():
+    """`gone_back` and `shown_state`, whatever the rows say."""
+    chance = random.Random(7)
+    plan = make.a_plan(make.a_fleet(nodes=40))
+    back = Stage.objects.get(plan=plan, kind=StageKind.ROLLBACK)
+    for target in Target.objects.forward().filter(stage__plan=plan):
+        Target.objects.filter(pk=target.pk).update(state=chance.choice(list(TargetState)))
+        Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(
+            is_wanted=chance.random() < 0.5, placed_at=chance.choice([None, plan.created_at])
+        )
+        if chance.random() < 0.5:
+            Target.objects.create(
+                stage=back,
+                position=target.position,
+                node_uid=target.node_uid,
+                node_name=target.node_name,
+                state=chance.choice(["changed", "held"]),
+                state_since=plan.created_at,
+            )
+
+    for state in PlanState:
+        for put_back_at in (None, plan.created_at):
+            Plan.objects.filter(pk=plan.pk).update(state=state, put_back_at=put_back_at)
+            rows = Target.objects.filter(stage__plan=plan).with_holds().select_related("stage__plan")
+            shown = {row.pk for row in rows if row.shown_state == Shown.BACK}
+
+            assert {row.pk for row in Target.objects.filter(stage__plan=plan).gone_back()} == shown
+
+
+def test_plans_that_are_over_cost_the_same_however_many_there_are(django_assert_num_queries):
+    viewer = visiting(make.a_user(role="viewer"))
+    make.a_plan(title="First")
+    Plan.objects.update(state="rolled-back")
+    page(viewer, "/plans")
+    with CaptureQueriesContext(connection) as few:
+        page(viewer, "/plans")
+    first = Plan.objects.get()
+    Plan.objects.bulk_create(
+        Plan(**{**{f.attname: getattr(first, f.attname) for f in Plan._meta.concrete_fields}, "id": None})
+        for _ in range(35)
+    )
+
+    with django_assert_num_queries(len(few)):
+        seen = page(viewer, "/plans")
+
+    assert seen.text.count("rolled back") == 30
 
 
 def test_a_stranger_sees_no_plan():
