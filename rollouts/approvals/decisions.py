@@ -105,7 +105,7 @@ def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
     """Why an approval of this needs a reason. Blank: there are answers, and every one is green now."""
     answers = bundle.content["answers"]
     if not answers:
-        return "no gate has judged anything yet"
+        return "no gate has judged a node that was changed"
     wrong = sum(answer != "pass" for answer in answers.values())
     if wrong:
         return f"{count(wrong, 'answer')} {are(wrong)} not green"

@@ -222,7 +222,7 @@ def test_an_approval_of_what_was_overridden_needs_a_reason(stage: Stage, approve
 def test_an_approval_on_no_evidence_at_all_needs_a_reason(stage: Stage, approver):
     stage.plan.stages.get(index=0).answers.all().delete()
 
-    with pytest.raises(Refusal, match="no gate has judged anything yet"):
+    with pytest.raises(Refusal, match="no gate has judged a node that was changed"):
         approved(stage, approver)
 
     assert approved(stage, approver, because="The canary is idle.").because == "The canary is idle."

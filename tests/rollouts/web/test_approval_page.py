@@ -80,7 +80,7 @@ def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):
     said = decide(amy, stage, because="", look=opened(amy, stage))
 
-    assert "Say why you approve it: no gate has judged anything yet." in said
+    assert "Say why you approve it: no gate has judged a node that was changed." in said
     assert not stage.approvals.exists()
 
 
