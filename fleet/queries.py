@@ -333,6 +333,12 @@ def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
     return [PodRow(pod, freshness[pod.cluster_id][PODS]) for pod in pods]
 
 
+def unread_of(cluster: Cluster) -> list[dict[str, str]]:
+    """Kind, name and why, of the objects that cannot be read. One query."""
+    marks = Bookmark.objects.filter(cluster=cluster).exclude(unread={}).order_by("kind")
+    return [{"kind": mark.kind, **said} for mark in marks for said in mark.unread.values()]
+
+
 def matching(cluster: Cluster, selector: str) -> list[Node]:
     """The nodes of a cluster that a pool with this selector would have.
 

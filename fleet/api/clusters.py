@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -12,8 +13,9 @@ from fleet.drivers.mode import DriverSetBy
 from fleet.drivers.reading import Drivers, read_drivers
 from fleet.freshness.sight import Sight
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
+from fleet.models.bookmark import UNREAD_MOST
 from fleet.pools.asking import set_approval
-from fleet.queries import ClusterRow, see_clusters
+from fleet.queries import ClusterRow, see_clusters, unread_of
 from people.rights import Permission, require, scope_of
 
 MODES = [(mode.value, mode.value) for mode in DriverSetBy]
@@ -67,11 +69,20 @@ class DriverModeSerializer(serializers.Serializer):
     problem = serializers.CharField(help_text="What is wrong with it; blank: nothing.")
 
 
+class UnreadSerializer(serializers.Serializer):
+    """An object that Quarterdeck cannot read."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    because = serializers.CharField()
+
+
 @dataclass(frozen=True)
 class ClusterInDetail(ClusterRow):
     """Everything about one cluster."""
 
     drivers: Drivers
+    unread: Sequence[Mapping[str, str]]  # kind, name and why
 
 
 class ObserverSerializer(serializers.ModelSerializer):
@@ -96,13 +107,20 @@ class ClusterDetailSerializer(ClusterSerializer):
     exporters = ExportersSerializer(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
     operator = OperatorSerializer(source="drivers.operator")
     driver_mode = DriverModeSerializer(source="drivers.mode")
+    unread = UnreadSerializer(
+        many=True,
+        help_text=f"What cannot be read, {UNREAD_MOST} of a kind at most. None, where the caller does not see it all.",
+    )
     compatibility = serializers.HyperlinkedIdentityField(
         view_name="api-cluster-compatibility", lookup_url_kwarg="cluster_id"
     )
 
     class Meta:
         model = Cluster
-        fields = (*ClusterSerializer.Meta.fields, "observer", "exporters", "operator", "driver_mode", "compatibility")
+        fields = (
+            *ClusterSerializer.Meta.fields,
+            "observer", "exporters", "operator", "driver_mode", "unread", "compatibility",
+        )  # fmt: skip
 
 
 class ClusterChange(Asked):
@@ -139,7 +157,9 @@ class ClusterDetail(Edge):
         visible = Cluster.objects.visible_to(self.user).select_related("observer", "exporter_round")
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
-        if not scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk) and hasattr(cluster, "exporter_round"):
+        sees_all = scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk)
+        if not sees_all and hasattr(cluster, "exporter_round"):
             cluster.exporter_round.message = ""  # names nodes of all of it
-        detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster))
+        unread = unread_of(cluster) if sees_all else []
+        detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster), unread=unread)
         return ClusterDetailSerializer(detail, context={"request": self.request}).data

@@ -8,10 +8,10 @@ from enum import StrEnum
 from fleet.models import Bookmark, BookmarkState
 from fleet.models.kinds import MIRRORED
 from kube import resources
+from wording.numbers import either
 
 NODES, PODS = resources.NODES.name, resources.PODS.name
 PLACES: Mapping[str, int] = {kind: place for place, kind in enumerate(MIRRORED)}
-UNREAD_NAMED = 3
 
 
 class Freshness(StrEnum):
@@ -186,15 +186,13 @@ def _listing(bookmark: Bookmark) -> str:
 
 
 def _unread(bookmark: Bookmark) -> str:
-    """What of a kind is not as live as the rest of it."""
-    if not bookmark.unread:
+    """What of a kind is not as live as the rest of it. Names are for who sees the whole cluster: this is for all."""
+    number = len(bookmark.unread)
+    if not number:
         return ""
-    named = [f"{one['name']} ({one['because']})" for one in list(bookmark.unread.values())[:UNREAD_NAMED]]
-    more = len(bookmark.unread) - len(named)
-    return (
-        f" Not so what cannot be read, and is shown as it last was, if ever: {', '.join(named)}"
-        f"{f' and {more} more' if more else ''}."
-    )
+    shown = either(number, "is shown as it last was", "are shown as they last were")
+    or_more = " or more" if bookmark.has_more_unread else ""
+    return f" Not so {number}{or_more} that cannot be read, and {shown}, if ever."
 
 
 def _clock(at: datetime | None) -> str:

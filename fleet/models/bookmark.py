@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.db import models
 
 STALE_AFTER = timedelta(seconds=90)  # API servers send a bookmark about once a minute
+UNREAD_MOST = 20  # of the objects of a kind that cannot be read, so many are kept
 
 
 class BookmarkState(models.TextChoices):
@@ -46,6 +47,11 @@ class Bookmark(models.Model):
     def is_known(self) -> bool:
         """Whether its rows ever were the cluster's, and may still be read: else there is no data, which is not zero."""
         return self.listed_at is not None and self.state not in VOID
+
+    @property
+    def has_more_unread(self) -> bool:
+        """Whether there may be more that cannot be read than are kept."""
+        return len(self.unread) >= UNREAD_MOST
 
     def is_fresh(self, *, now: datetime) -> bool:
         """Whether the rows may be judged: a whole list was written, and something was heard lately."""

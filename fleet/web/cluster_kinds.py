@@ -27,6 +27,7 @@ class KindLine:
     rule: str  # YAML that would allow it; blank: it is allowed
     unread: int  # objects that could not be read
     unread_names: str
+    has_more_unread: bool = False
     message_has_names: bool = False  # of nodes
 
     @property
@@ -83,6 +84,7 @@ def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: dat
         rule=seen.rule.rstrip(),
         unread=len(bookmark.unread),
         unread_names="; ".join(_unread(each) for each in list(bookmark.unread.values())[:UNREAD_SHOWN]),
+        has_more_unread=bookmark.has_more_unread,
     )
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import structlog
 
 from fleet.models import Bookmark, BookmarkState
-from fleet.models.bookmark import VOID
+from fleet.models.bookmark import UNREAD_MOST, VOID
 from kube.client.decoding import Unread
 
 HEARD_EVERY = timedelta(seconds=10)
 UNREAD_KEPT = 1000  # in memory, so that none of them is logged twice
-UNREAD_SHOWN = 20
 
 log = structlog.get_logger(__name__)
 
@@ -155,7 +154,7 @@ class WatchCursor:
             "resource_version": "" if self.is_outgrown else self.resource_version,
             "heard_at": self.heard_at,
             "listed_at": self.listed_at,
-            "unread": dict(list(self.unread.items())[:UNREAD_SHOWN]),
+            "unread": dict(list(self.unread.items())[:UNREAD_MOST]),
         }
 
     def new_columns(self) -> dict[str, Any]:

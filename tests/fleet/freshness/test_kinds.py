@@ -110,16 +110,22 @@ def test_the_operators_config_maps_are_allowed_by_a_role_and_not_to_the_whole_cl
     assert "get" not in yaml.safe_load(rule_for("configmaps:mig"))[0]["verbs"]
 
 
-def test_a_live_kind_names_what_of_it_cannot_be_read():
+def test_a_live_kind_says_how_many_of_it_cannot_be_read_and_names_none():
+    """Who sees one pool reads this of all nodes and pods of the cluster."""
     mark = a_mark("watching", heard_ago_s=1)
     mark.unread = {str(n): {"name": f"gpu-{n}", "because": "Expected `str`, got `int`"} for n in range(5)}
 
     sentence = freshness_of(mark, now=NOON).sentence
 
-    assert sentence.startswith(
-        "Nodes are live. Not so what cannot be read, and is shown as it last was, if ever: gpu-0 ("
-    )
-    assert sentence.endswith(" and 2 more.")
+    assert sentence == "Nodes are live. Not so 5 that cannot be read, and are shown as they last were, if ever."
+
+
+@pytest.mark.parametrize(("number", "says"), [(1, "1 that"), (19, "19 that"), (20, "20 or more that")])
+def test_no_more_is_known_than_is_kept_of_what_cannot_be_read(number, says):
+    mark = a_mark("watching", heard_ago_s=1)
+    mark.unread = {str(n): {"name": f"gpu-{n}", "because": "It is too long."} for n in range(number)}
+
+    assert f"Not so {says} cannot be read" in freshness_of(mark, now=NOON).sentence
 
 
 def test_a_list_that_takes_its_time_says_since_when():

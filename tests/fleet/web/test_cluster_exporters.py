@@ -99,6 +99,6 @@ def test_who_sees_a_pool_reads_no_names_of_nodes_and_objects_beside_it():
     for place in places:
         assert "gpu-1" in whole.get(place).content.decode(), place
         assert "gpu-1" not in mine.get(place).content.decode(), place
-    assert "team-b/train-0" in whole.get(places[0]).content.decode()
-    assert "team-b/train-0" not in mine.get(places[0]).content.decode()
+        assert "team-b/train-0" in whole.get(place).content.decode(), place
+        assert "team-b/train-0" not in mine.get(place).content.decode(), place
     assert "1 of 2 answered" in page(mine, places[0]).text
