@@ -260,7 +260,7 @@ PARSERS = (
     Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
            lambda text: text.strip()[:1000],
            ("edges.requests", "fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page",
-            "rollouts.web.written", "rollouts.web.stopping", "rollouts.web.breaking_glass",
+            "rollouts.web.stopping", "rollouts.web.breaking_glass",
             "rollouts.web.image_pulls")),
     Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL]),
            ("rollouts.web.ledger_page",)),
