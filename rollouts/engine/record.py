@@ -176,11 +176,19 @@ def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:
 
 
 def note_put_back(plan: Plan, object_version: str, *, now: datetime) -> None:
-    """Of a plan that goes back: whoever put the old version there, and if a worker died right after its write."""
-    goes_back = plan.state in GOES_BACK and plan.write_intended_at is not None
-    if goes_back and object_version == plan.from_version and plan.put_back_at is None:
+    """Of a plan that goes back: whoever put the old version there, and if a worker died right after its write.
+
+    It is not back any more where the new one is there again: a write of ours that came late, or somebody else's.
+    """
+    if plan.state not in GOES_BACK or plan.write_intended_at is None:
+        return
+    was = plan.put_back_at
+    if object_version == plan.from_version and was is None:
         plan.put_back_at = now
-        Plan.objects.filter(pk=plan.pk, put_back_at__isnull=True).update(put_back_at=now)
+    elif object_version == plan.to_version and was is not None:
+        plan.put_back_at = None
+    if plan.put_back_at != was:
+        Plan.objects.filter(pk=plan.pk, put_back_at=was).update(put_back_at=plan.put_back_at)
 
 
 def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:

@@ -99,6 +99,27 @@ def test_an_old_version_that_we_did_not_put_back_ourselves_is_back_all_the_same(
     assert not ground.plan.is_armed
 
 
+def test_an_old_version_that_is_gone_again_is_put_back_and_told(ground: Ground):
+    """A write of ours that came late, or somebody else's."""
+    ground.armed()
+    ground.write_version(OLD)
+    ground.rounds(2)
+    say(commands.roll_back, ground)
+    ground.round()
+    told = ground.plan.events.filter(to="version-written")
+    assert not ground.plan.is_armed
+    assert told.count() == 1
+
+    ground.write_version(NEW)
+    ground.round()
+
+    assert ground.version() == OLD
+    assert told.count() == 2
+    rolled_back(ground)
+    assert ground.plan.is_final, ground.plan.waiting_for
+    assert not ground.plan.is_armed
+
+
 @pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
 def test_a_node_that_somebody_else_held_and_freed_since_is_let_go_as_well(ground: Ground, verb):
     """The plan held it then, as every node of an armed object: that label is ours, whoever had one there before."""
