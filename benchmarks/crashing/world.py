@@ -112,10 +112,16 @@ class World:
         self.line.begin_log()
         self.drafted = self.keep()  # before it is started
         self.start()
-        self.canary = self.plan.stages.get(index=0).targets.get().node_name
         self.started = self.keep()
 
     # Making it
+
+    @property
+    def canary(self) -> str:
+        """The node that goes first, and unasked. Blank: the plan was not started. A draft that is started after a node
+        has joined may choose another one."""
+        first = self.plan.stages.get(index=0).targets.order_by("position").first()
+        return first.node_name if first else ""
 
     @property
     def kind(self) -> str:
