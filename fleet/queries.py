@@ -62,18 +62,24 @@ class PoolRow:
 
 
 @dataclass(frozen=True)
-class NodeRow:
-    node: Node
-    nodes_freshness: KindFreshness
-    pods_freshness: KindFreshness
+class DatedRow:
+    """A row as REST gives it, with how fresh its kind is in its cluster."""
+
+    own_freshness: KindFreshness
 
     @property
     def seen_at(self) -> datetime | None:
-        return self.nodes_freshness.heard_at
+        return self.own_freshness.heard_at
 
     @property
     def freshness(self) -> Freshness:
-        return self.nodes_freshness.state
+        return self.own_freshness.state
+
+
+@dataclass(frozen=True)
+class NodeRow(DatedRow):
+    node: Node
+    pods_freshness: KindFreshness
 
     @property
     def knows_pods(self) -> bool:
@@ -113,32 +119,14 @@ class NodeRow:
 
 
 @dataclass(frozen=True)
-class DriverObjectRow:
+class DriverObjectRow(DatedRow):
     driver_object: DriverObject
     nodes: int | None  # GPU nodes it moves; None: nodes were never seen
-    own_freshness: KindFreshness
-
-    @property
-    def seen_at(self) -> datetime | None:
-        return self.own_freshness.heard_at
-
-    @property
-    def freshness(self) -> Freshness:
-        return self.own_freshness.state
 
 
 @dataclass(frozen=True)
-class PodRow:
+class PodRow(DatedRow):
     pod: Pod
-    pods_freshness: KindFreshness
-
-    @property
-    def seen_at(self) -> datetime | None:
-        return self.pods_freshness.heard_at
-
-    @property
-    def freshness(self) -> Freshness:
-        return self.pods_freshness.state
 
 
 @dataclass(frozen=True)
@@ -193,7 +181,7 @@ def see_pool(pool: Pool, alike: Iterable[Alike], kinds: Freshnesses) -> PoolRow:
 def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:
     """One query. Load them with `for_rows`, or each row costs two more."""
     freshness = freshness_by_cluster({node.cluster_id for node in nodes}, now=now)
-    return [NodeRow(node, kinds[NODES], kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
+    return [NodeRow(kinds[NODES], node, kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
 
 
 def pools_for(user) -> Prefetch:
@@ -235,7 +223,7 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
     gpus = (held.of(gpu) for gpu in node.gpus.select_related("node__cluster"))
     return NodeInDetail(
         node=node,
-        nodes_freshness=seen.nodes_freshness,
+        own_freshness=seen.own_freshness,
         pods_freshness=seen.pods_freshness,
         resources=lines_of(node, knows_pods=seen.knows_pods),
         gpus=[_as_known(gpu, knows_pods=seen.knows_pods) for gpu in gpus],
@@ -314,9 +302,9 @@ def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime)
     known = {cluster for cluster, kinds in freshness.items() if kinds[NODES].is_known}
     return [
         DriverObjectRow(
+            _of_object(each, freshness[each.cluster_id]),
             each,
             numbers.get(key_of(each), 0) if each.cluster_id in known else None,
-            _of_object(each, freshness[each.cluster_id]),
         )
         for each in driver_objects
     ]
@@ -330,7 +318,7 @@ def _of_object(driver_object: DriverObject, kinds: Freshnesses) -> KindFreshness
 def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
     """One query."""
     freshness = freshness_by_cluster({pod.cluster_id for pod in pods}, now=now)
-    return [PodRow(pod, freshness[pod.cluster_id][PODS]) for pod in pods]
+    return [PodRow(freshness[pod.cluster_id][PODS], pod) for pod in pods]
 
 
 def unread_of(cluster: Cluster) -> list[dict[str, str]]:
