@@ -12,11 +12,11 @@ from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import BreakGlass, Hold, OptOut, Plan, Target, Verb
+from rollouts.models.plan import MARK
 from wording.lists import names
 from wording.numbers import are, count
 
 PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
-MARK = "plan-"  # Plan.mark begins with it
 
 
 def halted_plans(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:

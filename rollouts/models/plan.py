@@ -16,6 +16,7 @@ from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
 from rollouts.models.moving import Moving
 
 WEEK_S = 7 * 24 * 3600
+MARK = "plan-"  # of any plan of ours: what `Plan.mark` begins with
 LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
 
 
@@ -98,7 +99,7 @@ class Plan(Moving):
     @property
     def mark(self) -> str:
         """What our labels and annotations in the cluster name as their owner."""
-        return f"plan-{self.pk}"
+        return f"{MARK}{self.pk}"
 
     @property
     def its_component(self) -> Component:

@@ -16,6 +16,7 @@ from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED, ControllerOff
 from rollouts.models import Plan
+from rollouts.models.plan import MARK
 from rollouts.ordering.harm import UNHARMED, Harm
 from rollouts.ordering.picking import FACTORS, Candidate
 from wording.instants import moment
@@ -48,7 +49,7 @@ def object_uid(driver_object: DriverObject | Plan) -> str:
 
 def is_held_by_others(node: Node) -> bool:
     """Held, and not by one of our plans: that label is not ours to remove."""
-    return node.is_held and not node.held_by.startswith("plan-")
+    return node.is_held and not node.held_by.startswith(MARK)
 
 
 def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:

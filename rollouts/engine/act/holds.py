@@ -17,6 +17,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
 from rollouts.engine.live import stopped_in_cluster
 from rollouts.models import Hold, Plan
+from rollouts.models.plan import MARK
 from rollouts.reads.restraints import why_not
 
 
@@ -114,7 +115,7 @@ def hold_node(
     was: NodeSeen | None = None  # before the last try to write it
 
     def is_theirs(seen: NodeSeen) -> bool:
-        is_of_a_plan = seen.annotations.get(HELD_BY, "").startswith("plan-")
+        is_of_a_plan = seen.annotations.get(HELD_BY, "").startswith(MARK)
         return may_be_theirs and writer.hold.is_on(seen.labels) and not is_of_a_plan
 
     def held(seen: NodeSeen) -> client.Patch:

@@ -11,6 +11,7 @@ from people.models import User
 from people.rights import NotAllowed, Permission, require
 from rollouts.checks import Check
 from rollouts.models import Plan
+from rollouts.models.plan import MARK
 from rollouts.pulls.reading import newest_pull
 from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
 from rollouts.steering.preview import Preview
@@ -128,7 +129,7 @@ def _person(name: str) -> User:
 
 
 def _plan(named: str) -> Plan:
-    key = whole(named.removeprefix("plan-"))
+    key = whole(named.removeprefix(MARK))
     plan = Plan.objects.filter(pk=key).select_related("cluster").first() if key else None
     if plan is None:
         raise CommandError(f"There is no plan {named[:40]}.")

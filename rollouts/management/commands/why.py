@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from edges.digits import whole
 from rollouts.models import Plan
+from rollouts.models.plan import MARK
 from rollouts.reads.on_page import plan_on_page
 from rollouts.steering.remaining import holding
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             self.stdout.write("No plan is under way.")
 
     def _found(self, named: str) -> Plan:
-        key = whole(named.removeprefix("plan-").removeprefix("#"))
+        key = whole(named.removeprefix(MARK).removeprefix("#"))
         plan = Plan.objects.filter(pk=key).select_related("cluster").first() if key else None
         if plan is None:
             raise CommandError(f"There is no plan {named[:40]}. bin/manage why lists those under way.")
