@@ -88,3 +88,12 @@ PLAN_FINAL = frozenset(state for state, moves in PLAN_MOVES.items() if not moves
 PLAN_UNDER_WAY = frozenset(PlanState) - PLAN_FINAL - {PlanState.DRAFT}
 BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # no longer to be recalled
 IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING})
+
+
+def is_lost(target: TargetState, *, is_retried: bool, stage: StageState, is_rollback: bool) -> bool:
+    """Whether a target whose node is gone counts as failed: let go in a stage that has not passed, who knows why it went.
+
+    So does one that waits for another try.
+    """
+    was_let_go = is_retried or target is not TargetState.HELD
+    return was_let_go and stage is not StageState.PASSED and not is_rollback

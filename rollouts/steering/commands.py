@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from edges.moves import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
-from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState, is_lost
 from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.reads.completion import LEFT_OUT, completion_of
@@ -153,18 +153,21 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
 
 
 def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
-    """Take a node out of its stage. It stays held; one that failed stays as it is.
+    """Take a node out of its stage. It stays held; one that failed stays as it is; one that went counts as failed.
 
     :raises Refusal: when it was let go and is there, is the last of a stage that others rest on, or the plan is over
     """
     plan = target.stage.plan
     with transaction.atomic():
         target.stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
-        target.refresh_from_db(fields=["state"])
-        if refusal := _why_not_taken_out(target):
+        target.refresh_from_db(fields=["state", "retried_at"])
+        is_gone = not Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists()
+        if refusal := _why_not_taken_out(target, is_gone=is_gone):
             raise Refusal(refusal)
-        was_held = target.state == TargetState.HELD
+        was_held, was_lost = target.state == TargetState.HELD, is_gone and _is_lost(target)
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
+        if was_lost:
+            Target.objects.filter(pk=target.pk).update(is_lost=True)
         if was_held:  # one that was let go and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, because=because)
@@ -179,13 +182,22 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
     plan.wake(now=now)
 
 
-def _why_not_taken_out(target: Target) -> str:
+def _is_lost(target: Target) -> bool:
+    """As the next round would find. One that had failed before it went is a person's to give up."""
+    stage, state = target.stage, TargetState(target.state)
+    if state is TargetState.FAILED:
+        return False
+    is_retried = target.retried_at is not None
+    return is_lost(state, is_retried=is_retried, stage=StageState(stage.state), is_rollback=stage.is_rollback)
+
+
+def _why_not_taken_out(target: Target, *, is_gone: bool) -> str:
     plan, name = target.stage.plan, target.node_name
     if plan.is_final:
         return f"The plan is {plan.state}: there is nothing to take a node out of."
     if target.state == TargetState.EXCLUDED:
         return f"{name} is taken out already."
-    if not Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists():
+    if is_gone:
         return ""
     if target.state in {*IN_FLIGHT, TargetState.CHANGED}:
         return f"{name} is {target.state}: it can be taken out once it is gone, or has failed."

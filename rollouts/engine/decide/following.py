@@ -7,7 +7,7 @@ from rollouts.engine.decide.acts import MoveTarget
 from rollouts.engine.decide.another_try import became_of
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
-from rollouts.lifecycle import TARGET_MOVES, PlanState, StageState, TargetState
+from rollouts.lifecycle import TARGET_MOVES, PlanState, TargetState, is_lost
 
 
 def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
@@ -50,16 +50,11 @@ def tells_who_is_gone(snapshot: Snapshot) -> bool:
 
 
 def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
-    """Out of its stage. One that was let go in a stage that has not passed counts as failed: who knows what it died of.
-
-    So does one that waits for another try. A failed one stays failed on the way forward; in the rollback there is
-    nothing left to bring back.
-    """
+    """Out of its stage. A failed one stays failed on the way forward; in the rollback nothing is left to bring back."""
     if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
         return None
-    was_let_go = target.is_retried or target.state is not TargetState.HELD
-    is_lost = was_let_go and stage.state is not StageState.PASSED and not stage.is_rollback
-    return MoveTarget(stage.index, target.name, TargetState.EXCLUDED, f"The node {why}.", is_lost=is_lost)
+    counts = is_lost(target.state, is_retried=target.is_retried, stage=stage.state, is_rollback=stage.is_rollback)
+    return MoveTarget(stage.index, target.name, TargetState.EXCLUDED, f"The node {why}.", is_lost=counts)
 
 
 def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:

@@ -259,6 +259,37 @@ def test_a_node_that_left_the_cluster_can_be_taken_out_whatever_it_was_doing(pla
     assert Target.objects.get(node_name="node-0").state == TargetState.EXCLUDED
 
 
+@pytest.mark.parametrize(
+    ("was", "counts"),
+    [
+        ({"state": TargetState.CHANGED}, True),
+        ({"state": TargetState.RELEASED}, True),
+        ({"state": TargetState.HELD, "retried_at": NOON}, True),
+        ({"state": TargetState.HELD}, False),
+        ({"state": TargetState.FAILED}, False),  # a person gives it up, as if it were there
+    ],
+)
+def test_a_node_that_went_after_it_was_let_go_counts_as_failed_whoever_takes_it_out(plan: Plan, owner, was, counts):
+    """The next round would have taken it out as lost: a person who is quicker must not free its place in the budget."""
+    plan.stages.filter(index=0).update(state=StageState.PROMOTING)
+    Target.objects.filter(stage__plan=plan, node_name="node-0").update(**was)
+    Node.objects.filter(name="node-0").delete()
+
+    commands.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="It was scrapped.", now=NOON)
+
+    assert Target.objects.get(node_name="node-0").is_lost is counts
+
+
+def test_a_node_that_goes_after_its_stage_has_passed_counts_no_more(plan: Plan, owner):
+    plan.stages.filter(index=0).update(state=StageState.PASSED)
+    Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=TargetState.CHANGED)
+    Node.objects.filter(name="node-0").delete()
+
+    commands.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="It was scrapped.", now=NOON)
+
+    assert not Target.objects.get(node_name="node-0").is_lost
+
+
 def test_a_resumed_plan_asks_anew_after_a_rejection(plan: Plan, owner):
     stage = opened(plan)
     no = Approval.objects.create(stage=stage, bundle={}, bundle_hash="x", by="amy", at=NOON, is_rejection=True)
