@@ -45,21 +45,23 @@ def _lengths(gate: Gate) -> dict[str, float]:
 
 def meaningless(subject: PreflightSubject) -> Iterator[Check]:
     by_node = Counter(pod.node_name for pod in subject.pods if pod.is_tenant)
+    budgets = subject.budgets.empty()
     for stage in subject.stages:
-        nodes = subject.picks.by_stage.get(stage.index, [])
-        yield from _of_one(stage, nodes=len(nodes), pods=sum(by_node[node.name] for node in nodes))
+        names = [node.name for node in subject.picks.by_stage.get(stage.index, [])]
+        at_once = budgets.largest(names, stage.max_unavailable)
+        yield from _of_one(stage, nodes=len(names), at_once=at_once, pods=sum(by_node[name] for name in names))
 
 
-def _of_one(stage: Stage, *, nodes: int, pods: int) -> Iterator[Check]:
-    """What of a stage holds nothing back. `pods`: tenants' GPU pods on its nodes."""
-    sentences = [*_of_the_stage(stage, nodes)]
+def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Check]:
+    """What of a stage holds nothing back. `at_once`: nodes, by it and its failure domains; `pods`: tenants' on them."""
+    sentences = [*_of_the_stage(stage, nodes, at_once)]
     for gate in stage.gates:
         sentences += [*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate)]
     yield from (Check("meaningless", f"{stage.name}: {sentence}", is_grave=True) for sentence in sentences)
 
 
-def _of_the_stage(stage: Stage, nodes: int) -> Iterator[str]:
-    if nodes > 1 and stage.max_unavailable >= nodes:
+def _of_the_stage(stage: Stage, nodes: int, at_once: int) -> Iterator[str]:
+    if nodes > 1 and at_once >= nodes:
         yield f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next."
     present = {gate.key for gate in stage.gates if not gate.advisory}
     if "soak" not in present:

@@ -7,7 +7,7 @@ import pytest
 from rollouts.steering.drafting import edit
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import BadPlan
-from tests.make import NOON, a_user
+from tests.make import NOON, a_pool, a_user
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft
 
@@ -84,14 +84,24 @@ def test_nobody_counts_who_may_not_approve(cluster, owner, role):
         (rest({"approval": {"valid_for_s": 30 * 86400}}), "valid for 30 d"),
         (rest({"workloads_ready": {"tolerate": 50}}), "tolerates 50 broken pods, and 0 GPU pods are on its nodes"),
         (rest({"workloads_ready": {"max_restarts": 1000}}), "may restart 1000 times"),
-        (rest(max_unavailable=2), "lets all 2 nodes go at once"),
-        (rest(max_unavailable=100_000), "lets all 2 nodes go at once"),
         (replace(REST, gate_options={"driver_version": {}}), "it has no soak"),
         (replace(REST, gate_options={"driver_version": {}}), "it has no failure budget"),
     ],
 )
 def test_what_holds_nothing_back_is_said_in_red(cluster, owner, stage, words):
     assert words in grave(a_draft(cluster, owner, stages=(CANARY, stage)))
+
+
+@pytest.mark.parametrize("allowed", [2, 100_000])
+def test_a_budget_that_lets_all_go_is_said_in_red_unless_their_pool_allows_fewer(cluster, owner, allowed):
+    plan = a_draft(cluster, owner, stages=(replace(CANARY, gate_options=GOOD), rest(max_unavailable=allowed)))
+
+    assert grave(plan) == "Rest: its budget lets all 2 nodes go at once, so that no wave can stop the next."
+
+    pool = a_pool(cluster, "narrow", max_unavailable=1)
+    pool.nodes.add(*cluster.nodes.all())
+
+    assert grave(plan) == ""
 
 
 def test_the_usual_gates_are_not_called_meaningless(cluster, owner):
