@@ -152,6 +152,11 @@ class Snapshot:
         return self.object_version == self.to_version
 
     @property
+    def by_others(self) -> str:
+        """Who has set the version that is neither the old one nor the new one, without an end."""
+        return f"Somebody else set the version to {self.object_version or 'nothing'}"
+
+    @property
     def forward(self) -> tuple[StageSnapshot, ...]:
         return tuple(stage for stage in self.stages if not stage.is_rollback)
 

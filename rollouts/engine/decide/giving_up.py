@@ -28,7 +28,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if let_go := recall(snapshot):
         return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
     if snapshot.write_intended and not (snapshot.has_old_version or snapshot.has_new_version):
-        return free_strays(snapshot) or _end(f"Given up. {_whose_version(snapshot)} {_who_is_held(snapshot)}")
+        return free_strays(snapshot) or _end(f"Given up. {snapshot.by_others}. {_who_is_held(snapshot)}")
     if snapshot.write_intended and (restoring := restore(snapshot)):
         return restoring
     if not snapshot.write_intended and (held := ours(snapshot)):
@@ -76,10 +76,6 @@ def _free_all(snapshot: Snapshot) -> Decision:
 
 def _end(because: str) -> Decision:
     return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
-
-
-def _whose_version(snapshot: Snapshot) -> str:
-    return f"Somebody else set the version to {snapshot.object_version or 'nothing'}."
 
 
 def _who_is_held(snapshot: Snapshot) -> str:

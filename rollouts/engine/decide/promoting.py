@@ -109,8 +109,7 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
     if snapshot.object_trouble:
         return current.index, snapshot.object_trouble
     if not snapshot.has_new_version:
-        who = f"Somebody else set the version to {snapshot.object_version or 'nothing'}"
-        return current.index, f"{who}: it should be {snapshot.to_version}. What is held stays held."
+        return current.index, f"{snapshot.by_others}: it should be {snapshot.to_version}. What is held stays held."
     if snapshot.template_change:
         return current.index, changed_template(snapshot)
     again = given_another_try(snapshot)

@@ -20,7 +20,7 @@ def restore(snapshot: Snapshot) -> Decision | None:
     if unheld := _not_held(snapshot):
         return Decision(f"Holding {count(len(unheld), 'node')} first.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
     if not (snapshot.has_old_version or snapshot.has_new_version):
-        return Decision(f"Somebody else set the version to {snapshot.object_version}. Set it back, or abort.")
+        return Decision(f"{snapshot.by_others}. Set it back, or abort.")
     if not snapshot.has_old_version:
         act = WriteVersion(snapshot.object_version, snapshot.from_version)
         return Decision(f"Putting {snapshot.from_version} back.", acts=(act,), look_again_in=SOON)

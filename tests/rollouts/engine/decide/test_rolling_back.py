@@ -480,6 +480,12 @@ def test_a_plan_given_up_under_a_foreign_version_says_who_is_held_and_who_is_not
     assert "Somebody else set the version to nothing. 1 node stays held; b is not" in decision.waiting_for
 
 
+def test_a_version_that_others_took_away_is_nothing_to_go_back_from():
+    decision = decided(still_written(untouched(), state=PlanState.ROLLING_BACK, object_version=""))
+
+    assert decision.waiting_for == "Somebody else set the version to nothing. Set it back, or abort."
+
+
 @BOTH
 def test_every_end_is_for_good_and_so_rests_on_the_nodes_as_they_are_now(state: PlanState):
     assert decided(restored(free(untouched()), state=state)).is_for_good
