@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest, answered, reason
+from edges.written import kept_if_refused
 from fleet.clusters import acceptance, attempts
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
@@ -16,18 +17,19 @@ from fleet.pools.asking import ProductionAsks, set_approval
 from people.rights import NotAllowed, Permission, require
 
 REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
+WRITTEN = ("approval", "because")
 
 
 @require_POST
 def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say that what answers in its place is the same cluster, built anew."""
-    return _told(request, cluster_id, Permission.ADMINISTER, _accept)
+    return _told(request, cluster_id, Permission.ADMINISTER, _accept, verb="accept")
 
 
 @require_POST
 def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say whether plans may change nodes of the cluster unasked."""
-    return _told(request, cluster_id, Permission.ADMINISTER, _set_approval)
+    return _told(request, cluster_id, Permission.ADMINISTER, _set_approval, verb="approval")
 
 
 @require_POST
@@ -36,12 +38,23 @@ def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return _told(request, cluster_id, Permission.STOP, _try_now)
 
 
+def about(cluster_id: int) -> str:
+    """What is written of a cluster and was refused is kept under this."""
+    return f"cluster-{cluster_id}"
+
+
 def _told(
-    request: PersonRequest, cluster_id: int, permission: Permission, act: Callable[[PersonRequest, Cluster], str]
+    request: PersonRequest,
+    cluster_id: int,
+    permission: Permission,
+    act: Callable[[PersonRequest, Cluster], str],
+    *,
+    verb: str = "",
 ) -> HttpResponse:
-    """`act` answers with the sentence of what holds from now on."""
+    """`act` answers with the sentence of what holds from now on; `verb` is of what its form has once more if refused."""
     row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
-    with answered(request, REFUSALS):
+    kept = kept_if_refused(request, about(row.pk), *WRITTEN, refusals=REFUSALS, verb=verb)
+    with answered(request, REFUSALS), kept:
         require(request.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
         messages.success(request, act(request, row))
     return redirect("cluster", cluster_id=row.pk)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from edges.written import take
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import are_policies_known, drivers_of
 from fleet.freshness import lag
@@ -22,6 +23,7 @@ from fleet.models.bookmark import VOID
 from fleet.models.kinds import DRIVER_OBJECTS
 from fleet.queries import known
 from fleet.web import cpu_memory
+from fleet.web.cluster_acts import about
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
@@ -35,7 +37,8 @@ SKEW = timedelta(seconds=5)  # a clock further off than this is said
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
     line = line_for(request, cluster_id, now=timezone.now())
     seq = json.dumps({f"cluster-{cluster_id}": line.seq})
-    return render(request, "fleet/cluster.html", {"place": "fleet", "seq": seq, **_cluster(request, line)})
+    context = {"place": "fleet", "seq": seq, "written": take(request, about(cluster_id)), **_cluster(request, line)}
+    return render(request, "fleet/cluster.html", context)
 
 
 @part

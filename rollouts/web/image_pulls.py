@@ -16,7 +16,7 @@ from rollouts.pulls.reading import newest_pull, why_no_pull, why_no_pull_by
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 from rollouts.steering.refusals import Refusal
 from rollouts.web.loading import plan_for
-from rollouts.web.written import because_of
+from rollouts.web.written import because_of, kept_if_refused
 
 REFUSALS = (NotAllowed, Refusal)
 
@@ -43,7 +43,8 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 @require_POST
 def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan, asked = plan_for(request.user, plan_id), request.POST
-    with answered(request, REFUSALS, done="Asked: how far it is stands under “Image pulled beforehand”."):
+    asked_for = answered(request, REFUSALS, done="Asked: how far it is stands under “Image pulled beforehand”.")
+    with asked_for, kept_if_refused(request, plan, "pull", REFUSALS):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         ask(
             plan,

@@ -9,7 +9,7 @@ from rollouts.models import Plan
 from rollouts.steering.refusals import Refusal
 
 SAY_WHY = "Say why: the next person at this page will want to know."
-OF_A_PLAN = ("because", "override_because", "hours")
+OF_A_PLAN = ("because", "override_because", "hours", "nodes_each")
 
 
 def because_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:

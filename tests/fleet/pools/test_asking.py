@@ -63,6 +63,21 @@ def test_the_page_sets_a_cluster(db, now):  # noqa: F811
     assert cluster.approval == "none"
 
 
+def test_what_was_written_of_a_cluster_and_is_refused_comes_back_once(db, now):  # noqa: F811
+    cluster = a_cluster()
+    a_pool(cluster, environment="production")
+    admin, path = visiting(a_user(role="admin")), f"/clusters/{cluster.pk}"
+
+    admin.post(f"{path}/approval", {"approval": "none", "because": "A lab."})
+    shown, again = (admin.get(path).content.decode() for _ in range(2))
+
+    assert "is production" in shown
+    assert "required autofocus>A lab.</textarea>" in shown
+    assert '<option value="none" selected>' in shown
+    assert "A lab." not in again
+    assert '<option value="required" selected>' in again
+
+
 def test_the_page_of_an_operator_does_not(db, now):  # noqa: F811
     cluster = a_cluster()
 

@@ -44,6 +44,19 @@ def test_without_a_reason_nothing_is_asked_for(ada, plan):
     assert not ImagePull.objects.exists()
 
 
+def test_what_was_written_for_a_pull_that_is_refused_comes_back_once(ada, plan):
+    asked = {"because": "Before the window.", "nodes_each": "77", "key": "k"}
+
+    ada.post(f"/plans/{plan.pk}/image-pulls", asked)
+    shown, again = (ada.get(f"/plans/{plan.pk}").content.decode() for _ in range(2))
+
+    assert not ImagePull.objects.exists()
+    assert "required autofocus>Before the window.</textarea>" in shown
+    assert 'value="77" required' in shown
+    assert "Before the window." not in again
+    assert 'value="1" required' in again
+
+
 def test_a_viewer_sees_it_and_is_told_why_not(bob, plan):
     an_image_pull(plan, "failed", "pulled", ended_at=NOON)
 
