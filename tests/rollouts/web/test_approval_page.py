@@ -34,6 +34,7 @@ def decide(client, stage, decision="approve", **asked):
 def test_shows_what_will_happen_and_the_bundle(amy, stage):
     seen = page(amy, f"/stages/{stage.pk}/approval")
 
+    assert "What will happen" in seen.text
     assert "on 1 node of" in seen.text
     assert bundle_for(stage).hash[:12] in seen.text
     assert bundle_for(stage).hash not in seen.text
@@ -342,6 +343,7 @@ def test_a_stage_whose_turn_it_is_not_has_nothing_to_decide(amy):
     seen = page(amy, f"/stages/{plan.stages.first().pk}/approval")
 
     assert "there is nothing to decide now" in seen.text
+    assert "What will happen" not in seen.text
 
 
 def test_who_is_in_no_group_that_is_asked_for_may_only_reject(amy, stage):

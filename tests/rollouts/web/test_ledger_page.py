@@ -1,7 +1,10 @@
 """The ledger of a cluster: budgets, who is out, and changing a budget with a reason."""
 
+from datetime import timedelta
+
 import pytest
 
+from fleet.models import Bookmark
 from rollouts.models import Disruption, DomainBudget
 from tests import make
 from tests.make import NOON
@@ -39,6 +42,16 @@ def test_it_names_budgets_and_who_is_out_and_who_was(plan, root):
     out, back = text.split("Out now")[1].split("the last 1")
     assert "gpu-out-0" in out
     assert "gpu-out-1" in back
+
+
+def test_of_a_cluster_that_is_not_seen_it_says_that_who_is_back_keeps_a_place(plan, root):
+    path = f"/clusters/{plan.cluster_id}/ledger"
+    keeps = "A node that is back in order keeps its place until that is seen."
+    assert keeps not in page(root, path).text
+
+    Bookmark.objects.update(heard_at=NOON - timedelta(minutes=10))
+
+    assert keeps in page(root, path).text
 
 
 def test_an_admin_of_the_cluster_sets_a_budget_with_a_reason(plan, root):
