@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from demo.kept import ENVIRONMENT, LOCK, all_in
 from demo.settings import ROOT
@@ -32,6 +33,12 @@ def of_a_folder(named: Mapping[str, str]) -> Path | None:
     file = Path(named.get("QUARTERDECK_DATA_DIR", "")).absolute() / ENVIRONMENT
     is_all = set(NAMING) & {name for name in NAMING if named.get(name)} == {"QUARTERDECK_DATA_DIR"}
     return file if is_all and file.is_file() else None
+
+
+def command_for(folder: Path, base: Path = BASE) -> str:
+    """What a person types to have `bin/manage` work on the demo in this folder."""
+    file, _ = chosen({}, base)
+    return "bin/manage" if file == folder / ENVIRONMENT else f"QUARTERDECK_DATA_DIR={quote(str(folder))} bin/manage"
 
 
 def started(folder: Path) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from demo import kept, prometheus, tied
+from demo.chosen import command_for
 from demo.kept import NotOursError
 from demo.parts import FAULTY, NEWER, Fleet
 from demo.prometheus import NoPrometheusError
@@ -130,6 +131,7 @@ def introduce(stack: Stack, port: int) -> None:
     for number, text in enumerate(to_try(stack.fleet), start=1):
         print(f"  {number}. {text}")
     print(f"\nkubectl --kubeconfig {stack.kubeconfig} get nodes   shows the same fleet from outside.")
+    print(f"{command_for(stack.folder)} doctor   asks its clusters and workers how they are.")
     if stack.prometheus_url:
         print(f"Prometheus is at {stack.prometheus_url}: it scrapes the fleet's exporters every 15 s.")
     print(f"Logs: {stack.folder / 'logs'}. Ctrl-C ends it all.", flush=True)

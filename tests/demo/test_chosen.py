@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.chosen import chosen
+from demo.chosen import chosen, command_for
 from demo.kept import ENVIRONMENT, LOCK, folder_for, note
 from demo.parts import Fleet
 from demo.supervisor import only_one
@@ -87,6 +87,14 @@ def test_a_folder_that_is_named_is_that_demos(tmp_path: Path, monkeypatch: pytes
 
     assert chosen({"QUARTERDECK_DATA_DIR": str(other)}, tmp_path) == (other / ENVIRONMENT, "")
     assert chosen({"QUARTERDECK_DATA_DIR": "other"}, tmp_path) == (other / ENVIRONMENT, "")
+
+
+def test_a_demo_says_what_to_type_for_its_own_database(tmp_path: Path):
+    kept, apart = came_up(tmp_path, SMALL, at=1), tmp_path / "a part"
+    apart.mkdir()
+
+    assert command_for(kept, tmp_path) == "bin/manage"
+    assert command_for(apart, tmp_path) == f"QUARTERDECK_DATA_DIR='{apart}' bin/manage"
 
 
 @pytest.mark.parametrize(
