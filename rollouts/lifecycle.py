@@ -91,7 +91,7 @@ IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.
 
 
 def is_lost(target: TargetState, *, is_retried: bool, stage: StageState, is_rollback: bool) -> bool:
-    """Whether a target whose node is gone counts as failed: let go in a stage that has not passed, who knows why it went.
+    """Whether a target whose node is gone counts as failed: who knows why it went, let go in a stage that goes on.
 
     So does one that waits for another try.
     """

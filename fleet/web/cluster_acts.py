@@ -51,7 +51,7 @@ def _told(
     *,
     verb: str = "",
 ) -> HttpResponse:
-    """`act` answers with the sentence of what holds from now on; `verb` is of what its form has once more if refused."""
+    """`act` answers with the sentence of what holds from now on; `verb`: whose form has once more what was refused."""
     row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
     kept = kept_if_refused(request, about(row.pk), *WRITTEN, refusals=REFUSALS, verb=verb)
     with answered(request, REFUSALS), kept:
