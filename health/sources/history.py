@@ -35,8 +35,6 @@ AT_ONCE = 4  # of a process: more people than that do not hold all of its thread
 PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=16 << 20)
 MARKED = ("version", "ready", "cordon", "upgrade", "rollout")  # kinds of a node's events
 XID = "xid"
-NO_HISTORY = "The cluster's Prometheus gives no history."  # the words of the source follow
-NOT_ASKED = "The web process cannot ask the cluster's Prometheus."  # here, too
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
 PLOTTED = (
     "gpu_utilisation_ratio", "memory_used_mib", "temperature_celsius", "power_watts", "sm_clock_mhz",
@@ -85,7 +83,8 @@ class PlotMark:
 class TelemetryHistory:
     window: str
     asked: Steps
-    trouble: str = ""  # why there are no lines; blank: there are, or nothing is exported
+    why_none: str = ""  # why there are no lines; blank: there are, or nothing is exported
+    source_says: str = ""  # names addresses, and where its secret is: for who sees the source
     plots: list[Plot] = field(default_factory=list)  # those that have a line
     not_drawn: list[str] = field(default_factory=list)  # titles of those that have none, although exported
     not_exported: list[str] = field(default_factory=list)  # titles of those of which the source has no series at all
@@ -97,17 +96,27 @@ class TelemetryHistory:
     def times(self) -> list[float]:
         return self.asked.times
 
+    @property
+    def trouble(self) -> str:
+        """Blank: there are lines, or nothing is exported."""
+        return f"{self.why_none} {self.source_says}".rstrip()
+
     def without_words(self) -> "TelemetryHistory":
-        """For who does not see its source: what that said names addresses, and where its secret is."""
-        ours = next((begin for begin in (NO_HISTORY, NOT_ASKED) if self.trouble.startswith(begin)), "")
-        return replace(self, trouble=f"{ours} Who sees the whole cluster sees why.") if ours else self
+        """For who does not see its source."""
+        return replace(self, source_says="Who sees the whole cluster sees why.") if self.source_says else self
+
+
+@dataclass(frozen=True)
+class _Answer:
+    lines: Lines = field(default_factory=dict)
+    why_none: str = ""
+    source_says: str = ""
 
 
 @dataclass(frozen=True)
 class _Kept:
     until: float
-    lines: Lines
-    trouble: str
+    answer: _Answer
 
 
 _kept: dict[tuple[object, ...], _Kept] = {}
@@ -139,17 +148,19 @@ def drawn_of(
         devices = of_gpu(devices, gpu)
     whose = "a GPU of this node" if gpu is None else "this GPU"
     why_none = known.why_none_of(gpu) if gpu is not None else ""
-    lines, trouble = _lines(node, known, devices, asked, metrics, whose=whose, why_none=why_none)
+    answer = _answer(node, known, devices, asked, metrics, whose=whose, why_none=why_none)
+    lines = answer.lines
     marks = sorted([*_events(node, asked), *_xid_marks(lines, devices, asked)], key=lambda mark: mark.at)
     subjects = {(device.uuid, device.gi_id) for device in devices if is_subject(device)}
     plots = [_plot(key, lines, devices, subjects) for key in metrics]
-    empty = [] if trouble else [plot for plot in plots if not plot.lines]
+    empty = [] if answer.why_none else [plot for plot in plots if not plot.lines]
     has = known.standing.exported
     lacked = {plot.key for plot in empty if has and not has & {plot.key, INSTEAD.get(plot.key, plot.key)}}
     return TelemetryHistory(
         window,
         asked,
-        trouble,
+        answer.why_none,
+        answer.source_says,
         plots=[plot for plot in plots if plot.lines],
         not_drawn=[plot.title for plot in empty if plot.key not in lacked],
         not_exported=[plot.title for plot in empty if plot.key in lacked],
@@ -159,7 +170,7 @@ def drawn_of(
     )
 
 
-def _lines(
+def _answer(
     node: Node,
     known: NodeTelemetry,
     devices: Sequence[DeviceTelemetry],
@@ -168,36 +179,37 @@ def _lines(
     *,
     whose: str,
     why_none: str,
-) -> tuple[Lines, str]:
-    """And why there are none; a refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
+) -> _Answer:
+    """A refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
     source = known.source
     if source is None:
-        return {}, "Its cluster has no Prometheus that could be asked."
+        return _Answer(why_none="Its cluster has no Prometheus that could be asked.")
     if not known.standing.has_source:
-        return {}, "The source of telemetry of its cluster is switched off."
+        return _Answer(why_none="The source of telemetry of its cluster is switched off.")
     if not devices:
-        return {}, known.trouble or why_none or f"The cluster's Prometheus never had a series of {whose}."
+        never = f"The cluster's Prometheus never had a series of {whose}."
+        return _Answer(why_none=known.trouble or why_none or never)
     boards = frozenset(device.uuid for device in devices)
     key = (node.pk, boards, source.pk, source.changed_at, asked, frozenset(metrics))
     with _lock:
         kept = _kept.get(key)
     if kept is not None and kept.until > time.monotonic():
-        return kept.lines, kept.trouble
+        return kept.answer
     if not _turns.acquire(timeout=TURN_S):
-        return {}, "The histories of too many nodes are asked for at once: try again in some seconds."
+        return _Answer(why_none="The histories of too many nodes are asked for at once: try again in some seconds.")
     try:
-        lines, trouble = _asked(source, devices, asked, metrics), ""
+        answer = _Answer(_asked(source, devices, asked, metrics))
     except Unusable as error:
-        lines, trouble = {}, f"{NO_HISTORY} {error}"
+        answer = _Answer(why_none="The cluster's Prometheus gives no history.", source_says=str(error))
     except NoSecret as error:
-        lines, trouble = {}, f"{NOT_ASKED} {error}"
+        answer = _Answer(why_none="The web process cannot ask the cluster's Prometheus.", source_says=str(error))
     finally:
         _turns.release()
-    _keep(key, lines, trouble)
-    return lines, trouble
+    _keep(key, answer)
+    return answer
 
 
-def _keep(key: tuple[object, ...], lines: Lines, trouble: str) -> None:
+def _keep(key: tuple[object, ...], answer: _Answer) -> None:
     """What is over goes first: the instants are in the key, so that nobody asks for an old answer ever again."""
     now = time.monotonic()
     with _lock:
@@ -205,7 +217,7 @@ def _keep(key: tuple[object, ...], lines: Lines, trouble: str) -> None:
             del _kept[old]
         while len(_kept) >= MOST_KEPT:
             _kept.pop(next(iter(_kept)))
-        _kept[key] = _Kept(now + KEPT_S, lines, trouble)
+        _kept[key] = _Kept(now + KEPT_S, answer)
 
 
 def _asked(
