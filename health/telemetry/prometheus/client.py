@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from threading import Timer
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -26,6 +26,7 @@ CONNECT_S = 3.0
 READ_S = 5.0  # between two pieces of an answer
 ANSWER_S = 15.0  # for the whole of one
 ANSWER_BYTES = 64 << 20  # 40,000 devices with all that tells which they are: 24 MB
+LONGEST_PLACE = 200  # characters of an address that is not ours
 HELP = {
     401: "It does not know us (401): the user name, password or token is wrong, or missing.",
     403: "It refuses us (403): we may not read it, or a proxy before it wants another way to sign in.",
@@ -108,7 +109,7 @@ class Client:
         if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
             raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.")
         if response.is_redirect:
-            to = response.headers.get("location", "")[:200]
+            to = _place(response.headers.get("location", ""))
             raise Unusable(f"It sends us on to {to or 'nowhere'}, which is not followed: give that address.")
         if response.is_error:
             said = refusal_in(body)
@@ -151,6 +152,15 @@ class Client:
         peer = stream.get_extra_info("server_addr") if stream is not None else None
         if peer:
             _check_address(peer[0], may_be_loopback=self._address.may_be_loopback)
+
+
+def _place(location: str) -> str:
+    """Where a redirect leads, without what may be a secret in it: who signs in, the query and the fragment."""
+    try:
+        to = urlsplit(location)
+        return urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))[:LONGEST_PLACE]
+    except ValueError:  # as of brackets that hold no address
+        return "an address that is none"
 
 
 def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:

@@ -65,6 +65,25 @@ def test_follows_nobody_elsewhere():
         assert len(server.queries) == 1
 
 
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("https://amy:sesame@sso.internal:8443/login?token=sesame#sesame", "to https://sso.internal:8443/login, which"),
+        ("/-/login?token=sesame", "to /-/login, which"),
+        ("//sesame@other/" + "a" * 5000, "to //other/aaa"),
+        ("http://[sesame/", "to an address that is none, which"),
+        ("", "to nowhere, which"),
+    ],
+)
+def test_says_where_it_is_sent_on_to_without_what_may_be_a_secret(to: str, said: str):
+    with a_server(saying(b"", 302, Location=to)) as (url, _):
+        sentence = trouble(url)
+
+    assert said in sentence
+    assert "sesame" not in sentence
+    assert len(sentence) < 300
+
+
 def test_stops_reading_what_is_too_large(monkeypatch):
     monkeypatch.setattr(client, "ANSWER_BYTES", 1 << 20)
 
