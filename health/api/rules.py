@@ -51,6 +51,10 @@ class RuleSerializer(serializers.Serializer):
         child=serializers.CharField(),
         help_text="Clusters whose source of telemetry answers and exports nothing that it reads.",
     )
+    unheard_in = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Of a rule on GPUs: clusters of whose GPUs nothing is heard, so that it finds nothing there.",
+    )
 
 
 class PoolLimitsSerializer(serializers.ModelSerializer):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Node
 from health.correlation import EXPLAINED_BY
+from health.inbox.seeing import not_heard
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
@@ -69,6 +70,7 @@ class RuleOnPage:
     shadow: RuleShadow | None = None  # its trial; None: it is on none
     would_tell: int = 0  # on trial: findings that the person sees and that would be open
     blind_in: tuple[str, ...] = ()  # clusters that the person sees, in which nothing that it reads is exported
+    unheard_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
 
     @property
     def limits(self) -> LimitsOnPage | None:
@@ -87,7 +89,7 @@ def every_rule() -> list[RuleEntry]:
 
 
 def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
-    """Seven queries, and a question to Redis for each cluster whose exporters are asked one by one."""
+    """Ten queries, and a question to Redis for each cluster whose exporters are asked one by one."""
     own = Finding.objects.on_their_own_to(user).open().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
@@ -97,7 +99,8 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
     }
-    blind = _blind(user, now=now)
+    blind, unheard = _blind(user, now=now), _unheard(user, now=now)
+    on_gpus = {rule.key for rule in GPU_RULES}
     return [
         RuleOnPage(
             entry,
@@ -107,6 +110,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
             shadows.get(entry.key),
             would_tell.get(entry.key, 0),
             blind.get(entry.key, ()),
+            unheard if entry.key in on_gpus else (),
         )
         for entry in every_rule()
     ]
@@ -119,6 +123,14 @@ def _blind(user: User, *, now: datetime) -> dict[str, tuple[str, ...]]:
     return {
         rule.key: tuple(clusters[key] for key, has in exported.items() if not can_see(rule, has)) for rule in GPU_RULES
     }
+
+
+def _unheard(user: User, *, now: datetime) -> tuple[str, ...]:
+    """By name. One without GPUs has none to be heard."""
+    with_gpus = Cluster.objects.visible_to(user).filter(Exists(Node.objects.with_gpus().filter(cluster=OuterRef("pk"))))
+    clusters = dict(with_gpus.order_by("name").values_list("pk", "name"))
+    silent = not_heard(clusters, now=now)
+    return tuple(name for key, name in clusters.items() if key in silent)
 
 
 def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:

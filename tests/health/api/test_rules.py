@@ -51,6 +51,19 @@ def test_a_rule_names_the_clusters_in_which_nothing_that_it_reads_is_exported(bo
     assert rule(bob, "node-not-ready")["blind_in"] == []
 
 
+def test_a_rule_on_gpus_names_the_clusters_of_whose_gpus_nothing_is_heard(bob, now):
+    """A source that is silent, or none: what is not found there is not well there."""
+    answering, silent, without = (make.a_cluster(name) for name in ("prod", "z-silent", "west"))
+    for cluster in (answering, silent, without):
+        make.a_node(cluster)
+    make.a_source(answering, exported=["temperature_celsius"])
+    make.a_source(silent, state="silent", exported=["temperature_celsius"])
+    make.a_cluster("without-gpus")
+
+    assert rule(bob, "gpu-hot")["unheard_in"] == ["west", "z-silent"]
+    assert rule(bob, "node-not-ready")["unheard_in"] == []
+
+
 def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_for_them(root, bob, pool):
     make.a_finding(pool.cluster, rule="gpu-hot", opened_at=NOON)
 
