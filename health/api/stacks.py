@@ -1,7 +1,9 @@
 """What of the GPU stack runs on a node and why not, and what fits together in a cluster."""
 
+from typing import Any
+
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -9,12 +11,12 @@ from edges.rest import Edge
 from fleet.api.nodes import OfANode
 from fleet.api.serializers import FreshnessSerializer
 from fleet.freshness.cluster import heard_of
-from fleet.freshness.kinds import PODS
+from fleet.freshness.kinds import NODES, PODS
 from fleet.models import Cluster
 from gpu.compatibility import Support
 from health.stack import DriverVersionRole, read_stack
 from health.stack.causes import Weight
-from health.stack.combinations import look
+from health.stack.combinations import Comparison, look
 
 ANSWERS = [(answer.value, answer.value) for answer in Support]
 
@@ -123,11 +125,17 @@ class CompatibilitySerializer(serializers.Serializer):
     combinations = serializers.IntegerField(source="groups")
     is_truncated = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
     verdicts = VerdictSerializer(source="lines", many=True)
+    freshness = serializers.SerializerMethodField(help_text="Of the nodes that were compared.")
+
+    @extend_schema_field(FreshnessSerializer)
+    def get_freshness(self, _: Comparison) -> dict[str, Any]:
+        return dict(FreshnessSerializer(self.context["freshness"]).data)
 
 
 class CompatibilityDetail(Edge):
     @extend_schema(responses=CompatibilitySerializer)
     def get(self, request, cluster_id: int) -> Response:
-        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
-        _, compared = look(cluster, user=self.user, today=timezone.now().date())
-        return Response(CompatibilitySerializer(compared).data)
+        cluster, now = self.load(Cluster.objects.visible_to(self.user), cluster_id), timezone.now()
+        _, compared = look(cluster, user=self.user, today=now.date())
+        freshness = heard_of(cluster, now=now).by_kind[NODES]
+        return Response(CompatibilitySerializer(compared, context={"freshness": freshness}).data)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, GoneNode
-from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod, an_operand
+from tests.make import NOON, a_cluster, a_driver_object, a_fleet, a_node, a_pod, an_operand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -65,6 +65,16 @@ def test_one_cluster_tells_what_fits_together(bob):
     assert found["worst"] == "known-bad"
     assert (first["subject"], first["nodes"], first["read_on"]) == ("Mixed MIG on R570", 1, "2026-08-21")
     assert first["source"].startswith("NVIDIA/cloud-native-docs:")
+
+
+def test_what_fits_together_says_how_old_it_is(bob):
+    cluster = a_fleet("north")
+    path = f"/api/v1/clusters/{cluster.pk}/compatibility"
+    assert bob.get(path).json()["freshness"]["state"] == "live"
+
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON - timedelta(minutes=10))
+
+    assert bob.get(path).json()["freshness"]["state"] == "stale"
 
 
 def test_are_shown_to_who_sees_the_node_or_the_cluster(nobody, eve, bob):
