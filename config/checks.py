@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Doubt
 from django.core.exceptions import ImproperlyConfigured
 
-from people.addresses import proxies as read_proxies
+from people.sign_in.addresses import proxies as read_proxies
 
 SHORTEST_KEY = 50
 FEWEST_LETTERS = 8  # different ones

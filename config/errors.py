@@ -25,9 +25,9 @@ from health.inbox.listening import BadSource
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.sources.asking import SourceOff
 from kube.selectors import BadSelector
-from people.accounts import HasItAlready, LastAdmin, NameTaken
-from people.groups import AlreadyIn
 from people.rights import NotAllowed
+from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
+from people.roster.groups import AlreadyIn
 from rollouts.gates.options import BadGate
 from rollouts.steering.refusals import (
     AlreadyDecided,

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models, transaction
 
 from fleet.models import GoneNode, NodeEvent, NodeNote, PodPlacement
-from people import throttle
+from people.sign_in import throttle
 
 AT_ONCE = 500  # rows a transaction: a person's halt must find a gap
 # What the apps above have that gets old: given `before` and `now`, each says how many rows went.

@@ -164,7 +164,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "edges.paging.Pages",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "EXCEPTION_HANDLER": "config.errors.translate",
-    "NUM_PROXIES": 0,  # addresses are told by `people.addresses`
+    "NUM_PROXIES": 0,  # addresses are told by `people.sign_in.addresses`
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Quarterdeck",

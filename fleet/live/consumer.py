@@ -17,7 +17,7 @@ from fleet.live import guard, heart
 from fleet.live.outbox import Outbox
 from fleet.live.topics import OpenedTopic, Topic, pulse_of
 from people.models import User
-from people.standing import Claim
+from people.sign_in.standing import Claim
 
 # The observer announces a cluster every 150 ms at most: this is for pages that follow many. Waiting here for as long
 # again would make the two waits one.

@@ -12,7 +12,7 @@ import structlog
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from people.standing import Claim, lapsed
+from people.sign_in.standing import Claim, lapsed
 
 EVERY_S = 2.0  # so that five seconds after the change nobody listens any more
 

@@ -20,7 +20,7 @@ from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
 from health.models import Finding, Mute
 from health.web.written import LIFT, kept_if_refused
-from people.accounts import LONGEST_NAME
+from people.roster.accounts import LONGEST_NAME
 
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,

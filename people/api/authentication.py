@@ -4,7 +4,7 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions
 
 from people.models import ApiToken, User
-from people.throttle import count_wrong_token
+from people.sign_in.throttle import count_wrong_token
 
 CSRF = "Send the value of the csrftoken cookie as the header X-CSRFToken, from the page that you signed in at."
 

@@ -8,11 +8,11 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Listing
-from people import groups
 from people.api.people import PeopleEdge
-from people.groups import AlreadyIn, every_group
 from people.models import User
 from people.rights import Permission, require
+from people.roster import groups
+from people.roster.groups import AlreadyIn, every_group
 
 
 class MemberSerializer(serializers.ModelSerializer):

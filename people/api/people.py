@@ -11,16 +11,16 @@ from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
 from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
-from people import accounts
-from people.accounts import HasItAlready
 from people.api.tokens import TokenSerializer, by_hand
-from people.everybody import GivenRole, PersonRow, RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
 from people.models.role_binding import ScopeKind
-from people.password_links import path_for
 from people.places import FLEET
 from people.rights import Permission, require, require_admin_of, require_somewhere, scope_of
-from people.tokens import revoke
+from people.roster import accounts
+from people.roster.accounts import HasItAlready
+from people.roster.everybody import GivenRole, PersonRow, RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
+from people.roster.tokens import revoke
+from people.sign_in.password_links import path_for
 
 LARGEST_ID = 2**63 - 1
 

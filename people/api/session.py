@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
 from people.api.me import MeSerializer, introduced
-from people.throttle import count_password, forgive, looked_up
+from people.sign_in.throttle import count_password, forgive, looked_up
 
 
 class WrongPassword(APIException):

@@ -7,9 +7,9 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing
-from people import tokens
 from people.models import ApiToken, User
 from people.rights import NotAllowed, Permission
+from people.roster import tokens
 
 USUAL_LIFE = timedelta(days=90)
 

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from people.models import User
-from people.password_links import path_for
 from people.places import Place, every_place
+from people.sign_in.password_links import path_for
 
 
 def somebody(name: str) -> User:

@@ -14,7 +14,7 @@ from edges.requests import PersonRequest
 from people.models import ApiToken
 from people.places import every_place
 from people.rights import ROLES_FOR, Permission
-from people.tokens import issue, revoke
+from people.roster.tokens import issue, revoke
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 

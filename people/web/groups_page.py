@@ -14,11 +14,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from edges.moves import LostRace
 from edges.requests import PersonRequest, answered
-from people import groups
-from people.accounts import NameTaken
-from people.groups import AlreadyIn, every_group
 from people.models import User
 from people.rights import NotAllowed, Permission, require, require_somewhere, why_not
+from people.roster import groups
+from people.roster.accounts import NameTaken
+from people.roster.groups import AlreadyIn, every_group
 
 REFUSALS = (AlreadyIn, LostRace, NameTaken, NotAllowed)
 

@@ -12,14 +12,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from edges.requests import PersonRequest, answered
-from people import accounts
-from people.accounts import LONGEST_NAME, HasItAlready, LastAdmin, NameTaken
-from people.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.models import ApiToken, Role, RoleBinding, User
-from people.password_links import path_for
 from people.places import FLEET, Place
 from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
-from people.tokens import revoke
+from people.roster import accounts
+from people.roster.accounts import LONGEST_NAME, HasItAlready, LastAdmin, NameTaken
+from people.roster.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
+from people.roster.tokens import revoke
+from people.sign_in.password_links import path_for
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
 

@@ -7,8 +7,8 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
-from people.accounts import note_password
-from people.password_links import links
+from people.roster.accounts import note_password
+from people.sign_in.password_links import links
 
 
 @method_decorator([login_not_required, never_cache], name="dispatch")

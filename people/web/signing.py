@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 
-from people.throttle import count_password, forgive
+from people.sign_in.throttle import count_password, forgive
 
 
 @method_decorator(login_not_required, name="dispatch")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from people.groups import groups_of, members
 from people.rights import Permission, who_may
+from people.roster.groups import groups_of, members
 from rollouts.gates.approval import ApprovalGate, owes, still_owed
 from rollouts.models import Approval, Plan, Stage
 from wording.numbers import are, count

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import transaction
 
-from people.groups import groups_of
 from people.models import User
 from people.rights import Permission, scope_of
+from people.roster.groups import groups_of
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.unasked import ask_where_one_must, to_ask

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import Node, Pod
-from people.groups import groups_of
+from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.opt_outs import OptOuts
 from rollouts.engine.snapshot import StageSnapshot

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils.dateparse import parse_datetime
 
 from fleet.models import Cluster, Pool
-from people.accounts import CONSOLE
+from people.roster.accounts import CONSOLE
 from rollouts.steering.freezing import Where
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from people.groups import groups_of, members
 from people.models import AuditEntry, User
+from people.roster.groups import groups_of, members
 from rollouts.approvals.approvers import counts_not, gate_of
 from rollouts.approvals.bundles import Bundle, bundle_for
 from rollouts.approvals.decisions import why_a_reason, why_closed

@@ -5,7 +5,7 @@ from typing import Any
 
 from fleet.models import Cluster, Pool
 from kube import selectors
-from people.groups import members
+from people.roster.groups import members
 from rollouts.components.driver import WRITE_IT, is_version
 from rollouts.gates.approval import GROUP, ApprovalGate
 from rollouts.gates.base import When

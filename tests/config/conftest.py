@@ -1,7 +1,7 @@
 import pytest
 
 from health.models import PoolLimits, RuleShadow
-from people import groups
+from people.roster import groups
 from rollouts.models import BreakGlass
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where

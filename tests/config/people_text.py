@@ -46,13 +46,13 @@ from health.web.rule_page import LimitsForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
-from people import accounts, groups
-from people.addresses import client_address
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.models import User
 from people.models.api_token import digest_of
+from people.roster import accounts, groups
+from people.sign_in.addresses import client_address
 from people.web.account import TokenForm
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
@@ -250,7 +250,7 @@ PARSERS = (
     Parser("bearer token", "its digest is looked up", HEADERS_BYTES,
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
-           ("people.addresses",)),
+           ("people.sign_in.addresses",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),

@@ -4,8 +4,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from health.models import Finding
-from people import groups
 from people.models import User
+from people.roster import groups
 from rollouts.models import GateAnswer, Stage
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where

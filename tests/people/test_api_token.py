@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from people import tokens
 from people.models import ApiToken, AuditEntry
 from people.rights import Permission, scope_of
+from people.roster import tokens
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_node, a_token, a_user
 

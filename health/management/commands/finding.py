@@ -10,7 +10,7 @@ from edges.moves import IllegalMove, LostRace
 from health.inbox import acts, muting
 from health.inbox.refusals import FindingRefusal
 from health.models import Finding, Mute
-from people.accounts import CONSOLE
+from people.roster.accounts import CONSOLE
 
 TOLD = {"acknowledge": acts.acknowledge, "release": acts.release, "accept": acts.accept, "dismiss": acts.dismiss}
 

@@ -13,7 +13,7 @@ from health.inbox.refusals import FindingRefusal
 from health.inbox.rulebook import every_rule
 from health.models import PoolLimits, RuleShadow
 from health.rules.limits import LONGEST
-from people.accounts import CONSOLE
+from people.roster.accounts import CONSOLE
 from wording.durations import spell
 
 LONGEST_S = int(LONGEST.total_seconds())

@@ -5,10 +5,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from people import accounts
-from people.accounts import CONSOLE, NameTaken
 from people.management.telling import link_for, somewhere
 from people.models import Role
+from people.roster import accounts
+from people.roster.accounts import CONSOLE, NameTaken
 
 
 class Command(BaseCommand):

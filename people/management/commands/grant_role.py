@@ -3,9 +3,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from people.accounts import CONSOLE, HasItAlready, grant
 from people.management.telling import somebody, somewhere
 from people.models import Role
+from people.roster.accounts import CONSOLE, HasItAlready, grant
 
 
 class Command(BaseCommand):

@@ -5,10 +5,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from people import groups
-from people.accounts import CONSOLE, NameTaken
-from people.groups import AlreadyIn, every_group
 from people.management.telling import somebody
+from people.roster import groups
+from people.roster.accounts import CONSOLE, NameTaken
+from people.roster.groups import AlreadyIn, every_group
 
 
 class Command(BaseCommand):

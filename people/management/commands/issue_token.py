@@ -5,10 +5,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from edges import arguments
-from people import tokens
-from people.accounts import CONSOLE
 from people.models import User
 from people.rights import Permission
+from people.roster import tokens
+from people.roster.accounts import CONSOLE
 
 
 class Command(BaseCommand):

@@ -3,8 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from people.accounts import CONSOLE, note_password
 from people.management.telling import link_for, somebody
+from people.roster.accounts import CONSOLE, note_password
 
 
 class Command(BaseCommand):

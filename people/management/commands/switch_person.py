@@ -3,8 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from people.accounts import CONSOLE, LastAdmin, switch_off, switch_on
 from people.management.telling import somebody
+from people.roster.accounts import CONSOLE, LastAdmin, switch_off, switch_on
 
 
 class Command(BaseCommand):

@@ -20,7 +20,7 @@ from django.utils import timezone
 from config.routing import sockets
 from fleet.live import consumer, guard, heart
 from people.models import User
-from people.standing import ROLE_TAKEN, SIGNED_OUT, Claim, lapsed
+from people.sign_in.standing import ROLE_TAKEN, SIGNED_OUT, Claim, lapsed
 from tests import make
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import Group
 
-from people import groups
+from people.roster import groups
 from tests import make
 from tests.pages import HOSTILE, Page, page, visiting
 

@@ -2,7 +2,7 @@ import pytest
 from django.test import Client
 
 from people.models import ApiToken, AuditEntry, User
-from people.throttle import TRIES
+from people.sign_in.throttle import TRIES
 from tests import make
 from tests.pages import Page, page, visiting
 

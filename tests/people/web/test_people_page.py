@@ -3,7 +3,7 @@
 import pytest
 
 from people.models import ApiToken, AuditEntry, RoleBinding, User
-from people.password_links import links, path_for
+from people.sign_in.password_links import links, path_for
 from tests import make
 from tests.pages import HOSTILE, Page, page, queries_of, visiting  # noqa: F401 (a fixture)
 

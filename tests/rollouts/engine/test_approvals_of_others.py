@@ -2,8 +2,8 @@
 
 import pytest
 
-from people import accounts
 from people.models import RoleBinding, User
+from people.roster import accounts
 from rollouts.approvals.bundles import bundle_for
 from rollouts.engine.approvals import void_approvals
 from rollouts.models import Approval, Plan, Stage

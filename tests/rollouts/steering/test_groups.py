@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Group
 
 from edges.digests import digest
-from people import groups
 from people.models import AuditEntry
+from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import awaited, waiting_for_approval
 from rollouts.engine.approvals import void_approvals

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark
-from people import groups
+from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
 from tests import make

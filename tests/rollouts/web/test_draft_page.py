@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 import pytest
 from django.http import QueryDict
 
-from people import groups
+from people.roster import groups
 from rollouts.models import Plan
 from rollouts.steering.stage_drafts import StageDraft
 from rollouts.web import stage_form

@@ -14,8 +14,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Prefetch, QuerySet
 
 from edges.moves import LostRace
-from people.accounts import NameTaken
 from people.models import AuditEntry, User
+from people.roster.accounts import NameTaken
 
 LONGEST_NAME = 63
 NAME = re.compile(r"[\w.+-]{1,63}")  # as a plan writes it down: a word, without spaces, commas and colons

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.checks import proxies as check_proxies
-from people.addresses import client_address
+from people.sign_in.addresses import client_address
 
 
 def address(peer: str, said: str | None = None) -> str:

@@ -4,11 +4,11 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from edges.moves import LostRace
-from people import groups
-from people.accounts import NameTaken
-from people.groups import AlreadyIn
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
+from people.roster import groups
+from people.roster.accounts import NameTaken
+from people.roster.groups import AlreadyIn
 from tests.make import NOON, a_user
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from fleet.housekeeping import tidy
-from people import throttle
 from people.models import SignInTries, User
-from people.throttle import TRIES, TRIES_OF_AN_ADDRESS, WINDOW, WRONG_TOKENS
+from people.sign_in import throttle
+from people.sign_in.throttle import TRIES, TRIES_OF_AN_ADDRESS, WINDOW, WRONG_TOKENS
 from tests.make import NOON, a_token, a_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]

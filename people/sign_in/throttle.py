@@ -12,8 +12,8 @@ from django.db.models import F
 from django.http import HttpRequest
 
 from edges.digests import digest
-from people.addresses import client_address
 from people.models import SignInTries, User
+from people.sign_in.addresses import client_address
 
 WINDOW = timedelta(minutes=1)
 TRIES, TRIES_OF_AN_ADDRESS = 20, 100

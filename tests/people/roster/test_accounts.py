@@ -7,11 +7,11 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from people import accounts
-from people.accounts import HasItAlready, LastAdmin, NameTaken
 from people.models import AuditEntry, RoleBinding, User
 from people.models.audit_entry import broken_links
 from people.places import FLEET, named
+from people.roster import accounts
+from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from tests.make import NOON, a_cluster, a_pool, a_user
 
 ACTING = {"actor": "root", "now": NOON}

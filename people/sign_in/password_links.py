@@ -11,7 +11,7 @@ from people.models import User
 class PasswordLink(PasswordResetTokenGenerator):
     """Django's, which ends with the first password that is set; and also when its person is switched off."""
 
-    key_salt = "people.password_links.PasswordLink"
+    key_salt = "people.sign_in.password_links.PasswordLink"
 
     def _make_hash_value(self, user, timestamp: int) -> str:
         return f"{super()._make_hash_value(user, timestamp)}{user.is_active}"

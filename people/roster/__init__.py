@@ -1,0 +1,1 @@
+"""Who there is, in which groups, with which roles and tokens; each change is kept as a decision."""

@@ -1,0 +1,1 @@
+"""How a person is let in, and for how long that holds."""
