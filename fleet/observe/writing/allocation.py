@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from fleet.allocation.kept import kept
 from fleet.models import Node, Pod
+from fleet.observe.mirror.rows.text import INTEGER_MOST
 from fleet.observe.writing import dra
 from fleet.observe.writing.upsert import Written
 from gpu.operands import DRIVER
@@ -29,7 +30,9 @@ class Taken:
     @classmethod
     def of(cls, requested: Mapping[str, int], layout: Layout, sick: Mapping[str, str], daemon_set: str) -> "Taken":
         counts = count_taken(requested, layout)
-        taken = counts.whole or 0, counts.slices, counts.shares
+        # Whoever makes a pod may name a node in it, whatever is there: the sum fits its column all the same.
+        whole, slices, shares = (min(each, INTEGER_MOST) for each in (counts.whole or 0, counts.slices, counts.shares))
+        taken = whole, slices, shares
         return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())), daemon_set)
 
 

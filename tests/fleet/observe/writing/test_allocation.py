@@ -3,6 +3,7 @@
 import pytest
 
 from fleet.models import Node
+from fleet.observe.mirror.rows.text import INTEGER_MOST
 from tests.fleet.documents import a_node_seen, a_pod_seen, mig_mixed, time_sliced
 
 SLICE = "nvidia.com/mig-1g.10gb"
@@ -51,6 +52,18 @@ def test_other_vendors_gpus_are_gpus(mirror):
     mirror.list("pods", [asking("a", {"amd.com/gpu": 3, "cpu": 4})])
 
     assert taken() == (3, 0, 0, {"amd.com/gpu": 3})
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", SLICE, "nvidia.com/gpu.shared"])
+def test_what_pods_ask_for_together_fits_its_column_however_much_each_asks_for(mirror, name):
+    """Whoever may make pods may name a node in them: no scheduler ever saw whether that many are there."""
+    mirror.list("nodes", [a_node_seen()])
+
+    mirror.list("pods", [asking("a", {name: 2**40}), asking("b", {name: 2**40})])
+
+    *counts, requested = taken()
+    assert sorted(counts) == [0, 0, INTEGER_MOST]
+    assert requested == {name: 2 * INTEGER_MOST}
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
