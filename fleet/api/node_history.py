@@ -64,7 +64,10 @@ class TrueThenSerializer(serializers.Serializer):
     kind = serializers.CharField(help_text="pod, finding, plan, or gpus: what they did in that hour.")
     sentence = serializers.CharField()
     since = serializers.DateTimeField()
-    until = serializers.DateTimeField(allow_null=True, help_text="Null: it is so still.")
+    until = serializers.DateTimeField(allow_null=True, help_text="Null: it is so still, as far as anybody knows.")
+    seen_until = serializers.DateTimeField(
+        allow_null=True, help_text="When it was last known to be so. Null: it is, or was seen to end."
+    )
     href = serializers.CharField()
 
 

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from fleet.freshness.kinds import NODES, last_heard
+from fleet.freshness.kinds import NODES, PODS, last_heard
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
 from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, lines_of
-from fleet.history.placements import boards_now, how_it_was, placed_at
+from fleet.history.placements import boards_now, how_it_was, placed_at, seen_until_of
 from fleet.models import GoneNode
 from fleet.queries import timeline
 from people.models import User
@@ -35,6 +35,7 @@ class TrueThen:
     until: datetime | None  # None: it is so still
     href: str = ""
     glyph: str = "part"
+    seen_until: datetime | None = None  # when it was last known to be so; None: it is, or was seen to end
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
 
 
 def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
-    """Eight queries, what `held_on` costs where pods hold GPUs, and what the apps above need.
+    """Nine queries, what `held_on` costs where pods hold GPUs, and what the apps above need.
 
     :raises NoSuchMoment: a sentence
     """
@@ -73,8 +74,17 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
 
 def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueThen]:
     rows = list(placed_at(node, at)[:MOST_PODS])
-    boards = boards_now(node, rows, now=now)
-    return [TrueThen(POD, how_it_was(row, at, boards), row.since, row.until) for row in rows]
+    boards, heard_at = boards_now(node, rows, now=now), last_heard(node.cluster_id, PODS, now=now)
+    return [
+        TrueThen(
+            POD,
+            how_it_was(row, at, boards, heard_at),
+            row.since,
+            row.until,
+            seen_until=seen_until_of(row, heard_at),
+        )
+        for row in rows
+    ]
 
 
 def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:

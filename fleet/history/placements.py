@@ -66,8 +66,7 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
     found = []
     for row in of_gpu(lately, gpu, there, boards)[:most]:
         its = which(row, boards)
-        seen_until = heard_at and max(heard_at, row.since) if row.until is None else row.seen_until
-        found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until))
+        found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until_of(row, heard_at)))
     return found
 
 
@@ -135,11 +134,18 @@ def how_it_ended(row: PodPlacement, boards: Boards) -> str:
     return f"{row} {how}: it held {what(row, boards)}{lasted}."
 
 
-def how_it_was(row: PodPlacement, at: datetime, boards: Boards) -> str:
-    held = f"{row} held {what(row, boards)}"
-    if row.seen_until is None or row.until is None or at <= row.seen_until:
+def how_it_was(row: PodPlacement, at: datetime, boards: Boards, heard_at: datetime | None) -> str:
+    """`heard_at`: when pods were last heard of there, where that is not now."""
+    held, seen_until = f"{row} held {what(row, boards)}", seen_until_of(row, heard_at)
+    if seen_until is None or at <= seen_until:
         return f"{held}."
-    return f"{held} when it was last seen, at {_at(row.seen_until)}; at {_at(row.until)} it was gone."
+    then = f"; at {_at(row.until)} it was gone" if row.until is not None else ", and nobody has looked since"
+    return f"{held} when it was last seen, at {_at(seen_until)}{then}."
+
+
+def seen_until_of(row: PodPlacement, heard_at: datetime | None) -> datetime | None:
+    """When it was last known there. None: it is there, or was seen to end."""
+    return row.seen_until if row.until is not None else heard_at and max(heard_at, row.since)
 
 
 def _at(moment: datetime) -> str:
