@@ -1,5 +1,6 @@
 """The queue of deltas: what was heard and is not written yet. In memory only; one thread."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -168,6 +169,9 @@ class DeltaQueue:
         """Whether that is new."""
         if unread.uid:
             self.memory.of(kind.name)[unread.uid] = UNREADABLE
+            waiting = self.pending[kind.name]
+            if unread.uid in waiting:  # what was read of it before is written, and is not what it is now
+                waiting[unread.uid] = replace(waiting[unread.uid], fingerprint=UNREADABLE)
         return self.cursors[kind.name].cannot_read(unread)
 
     def _note_row(self, kind: Kind, seen: Seen, row: Columns) -> None:

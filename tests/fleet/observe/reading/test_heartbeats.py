@@ -76,6 +76,21 @@ def test_a_node_that_can_be_read_again_is_no_longer_one_that_cannot(mirror: Mirr
     assert mirror.bookmark("nodes").unread == {}
 
 
+def test_what_could_be_read_before_it_could_not_is_written_and_is_not_how_it_is(mirror: Mirror):
+    """Both came before a flush; then it is again as it was before."""
+    mirror.list("nodes", [a_node_seen()])
+    mirror.see("nodes", a_node_seen(version="8", ready="False"))
+    mirror.hear(Changed("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels")))
+    mirror.flush()
+    unread = mirror.bookmark("nodes").unread
+
+    mirror.see("nodes", a_node_seen(version="10", ready="False"))
+    mirror.flush()
+
+    assert list(unread) == [UID]
+    assert (Node.objects.get().is_ready, mirror.bookmark("nodes").unread) == (False, {})
+
+
 def test_nodes_that_are_gone_are_not_remembered(mirror: Mirror):
     mirror.list("nodes", [a_node_seen(), a_node_seen("gpu-002")])
     for name in ("gpu-001", "gpu-002"):
