@@ -9,10 +9,10 @@ class RolloutsConfig(AppConfig):
         from fleet.clusters.acceptance import OBJECTIONS
         from fleet.history import lines, moment
         from fleet.messages import listeners
-        from fleet.pools.asking import LISTENERS
+        from fleet.pools.asking import LISTENERS, LOCKS
         from health.judging.sources import register
         from rollouts.approvals.shown import tidy
-        from rollouts.approvals.unasked import ask_from_now_on
+        from rollouts.approvals.unasked import ask_from_now_on, lock_plans
         from rollouts.hooks.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
         from rollouts.hooks.objections import plans_that_rest_on
         from rollouts.messages.wake import plans_of
@@ -23,6 +23,7 @@ class RolloutsConfig(AppConfig):
         register(LEFT_BEHIND)
         register(OPTED_OUT)
         OBJECTIONS.append(plans_that_rest_on)
+        LOCKS.append(lock_plans)
         LISTENERS.append(ask_from_now_on)
         housekeeping.ALSO.append(tidy)
         listeners.CHANGED.append(plans_of.ask)

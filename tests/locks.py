@@ -15,8 +15,13 @@ def one_waits() -> bool:
         return cursor.fetchone()[0] > 0
 
 
-def while_it_is_written(first: Callable[[], object], second: Callable[[], object]) -> list[Exception]:
-    """Do the second while the first is not committed yet. What the second came to, if it failed."""
+def while_it_is_written(
+    first: Callable[[], object], second: Callable[[], object], then: Callable[[], object] = list
+) -> list[Exception]:
+    """Do the second while the first is not committed yet, and `then` more of the first while the second waits.
+
+    What the second came to, if it failed.
+    """
     is_done, errors = Event(), []
 
     def other() -> None:
@@ -35,5 +40,6 @@ def while_it_is_written(first: Callable[[], object], second: Callable[[], object
         is_done.set()
         if connection.vendor == "postgresql":  # SQLite has one writer: the other waits for its transaction
             wait_until(one_waits, what="a second that waits", timeout_s=PATIENCE_S)
+        then()
     thread.join()
     return errors

@@ -9,6 +9,8 @@ from fleet.models import ApprovalRule, Cluster, Pool
 from fleet.models.pool import PoolApproval
 from people.models import AuditEntry
 
+Lock = Callable[[Cluster], None]
+LOCKS: list[Lock] = []  # of the apps above: rows that their own transactions lock before a cluster's
 Listener = Callable[[Cluster, str, datetime], None]
 LISTENERS: list[
     Listener
@@ -46,7 +48,8 @@ def contradiction(cluster: Cluster, pool: Pool) -> str:
 def set_approval(cluster: Cluster, approval: str, *, actor: str, because: str, now: datetime) -> None:
     """:raises ProductionAsks: naming the pools that forbid it"""
     with transaction.atomic():
-        locked = Cluster.objects.select_for_update().get(pk=cluster.pk)
+        lock_first(cluster)
+        locked = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         before, locked.approval = locked.approval, approval
         _refuse(contradiction(locked, pool) for pool in Pool.objects.filter(cluster=locked))
         locked.save(update_fields=["approval"])
@@ -60,7 +63,13 @@ def set_approval(cluster: Cluster, approval: str, *, actor: str, because: str, n
 
 def refuse_contradiction(cluster: Cluster, pool: Pool) -> None:
     """Inside a transaction. :raises ProductionAsks: where the pool contradicts itself, or its cluster"""
-    _refuse([contradiction(Cluster.objects.select_for_update().get(pk=cluster.pk), pool)])
+    _refuse([contradiction(Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk), pool)])
+
+
+def lock_first(cluster: Cluster) -> None:
+    """Inside a transaction that locks the cluster and tells the apps above: else each has what the other waits for."""
+    for lock in LOCKS:
+        lock(cluster)
 
 
 def tell(cluster: Cluster, *, actor: str, now: datetime) -> None:

@@ -34,6 +34,7 @@ class PoolInUse(Exception):
 def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
     """:raises PoolTaken: when its name is another pool's; asking.ProductionAsks"""
     with transaction.atomic():
+        asking.lock_first(cluster)
         pool = _write(Pool(cluster=cluster), fields)
         _record(pool, "pool.create", actor=actor, now=now, evidence=fields)
         asking.tell(cluster, actor=actor, now=now)
@@ -44,6 +45,7 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, **fields: Any) -> Pool
     """:raises PoolTaken: when its new name is another pool's; PoolGone; asking.ProductionAsks"""
     with transaction.atomic():
         pool = _locked(pool)
+        asking.lock_first(pool.cluster)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
         _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
@@ -77,7 +79,7 @@ def in_use(pool: Pool) -> str:
 
 
 def _locked(pool: Pool) -> Pool:
-    found = Pool.objects.select_for_update().filter(pk=pool.pk).first()
+    found = Pool.objects.select_for_update(no_key=True).filter(pk=pool.pk).first()
     if found is None:
         raise PoolGone(f"Somebody deleted pool {pool.name} since.")
     return found

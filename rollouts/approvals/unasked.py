@@ -42,12 +42,17 @@ def _selects(pool: Pool, labels: Mapping[str, str]) -> bool:
     return selectors.parse(pool.selector).matches(labels)
 
 
+def lock_plans(cluster: Cluster) -> None:
+    """Before the row of their cluster, as whoever lets nodes go does: `ask_from_now_on` wants them afterwards."""
+    list(Plan.objects.under_way().filter(cluster=cluster).select_for_update().order_by("pk").values_list("pk"))
+
+
 def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
     """A pool or cluster says another thing than before. Inside its transaction.
 
     A round that looked before this has lost its turn, so that it lets nothing go on what it saw.
     """
-    for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update():
+    for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update().order_by("pk"):
         plan.cluster = cluster
         if ask_where_one_must(plan, actor=actor, now=now):
             Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, next_look_at=now)

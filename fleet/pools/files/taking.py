@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from fleet.models import Pool
 from fleet.pools.files.comparing import FileChangeKind, FileComparison
 from fleet.pools.making import PoolInUse, change_pool, create_pool, delete_pool
 
@@ -25,6 +26,8 @@ def take_over(comparison: FileComparison, *, actor: str, now: datetime, expected
     if comparison.obstacles:
         raise PoolInUse(" ".join(comparison.obstacles))
     with transaction.atomic():
+        # All of them before anything else is locked: who changes one of them has it, and wants the rest.
+        list(Pool.objects.select_for_update(no_key=True).filter(cluster=comparison.cluster).order_by("pk"))
         for change in comparison.changes:
             if change.what is FileChangeKind.CREATED:
                 create_pool(cluster=comparison.cluster, actor=actor, now=now, **change.fields)

@@ -6,6 +6,9 @@ import pytest
 from django.db import connection, transaction
 
 from demo.visitor import wait_until
+from fleet.pools.asking import set_approval
+from fleet.pools.making import create_pool
+from rollouts.ledger.places import take
 from rollouts.models import Plan, Stage, Target
 from rollouts.steering import commands
 from tests.locks import one_waits, while_it_is_written
@@ -53,3 +56,26 @@ def test_two_nodes_are_taken_out_of_one_plan_at_the_same_moment():
 
     assert while_it_is_written(lambda: take_out(first), lambda: take_out(second)) == []
     assert plan.commands.filter(verb="exclude").count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verb", ["cluster", "pool"])
+def test_a_wave_is_let_go_while_somebody_says_who_has_to_be_asked(verb):
+    """Its intent has the plan, and wants the row of the cluster last."""
+    plan = a_plan()
+    in_state(plan, "promoting")
+    target = Target.objects.filter(stage__plan=plan).first()
+
+    def say() -> None:
+        if verb == "cluster":
+            set_approval(plan.cluster, "none", actor="ada", because="A lab.", now=NOON)
+        else:
+            create_pool(cluster=plan.cluster, actor="ada", now=NOON, name="late", selector="zone=late")
+
+    refusals = while_it_is_written(
+        lambda: plan.keep_lease(now=NOON),
+        say,
+        lambda: take(plan, {target.node_uid: target.node_name}, goes_back=False, now=NOON),
+    )
+
+    assert refusals == []
