@@ -1,9 +1,10 @@
 """Nodes counted anew after a list: what pods hold and what they request, in one pass."""
 
 import pytest
+from django.db.backends.base.operations import BaseDatabaseOperations
 
 from fleet.allocation.kept import recount
-from fleet.models import Node
+from fleet.models import Node, NodeSums
 from fleet.observe.writing import counting
 from fleet.observe.writing.counting import count_all
 from tests.fleet.documents import a_node_seen, a_pod_seen
@@ -44,3 +45,18 @@ def test_what_differs_is_written_and_added_up(listed, wrong, monkeypatch):
 
     assert rows() == right == [(2, {"nvidia.com/gpu": 2}, 4000, 8 * 2**30)] * 3
     assert recount(listed.cluster.pk) == 0
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared"])
+def test_a_node_that_says_two_billion_hides_none_that_is_alike(mirror, name):
+    """Their sums fit the columns of PostgreSQL, which SQLite does not mind."""
+    mirror.list("nodes", [a_node_seen(f"gpu-{number}", resources={name: 2**40}, labels={}) for number in range(3)])
+
+    (sums,) = NodeSums.objects.values()
+
+    assert (sums["nodes"], mirror.bookmark("nodes").unread) == (3, {})
+    assert 3 * (2**31 - 1) in sums.values()
+    for column in NodeSums.added_up():
+        kind = NodeSums._meta.get_field(column).get_internal_type()
+        least, most = BaseDatabaseOperations.integer_field_ranges[kind]
+        assert least <= sums[column] <= most, column
