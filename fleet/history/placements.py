@@ -8,7 +8,7 @@ from itertools import product
 from operator import add
 from typing import Any
 
-from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Value
+from django.db.models import BigIntegerField, F, Func, IntegerField, Q, QuerySet, TextField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -82,7 +82,7 @@ def of_gpu(
     text = Q()
     for begin, end in product("[ ", ",]"):
         text |= Q(text__contains=f"{begin}{gpu.index}{end}")
-    each = (Coalesce(Cast(KeyTextTransform(name, "resources"), IntegerField()), 0) for name in whole)
+    each = (Coalesce(Cast(KeyTextTransform(name, "resources"), BigIntegerField()), 0) for name in whole)
     asked = reduce(add, each, Value(0))
     told = rows.alias(text=Cast("boards", TextField()), told=JsonLength("boards"), asked=asked)
     return told.filter(text | Q(until=None) | Q(told=0) | Q(told__lt=F("asked"))).exclude(pk__in=elsewhere)

@@ -62,6 +62,15 @@ def test_only_the_newest_that_are_its_own_and_none_from_before(node, gpu):
     assert seen(gpu, most=1) == [("new", True)]
 
 
+def test_whoever_asked_for_two_billion_of_each_is_among_those_of_whom_nothing_tells(node, gpu):
+    type(node).objects.filter(pk=node.pk).update(expected={"amd.com/gpu": 8})
+    node.refresh_from_db()
+    asked = {"nvidia.com/gpu": 2**31 - 1, "amd.com/gpu": 2**31 - 1}
+    placed(node, "greedy", since=2, until=1, boards=[4], resources=asked)
+
+    assert seen(node.gpus.get(index=3)) == [("greedy", False)]
+
+
 def test_its_timeline_leaves_out_pods_of_others_and_says_what_nothing_tells(node, gpu):
     placed(node, "mine", since=9, until=8, boards=[3])
     placed(node, "others", since=7, until=6, boards=[4], resources=ONE)
