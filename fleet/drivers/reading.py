@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fleet.drivers.mode import DriverMode, RunningOperator, mode_of, operator_of
-from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Operand, Workload
+from fleet.models import Bookmark, Cluster, DriverObject, Operand, Workload
 from kube.resources import CLUSTER_POLICIES
 
 POLICIES = CLUSTER_POLICIES.name
@@ -37,6 +37,5 @@ def read_drivers(cluster: Cluster) -> Drivers:
 
 
 def are_policies_known(bookmarks: Iterable[Bookmark]) -> bool:
-    """Whether there is no ClusterPolicy where none is held: they were listed, or the cluster does not serve them."""
-    found = next((bookmark for bookmark in bookmarks if bookmark.kind == POLICIES), None)
-    return found is not None and (found.state == BookmarkState.ABSENT or found.listed_at is not None)
+    """Whether there is no ClusterPolicy where none is held."""
+    return any(bookmark.is_told for bookmark in bookmarks if bookmark.kind == POLICIES)

@@ -49,6 +49,11 @@ class Bookmark(models.Model):
         return self.listed_at is not None and self.state not in VOID
 
     @property
+    def is_told(self) -> bool:
+        """Whether there is none where none is held: they were listed once, or the cluster does not serve them."""
+        return self.listed_at is not None or self.state == BookmarkState.ABSENT
+
+    @property
     def has_more_unread(self) -> bool:
         """Whether there may be more that cannot be read than are kept."""
         return len(self.unread) >= UNREAD_MOST

@@ -1,7 +1,7 @@
 """One cluster: how it is reached and heard, what is read of it, its GPU stack, and what fits together in it."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,10 +28,27 @@ from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.summary import ClusterLine, line_for, read_fleet
-from kube.resources import DAEMON_SETS
+from kube.resources import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    DEVICE_CLASSES,
+    LIMIT_RANGES,
+    MIG_CONFIGS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
+    SHARING_CONFIGS,
+    Resource,
+)
 from people.rights import Permission, scope_of
 
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
+CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds whose rows each is made of
+    "operator": (DEPLOYMENTS,),
+    "configs": (SHARING_CONFIGS, MIG_CONFIGS),
+    "dra": (RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES),
+    "quotas": (RESOURCE_QUOTAS, LIMIT_RANGES),
+}
 
 
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
@@ -72,7 +89,7 @@ def _cluster(request: PersonRequest, line: ClusterLine) -> dict[str, Any]:
         "drivers": drivers_of(row, objects, operands, are_known=are_policies_known(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
-        **(_of_all(row, objects) if sees_all else {}),
+        **(_of_all(line, objects, now=now) if sees_all else {}),
         **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),
     }
 
@@ -100,14 +117,22 @@ def _as_of(
     return min((at for each in marks if (at := each.heard_at or each.listed_at)), default=None)
 
 
-def _of_all(row: Cluster, objects: list[DriverObject]) -> dict[str, Any]:
+def _of_all(line: ClusterLine, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
     """What is of no pool: only for those who see the whole cluster."""
+    row, told = line.cluster, {each.kind for each in line.bookmarks if each.is_told}
+    as_of = {
+        f"{card}_as_of": _as_of(line.bookmarks, [kind.name for kind in kinds], line.freshness, now=now)
+        for card, kinds in CARDS.items()
+    }
     return {
         "objects": objects,
         "operator_trouble": operator_trouble(row),
         "configs": config_cards(row.pk, objects),
         "dra": dra_card(row.pk),
+        "knows_claims": RESOURCE_CLAIMS.name in told,
+        "knows_slices": RESOURCE_SLICES.name in told,
         "quotas": quota_card(row.pk),
+        **as_of,
     }
 
 

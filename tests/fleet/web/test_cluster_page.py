@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet.messages import wake
-from fleet.models import Observer
+from fleet.models import DeviceClass, Observer, OperatorConfig, ResourceClaim, ResourceQuota
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -236,6 +236,44 @@ def test_operands_say_how_far_they_have_rolled_out(viewer):
     text = page(viewer, f"/clusters/{cluster.pk}").text
 
     assert "1 not ready 7/8 3/8 595.91.07-ubuntu24.04 NVIDIADriver h200" in text
+
+
+def test_what_of_the_stack_was_seen_a_while_ago_is_no_alarm_of_now(viewer):
+    """Findings and plans say none of it then, and the page of the same cluster did."""
+    cluster = make.a_cluster()
+    for kind in ("deployments.apps", "resourceclaims.resource.k8s.io", "resourcequotas", "configmaps:mig"):
+        make.a_bookmark(cluster, kind, state="forbidden", heard_at=NOON - timedelta(minutes=20))
+    make.an_operator(cluster, ready=0)
+    row = {"cluster": cluster, "namespace": "team-a", "name": "a", "changed_at": NOON}
+    ResourceClaim.objects.create(uid="claim", created_at=NOON, **row)
+    full = {"requests.nvidia.com/gpu": "2"}
+    ResourceQuota.objects.create(uid="quota", hard=full, used=full, **row)
+    OperatorConfig.objects.create(uid="config", purpose="mig", entries={"one": "- devices: all"}, **row)
+    make.a_node(cluster, mig_config="another")
+    make.counted()
+
+    seen, html = page(viewer, f"/clusters/{cluster.pk}"), viewer.get(f"/clusters/{cluster.pk}").content.decode()
+
+    assert "As of 11:40:00 : The GPU operator does not run" in seen.text
+    assert "1 claim: 0 allocated, 1 waiting, as of 11:40:00" in seen.text
+    assert "Quotas and limits on GPUs as of 11:40:00" in seen.text
+    assert "picked, and not in the ConfigMap as it was read" in seen.text
+    assert "used up" not in html
+    assert '<span class="is-warn">1 waiting' not in html
+
+
+def test_dra_that_may_not_be_read_is_not_none(viewer):
+    cluster = make.a_cluster()
+    for kind in ("resourceclaims.resource.k8s.io", "resourceslices.resource.k8s.io"):
+        make.a_bookmark(cluster, kind, state="forbidden", listed_at=None)
+    make.a_bookmark(cluster, "deviceclasses.resource.k8s.io")
+    DeviceClass.objects.create(cluster=cluster, uid="c", name="gpu.nvidia.com", changed_at=NOON)
+
+    seen = page(viewer, f"/clusters/{cluster.pk}")
+
+    assert "Dynamic Resource Allocation ResourceClaims were never read here" in seen.text
+    assert "Which driver offers devices is not known: ResourceSlices were never read here." in seen.text
+    assert "0 claims" not in seen.text
 
 
 def test_an_empty_cluster_says_that_it_is_empty_and_not_that_all_is_well(viewer):
