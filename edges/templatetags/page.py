@@ -11,6 +11,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from edges.parts import taken
+from wording import instants
 from wording.durations import spell
 from wording.numbers import count
 
@@ -78,8 +79,14 @@ def until(at: datetime | None) -> SafeString:
 
 @register.filter
 def clock(at: datetime | None) -> SafeString:
-    """The time of day in UTC, with the date in the title."""
-    return known(None) if at is None else _time(at, f"{at:%H:%M:%S}", "")
+    """The time of day in UTC, with its day where that is not today."""
+    return known(None) if at is None else _time(at, instants.clock(at, now=timezone.now()), "")
+
+
+@register.filter
+def time_of_day(at: datetime) -> SafeString:
+    """The same below a heading that names the day."""
+    return _time(at, f"{at:%H:%M:%S}", "")
 
 
 register.filter("spell", spell)

@@ -1,8 +1,12 @@
 """What every page draws alike."""
 
+from datetime import timedelta
+
+from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from edges.templatetags.page import glyph
+from edges.templatetags.page import clock, glyph, time_of_day
+from tests.make import NOON
 
 MARKUP = "<b>"
 
@@ -11,3 +15,12 @@ def test_what_is_drawn_once_is_escaped_for_who_gives_the_same_text_unescaped():
     assert MARKUP in glyph("ok", mark_safe(MARKUP))  # noqa: S308
 
     assert MARKUP not in glyph("ok", MARKUP)
+
+
+def test_an_instant_of_another_day_names_it_but_for_where_a_heading_does(monkeypatch):
+    monkeypatch.setattr(timezone, "now", lambda: NOON)
+    today, before = NOON - timedelta(hours=2), NOON - timedelta(days=3)
+
+    assert ">10:00:00<" in clock(today)
+    assert ">2026-11-18 12:00:00<" in clock(before)
+    assert ">12:00:00<" in time_of_day(before)

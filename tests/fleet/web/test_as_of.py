@@ -54,6 +54,13 @@ def test_nodes_in_no_pool_of_clusters_that_are_seen_have_no_date(viewer):
     assert "in no pool as of 11:57:00 or later 2" in page(viewer, "/pools").text
 
 
+@pytest.mark.parametrize("address", ["/", "/pools", "/clusters/{}"])
+def test_what_was_counted_on_another_day_names_it(viewer, address):
+    pool = a_pool_seen(timedelta(days=3))
+
+    assert "as of 2026-11-18 12:00:00" in page(viewer, address.format(pool.cluster_id)).text
+
+
 def test_the_summary_says_when_it_was_counted(viewer):
     a_pool_seen(timedelta(seconds=3))
     assert "counted as of" not in page(viewer, "/parts/fleet/overview").text
