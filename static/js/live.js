@@ -74,10 +74,13 @@ class Link {
   }
 
   // Nothing comes through it any more, and it does not end by itself.
-  drop() {
-    this.socket.onmessage = this.socket.onclose = null;
-    this.socket.close();
-    this.closed();
+  drop(code) {
+    clearTimeout(this.timer);
+    if (this.socket) {
+      this.socket.onmessage = this.socket.onclose = null;
+      this.socket.close();
+    }
+    this.closed(code);
   }
 
   retryNow() {
@@ -139,16 +142,17 @@ function emit(name, detail) {
 
 export function startLink() {
   const { topics, seq } = document.body.dataset;
-  if (!topics) return;
   const link = new Link(topics, JSON.parse(seq || "{}"));
+  document.addEventListener("live:signed-out", () => link.drop(SIGNED_OUT));
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-link-retry]")) link.retryNow();
+  });
+  if (!topics) return;
   link.open();
   setInterval(() => link.tick(), 1000);
   // What ended is loaded again by who reads it: a form may be half filled in.
   window.addEventListener("online", () => link.state !== "ended" && link.retryNow());
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && link.state === "lost") link.retryNow();
-  });
-  document.addEventListener("click", (event) => {
-    if (event.target.closest("[data-link-retry]")) link.retryNow();
   });
 }

@@ -7,6 +7,8 @@ const HEARD_TOO_LONG_MS = 90000; // the server calls a cluster stale after as mu
 const due = new Map(); // id of a part -> its timer
 const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
+let isOver = false; // the session: all there is to fetch is the page to sign in at
+
 const parts = () => [...document.querySelectorAll("[data-part]")].filter((part) => part.id);
 
 function follows(part, topic) {
@@ -32,6 +34,7 @@ function schedule(part) {
 
 function fetchPart(id) {
   due.delete(id);
+  if (isOver) return undefined;
   const part = document.getElementById(id);
   if (!part || document.hidden) return part && missed.add(id);
   fetchedAt.set(id, performance.now());
@@ -112,13 +115,15 @@ export function startParts() {
 
 const startedAt = performance.now();
 
-// A session that ended answers with the sign-in page: that is no part of this one.
+// A session that ended answers with the sign-in page: that is no part of this one. Nor is that loaded by itself: a form
+// may be half filled in.
 function signInInstead(event) {
   const { xhr } = event.detail;
   const path = new URL(xhr.responseURL || location.href, location.href).pathname;
   if (path !== document.body.dataset.signIn) return;
   event.preventDefault();
-  location.reload();
+  isOver = true;
+  document.dispatchEvent(new Event("live:signed-out"));
 }
 
 // Since the first of them: what is seen is from before that.

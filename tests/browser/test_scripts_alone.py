@@ -115,3 +115,15 @@ def test_a_page_that_ended_is_loaded_again_by_who_reads_it_and_not_by_the_networ
     assert page.evaluate("window.isRead")
     page.click("[data-link-retry]")
     page.wait_for_function("!window.isRead")
+
+
+def test_nor_is_one_whose_parts_are_answered_with_the_page_to_sign_in_at(page):
+    opened(page)
+    page.evaluate("window.isRead = true; document.body.dataset.signIn = '/sign-in'")
+
+    answer = "{ xhr: { responseURL: `${location.origin}/sign-in?next=/often` } }"
+    page.evaluate(f"document.dispatchEvent(new CustomEvent('htmx:beforeSwap', {{ detail: {answer} }}))")
+
+    page.wait_for_selector("#link[data-state='lost']")
+    assert "You are signed out." in page.inner_text("#link-bar-words")
+    assert page.evaluate("window.isRead")
