@@ -10,7 +10,7 @@ LONGEST_REASON = 1000  # characters: as its columns have them
 
 
 class PersonRequest(HttpRequest):
-    """A request of somebody who has signed in: `LoginRequiredMiddleware` lets nobody else reach a page."""
+    """A request of somebody who has signed in: `SignInFirst` lets nobody else reach a page."""
 
     user: User
 
