@@ -25,6 +25,11 @@ class SignIn(LoginView):
         forgive(self.request, self.request.POST.get("username", ""))
         return super().form_valid(form)
 
+    def get_redirect_url(self) -> str:
+        """Not back to here: Django takes that for a mistake of ours."""
+        there = super().get_redirect_url()
+        return "" if there == self.request.path else there
+
     def _wait(self, wait: timedelta) -> HttpResponse:
         """The form is shown unread: its own check is what the guesser waits for."""
         seconds = ceil(wait.total_seconds())

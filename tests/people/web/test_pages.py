@@ -108,3 +108,7 @@ def test_a_form_that_is_sent_by_who_is_signed_out_leads_back_to_the_page_it_was_
 
     assert reply["Location"] == f"/sign-in?next={leads_to}"
     assert "You were signed out before this was sent. Nothing was done" in page(client, reply["Location"]).text
+
+
+def test_who_is_signed_in_is_not_sent_round_in_circles():
+    assert visiting(make.a_user()).get("/sign-in?next=/sign-in")["Location"] == "/"
