@@ -1,5 +1,6 @@
 """What a person's browser shows of a request that failed: what happened, and a way on. As styled as any other page."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.core.exceptions import (
@@ -39,6 +40,9 @@ BUG = Failure(
     "This is a bug in Quarterdeck",
     "The request was not carried out to its end, and the log says why. Watching and promoting go on without this page.",
 )
+NO_PAGE = Failure(
+    405, "Nothing is shown here", "This address takes what a form sends, and shows nothing by itself. Nothing was done."
+)
 TOO_LARGE = Failure(
     413, "This is too large", "What was sent is larger than anything that is read here. Nothing was done."
 )
@@ -73,3 +77,18 @@ def page(request: HttpRequest, failure: Failure) -> HttpResponse:
     """Asks neither database nor session: one of them may be what failed."""
     context = {"failure": failure, "request_id": getattr(request, "request_id", "")}
     return HttpResponse(render_to_string("failure.html", context), status=failure.status)
+
+
+class SayNotAllowed:
+    """Django says nothing at all to who opens an address that takes forms alone."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if response.status_code != NO_PAGE.status or response.content:
+            return response
+        shown = page(request, NO_PAGE)
+        shown["Allow"] = response["Allow"]
+        return shown

@@ -89,3 +89,11 @@ def test_a_bug_asks_nobody(django_assert_num_queries, db):
         found = shown(errors.server_error(RequestFactory().get("/")), 500)
 
     assert "bug in Quarterdeck" in found.text
+
+
+@pytest.mark.django_db
+def test_an_address_that_takes_forms_alone_is_a_page_to_who_opens_it():
+    reply = visiting(a_user(role="admin")).get("/people/add")
+
+    assert "Nothing is shown here" in shown(reply, 405).text
+    assert reply["Allow"] == "POST"
