@@ -453,7 +453,7 @@ def test_the_bar_of_a_stage_is_full_once_every_node_that_counts_has_changed(view
 
     html = viewer.get(f"/plans/{plan.pk}").content.decode()
 
-    bar = re.search(r'aria-label="1 of 1 nodes changed">(.*?)</svg>', html, re.S)[1]
+    bar = re.search(r'aria-label="1 of 1 node changed">(.*?)</svg>', html, re.S)[1]
     assert re.findall(r'width="([\d.]+)"', bar) == ["100.00"]
 
 

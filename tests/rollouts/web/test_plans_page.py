@@ -205,3 +205,11 @@ def test_a_halted_plan_says_why_and_not_what_its_last_look_met(address):
 
     assert "A pod does not run." in text
     assert "A person decides" not in text
+
+
+def test_the_home_page_counts_one_node_as_one():
+    first, *others = Target.objects.forward().filter(stage__plan=make.a_plan())
+    Target.objects.filter(pk=first.pk).update(state="changed")
+    Target.objects.filter(pk__in=[other.pk for other in others]).update(state="excluded")
+
+    assert "1 of 1 node changed" in page(visiting(make.a_user(role="viewer")), "/parts/plans/strip").text
