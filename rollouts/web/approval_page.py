@@ -1,5 +1,6 @@
 """One request for approval: what will happen, on which evidence, and the decision. Nothing is decided unseen."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -19,12 +20,14 @@ from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.approvals.shown import changed_since, show
 from rollouts.lifecycle import TargetState
-from rollouts.models import Stage, Verb
+from rollouts.models import Approval, Stage, Verb
 from rollouts.steering import approving
 from rollouts.steering.refusals import Refusal
 from rollouts.web.approval_table import table_of
 from rollouts.web.loading import stage_for
 from rollouts.web.looks import Look, recall, remember
+
+DECISIONS = {"approve": approving.approve, "reject": approving.reject}
 
 
 def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
@@ -45,10 +48,10 @@ def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
 def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
     """Refused, the page comes back with what was written, beside what has changed since it was opened."""
     plan, asked = stage.plan, request.POST
-    verb = approving.reject if asked.get("decision") == "reject" else approving.approve
     try:
         require(request.user, Permission.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        verb(
+        decide = _decision(request)
+        decide(
             stage,
             actor=request.user,
             bundle_hash=asked.get("bundle_hash", ""),
@@ -62,6 +65,14 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
         look = recall(request, asked.get("look", ""))
         return _page(request, stage, look=look, refusal=str(refusal), status=409)
     return _decided(request, stage)
+
+
+def _decision(request: PersonRequest) -> Callable[..., Approval]:
+    """:raises Refusal: when a form does not say which one it is: nothing is approved by default"""
+    try:
+        return DECISIONS[request.POST.get("decision", "")]
+    except KeyError as error:
+        raise Refusal("This says neither approve nor reject: press one of the two.") from error
 
 
 def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:

@@ -358,3 +358,9 @@ def test_who_is_in_no_group_that_is_asked_for_may_only_reject(amy, stage):
     assert "Your approval would not count: 1 of sre is to come, and you are not of them. You may still reject." in seen
     assert "would not count" in said
     assert not stage.approvals.exists()
+
+
+@pytest.mark.parametrize("decision", ["", "yes"])
+def test_nobody_approves_by_a_form_that_does_not_say_which_decision_it_is(amy, stage, decision):
+    assert "neither approve nor reject" in decide(amy, stage, decision)
+    assert not stage.approvals.exists()
