@@ -364,3 +364,11 @@ def test_who_is_in_no_group_that_is_asked_for_may_only_reject(amy, stage):
 def test_nobody_approves_by_a_form_that_does_not_say_which_decision_it_is(amy, stage, decision):
     assert "neither approve nor reject" in decide(amy, stage, decision)
     assert not stage.approvals.exists()
+
+
+def test_it_says_how_many_pods_it_does_not_name(amy, stage):
+    node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
+    for number in range(102):
+        make.a_pod(node, f"pod-{number}")
+
+    assert "and 2 more" in page(amy, f"/stages/{stage.pk}/approval").text
