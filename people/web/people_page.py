@@ -163,6 +163,7 @@ def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpRespo
         "roles": Role.values,
         "may_see_tokens": may_see_tokens(found, request.user),
         "tokens": tokens_of(found),
+        "now": timezone.now(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
     return render(request, "people/person.html", context)

@@ -1,10 +1,13 @@
 """The page of people, asked by an admin of the fleet, an admin of one cluster, an operator and a stranger."""
 
+from datetime import timedelta
+
 import pytest
 
 from people.models import ApiToken, AuditEntry, RoleBinding, User
 from people.sign_in.password_links import links, path_for
 from tests import make
+from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, queries_of, visiting  # noqa: F401 (a fixture)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -226,3 +229,9 @@ def test_every_act_takes_a_post_and_the_page_one_look(root, ada, queries_of):  #
 def acts_on_paths(person: User) -> list[str]:
     make.a_token(person)
     return list(acts_on(person, person.bindings.get()))
+
+
+def test_a_token_that_has_expired_is_said_to_be(root, ada):
+    make.a_token(ada, expires_at=NOON - timedelta(days=1))
+
+    assert "expired" in page(root, f"/people/{ada.pk}").text
