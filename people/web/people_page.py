@@ -30,6 +30,7 @@ def people(request: PersonRequest) -> HttpResponse:
     return _list(request)
 
 
+@never_cache
 @require_POST
 def add(request: PersonRequest) -> HttpResponse:
     """Somebody new, and the link by which they set their password. It is shown on this one page."""

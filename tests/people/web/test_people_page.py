@@ -235,3 +235,9 @@ def test_a_token_that_has_expired_is_said_to_be(root, ada):
     make.a_token(ada, expires_at=NOON - timedelta(days=1))
 
     assert "expired" in page(root, f"/people/{ada.pk}").text
+
+
+def test_no_page_with_a_link_that_sets_a_password_is_kept(root, ada):
+    for shown in (root.post("/people/add", {"name": "new"}), root.post(f"/people/{ada.pk}/password-links")):
+        assert "/set-password/" in shown.content.decode()
+        assert "no-store" in shown["Cache-Control"]
