@@ -34,7 +34,9 @@ def history_of(plan: Plan, who: str) -> dict[str, Any]:
         events = events.exclude(actor__in=ENGINE)
     elif who:
         events = events.filter(actor=who)
-    return {"plan": plan, "groups": list(_grouped(events[:MOST])), "who": who, "actors": people}
+    newest = list(events[: MOST + 1])
+    groups = list(_grouped(newest[:MOST]))
+    return {"plan": plan, "groups": groups, "has_older": len(newest) > MOST, "who": who, "actors": people}
 
 
 def _grouped(events: Iterable[PlanEvent]) -> Iterable[Group]:

@@ -39,3 +39,11 @@ def test_only_people_if_asked(plan):
 def test_only_one_person_if_asked(plan):
     assert "Nothing by bob." in history(plan, "bob")
     assert "wave 1" in history(plan, "engine")
+
+
+def test_it_says_where_it_ends_before_the_beginning(plan, monkeypatch):
+    assert "Older lines" not in history(plan)
+
+    monkeypatch.setattr("rollouts.web.history.MOST", 2)
+
+    assert "Older lines are in REST" in history(plan)
