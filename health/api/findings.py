@@ -27,7 +27,7 @@ from health.models.finding import SEVERITIES, STATES
 
 class FindingFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
-    node = filters.NumberFilter(label="Key of the node.")
+    node = filters.NumberFilter(label="Key of the node.", min_value=1, decimal_places=0)
     rule = Text()
     severity = filters.ChoiceFilter(choices=SEVERITIES)
     state = filters.ChoiceFilter(choices=STATES)

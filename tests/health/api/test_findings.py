@@ -151,3 +151,10 @@ def test_a_cause_that_one_may_not_see_is_none(finding, ada):
         assert [row["id"] for row in own] == [cause.pk if under else finding.pk]
         assert [row["id"] for row in other] == ([finding.pk] if under else [])
         assert caller.get(f"/api/v1/findings/{finding.pk}").json()["finding"]["listed_under"] == under
+
+
+def test_a_key_of_a_node_is_a_whole_number(bob):
+    node = make.a_node(make.a_cluster())
+    make.a_finding(node.cluster, node=node)
+
+    assert bob.get(f"/api/v1/findings?node={node.pk}.5").status_code == 400
