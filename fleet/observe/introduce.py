@@ -23,6 +23,7 @@ from kube.resources import (
     REVISIONS,
     Resource,
 )
+from people.places import FLEET
 
 NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, DAEMON_SETS, REVISIONS)
 WELCOME: tuple[Resource[Any], ...] = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
@@ -127,7 +128,7 @@ def add(
 
     No mode: the one it has, or observe-only.
 
-    :raises CannotAdd: when the name or the cluster is taken
+    :raises CannotAdd: when the name or the cluster is taken, or is what all of them are called
     """
     known = Cluster.objects.filter(uid=introduction.uid).exclude(name=name).first()
     if known:
@@ -138,6 +139,8 @@ def add(
             f"There is another cluster named {name}: its kube-system has the UID {other.uid}. "
             f"If it was rebuilt, a worker finds that out, and `accept_cluster {name}` makes it the same one."
         )
+    if name == FLEET.name and not Cluster.objects.filter(name=name).exists():
+        raise CannotAdd(f"“{name}” is what all clusters together are called. Choose another name.")
     with transaction.atomic():
         reached = {
             "kubeconfig": kubeconfig,

@@ -10,9 +10,10 @@ from django.core.management import CommandError, call_command
 
 from fleet.management.commands.add_cluster import kubeconfig_for
 from fleet.models import Cluster, Observer
-from fleet.observe.introduce import CannotAdd, ask
+from fleet.observe.introduce import CannotAdd, Introduction, add, ask
 from kube import client
 from tests.api_server import ApiServer, an_api_server
+from tests.make import NOON
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +142,13 @@ def test_the_kubeconfig_is_the_one_that_kubectl_would_use(tmp_path, monkeypatch)
 
     assert kubeconfig_for("prod", named=None) == other
     assert kubeconfig_for("prod", named=str(one)) == one
+
+
+@pytest.mark.django_db
+def test_no_cluster_is_called_as_all_of_them_are():
+    """Who gives a role on it would give it on the whole fleet."""
+    given = {"kubeconfig": "", "context": "", "mode": None, "now": NOON}
+
+    with pytest.raises(CannotAdd, match="what all clusters together are called"):
+        add("fleet", introduction=Introduction("uid", "https://127.0.0.1", "v1.34.1", ()), **given)
+    assert not Cluster.objects.exists()
