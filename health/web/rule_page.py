@@ -101,6 +101,8 @@ def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 
     if row is None:
         raise Http404
     pools = Pool.objects.visible_to(request.user).select_related("cluster").order_by("cluster__name", "name")
+    limits = [(each, why_not_limit(request.user, each.pool)) for each in _limits(request).filter(rule=rule)]
+    theirs = [pool for pool in pools if not why_not_limit(request.user, pool)] if row.limits else []
     never = "" if row.shadow else shadowing.why_never(rule)  # a trial that there is can be ended
     may_not = why_not(request.user, Permission.ADMINISTER) or never
     context: dict[str, Any] = {
@@ -109,8 +111,9 @@ def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 
         "may_not_shadow": may_not,
         "no_replay": why_not_replayed(rule),
         "tried": _tried(request, rule),
-        "limits": [(each, why_not_limit(request.user, each.pool)) for each in _limits(request).filter(rule=rule)],
-        "pools": [pool for pool in pools if not why_not_limit(request.user, pool)] if row.limits else [],
+        "limits": limits,
+        "pools": _choices(theirs, form, limited={each.pool_id for each, _ in limits}),
+        "may_limit": bool(theirs),
         "form": form,
         "has_pools": pools.exists(),
     }
@@ -121,6 +124,13 @@ def _tried(request: PersonRequest, rule: str) -> list[Finding]:
     """What it would have told, the newest first, also what is over by now."""
     rows = Finding.objects.visible_to(request.user).filter(rule=rule, is_shadow=True, opened_at__isnull=False)
     return list(rows.select_related("cluster").order_by("-opened_at", "-pk")[:SHOWN])
+
+
+def _choices(pools: list[Pool], form: LimitsForm, *, limited: set[int]) -> list[Pool]:
+    """The form shows the limits of one pool, to be changed, or sets those of one that has none."""
+    if form["version"].value():
+        return [pool for pool in pools if str(pool.pk) == str(form["pool"].value())]
+    return [pool for pool in pools if pool.pk not in limited]
 
 
 def _limits(request: PersonRequest) -> Any:

@@ -178,3 +178,19 @@ def test_what_a_trial_found_in_a_cluster_that_one_does_not_see_is_not_theirs(poo
     amy = visiting(make.a_user("amy", role="viewer", on=pool.cluster))
 
     assert "Hidden." not in page(amy, HOT).text
+
+
+def test_only_limits_that_are_shown_are_changed_and_only_pools_without_any_are_given_some(root, pool):
+    """Else who chooses another pool is told that somebody was faster."""
+    other = make.a_pool(pool.cluster, "other")
+    root.post(f"{HOT}/limits", limits(pool))
+
+    asked, changed = (root.get(path).content.decode() for path in (HOT, f"{HOT}?pool={pool.pk}"))
+
+    assert f'<option value="{pool.pk}"' not in asked
+    assert f'<option value="{other.pk}"' in asked
+    assert f'<option value="{pool.pk}" selected' in changed
+    assert f'<option value="{other.pk}"' not in changed
+
+    root.post(f"{HOT}/limits", limits(other))
+    assert "Every pool that you may set limits for has its own" in page(root, HOT).text
