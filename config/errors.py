@@ -185,7 +185,8 @@ def _sentence(error: Exception, errors: list[dict[str, str]], context: dict[str,
         case exceptions.UnsupportedMediaType():
             return "Send the body as JSON, with “Content-Type: application/json”."
         case exceptions.NotAcceptable():
-            return "This is served as application/json only. Leave out “Accept”, or include that."
+            served = " or ".join(each.media_type for each in context["view"].renderer_classes)
+            return f"This is served as {served} only. Leave out “Accept”, or include that."
         case exceptions.Throttled():
             return f"Too many tries. Try again in {round(getattr(error, 'wait', None) or 60)} s."
         case exceptions.APIException() if not isinstance(error, exceptions.NotFound):

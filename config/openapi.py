@@ -52,7 +52,10 @@ class Schema(AutoSchema):
         return bodies
 
     def _refusals(self) -> list[tuple[str, str]]:
-        found = [("400", "The request cannot be read; `errors` says where."), ("406", "Only JSON is served.")]
+        found = [
+            ("400", "The request cannot be read; `errors` says where."),
+            ("406", "It is served as nothing that `Accept` names."),
+        ]
         is_public = any(isinstance(permission, AllowAny) for permission in self.view.get_permissions())
         if not is_public:
             found.append(("401", "Sign in first."))

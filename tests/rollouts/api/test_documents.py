@@ -126,3 +126,10 @@ def test_the_evidence_comes_in_the_bytes_that_are_verified(bob, eve):
     found = verify(reply.content)
     assert (found.flaws, found.decisions) == ([], 1)
     assert eve.get(f"/api/v1/plans/{stage.plan_id}/evidence").status_code == 404
+
+
+def test_who_asks_for_what_it_is_not_served_as_is_told_as_what_it_is(bob):
+    reply = bob.get(f"/api/v1/plans/{a_plan().pk}/document", headers={"Accept": "text/html"})
+
+    assert reply.status_code == 406
+    assert "served as application/json or application/yaml only" in reply.json()["detail"]
