@@ -15,3 +15,7 @@ def places() -> Iterator[Place]:
         for cluster_id, key, pool in pools:
             if cluster_id == pk:
                 yield Place(ScopeKind.POOL, key, f"{name}/{pool}", pk)
+
+
+def place_of(pool: Pool) -> Place:
+    return Place(ScopeKind.POOL, pool.pk, f"{pool.cluster.name}/{pool.name}", pool.cluster_id)

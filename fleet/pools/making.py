@@ -9,10 +9,12 @@ from django.db.models.deletion import Collector
 
 from fleet.allocation.kept import kept
 from fleet.models import Cluster, Pool
+from fleet.places import place_of
 from fleet.pools import asking
 from fleet.pools.membership import claimed
 from people.models import AuditEntry, RoleBinding
 from people.models.role_binding import ScopeKind
+from people.roster.accounts import take
 from wording.numbers import either
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
@@ -61,7 +63,8 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
     with transaction.atomic():
         pool = _locked(pool)
         _record(pool, "pool.delete", actor=actor, now=now, evidence={"name": pool.name, "selector": pool.selector})
-        RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).delete()
+        for binding in RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"):
+            take(binding, place_of(pool), actor=actor, now=now)
         try:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()

@@ -115,6 +115,12 @@ def test_a_deleted_pool_ends_the_roles_on_it(root):
 
     assert root.delete(f"/api/v1/pools/{pool.pk}").status_code == 204
     assert not RoleBinding.objects.filter(scope="pool").exists()
+    taken = AuditEntry.objects.get(verb="role.take")
+    assert (taken.actor, taken.evidence["role"], taken.evidence["on"]) == (
+        "root",
+        "viewer",
+        f"{pool.cluster.name}/{pool.name}",
+    )
     assert not Pool.objects.exists()
 
 
