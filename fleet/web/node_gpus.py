@@ -11,6 +11,7 @@ from fleet.allocation.physical import physical_of
 from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.models import ExporterRound, Node, Pod
 from fleet.queries import lines_of
+from fleet.states.pod import ENDED
 from fleet.web.states import PodWord, word_of
 from gpu import labels as keys
 from gpu.resources import (
@@ -51,7 +52,7 @@ class WayOnNode:
 @dataclass(frozen=True)
 class PodLine:
     pod: Pod
-    holds: str  # in words; blank: no GPU
+    holds: str  # in words; blank: no GPU, or none any more
     seen: PodWord
 
 
@@ -64,7 +65,7 @@ def of_node(node: Node, pods: Sequence[Pod], *, as_of: datetime | None, now: dat
         "physical": physical_of([node]),
         "resource_lines": lines,
         "none_because": none_because(node),
-        "ways": _ways(lines, pods),
+        "ways": _ways(lines, [pod for pod in pods if pod.phase not in ENDED]),
         "boards": [board for board in held.boards if _is_named(board)],
         "nameless": sum(not _is_named(board) for board in held.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
@@ -95,7 +96,9 @@ def none_because(node: Node) -> str:
 
 
 def holds(pod: Pod, layout: Layout) -> str:
-    """`2 GPUs`, `1 time-slice`, `by claim train-gpu`."""
+    """`2 GPUs`, `1 time-slice`, `by claim train-gpu`. Blank: none, or none any more."""
+    if pod.phase in ENDED:
+        return ""
     parts = [in_words(number, layout.way(name)) for name, number in pod.resources.items()]
     if not parts and pod.gpus:
         parts = [in_words(pod.gpus, Way())]

@@ -217,6 +217,30 @@ def test_mig_time_slicing_and_mps_are_three_different_things(viewer, layout, res
     assert "Each GPU is one pod's alone" not in text
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_ended_is_on_no_gpu_and_holds_none(viewer, phase):
+    resource, amounts = "nvidia.com/gpu", {"nvidia.com/gpu": 14}
+    offered = {"capacity": amounts, "allocatable": amounts, "expected": amounts}
+    node = make.a_node(make.a_cluster(), layout="gpu=whole/time-slicing*4", **offered)
+    make.a_pod(node, "done", gpus=0, resources={resource: 1}, is_tenant=True, phase=phase, status="Completed")
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert "Now nobody." in text
+    assert "team-a/done Deployment model Completed" in text
+    assert "1 time-slice" not in text
+
+
+def test_who_shares_a_gpu_is_told_as_of_when_its_pods_were_seen(viewer):
+    amounts = {"nvidia.com/gpu": 14}
+    offered = {"capacity": amounts, "allocatable": amounts, "expected": amounts, "requested": {"nvidia.com/gpu": 1}}
+    node = make.a_node(make.a_cluster(), layout="gpu=whole/time-slicing*4", **offered)
+    make.a_pod(node, "infer", gpus=0, resources={"nvidia.com/gpu": 1})
+    node.cluster.bookmarks.filter(kind="pods").update(state="failing", heard_at=NOON - timedelta(minutes=3))
+
+    assert "As of 11:57:00 1 pod: team-a/infer" in page(viewer, f"/nodes/{node.pk}").text
+
+
 def test_the_holder_of_a_gpu_is_named_where_its_kubelet_names_it(viewer):
     gpu = "nvidia.com/gpu"
     node = make.a_node(make.a_cluster(), gpus=2)
