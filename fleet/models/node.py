@@ -174,6 +174,16 @@ class Node(Mirrored):
         """Who calls which GPU unhealthy: a sentence each."""
         return unhealthy_in_words(self.unhealthy_gpus, self.devices_unhealthy)
 
+    def unhealthy_of(self, index: int, uuid: str) -> list[str]:
+        """The same of one GPU. Who names a UUID means that one, whatever its number."""
+        named = [
+            one
+            for one in self.unhealthy_gpus
+            if (one["uuid"] == uuid if uuid and one.get("uuid") else one.get("index") == index)
+        ]
+        by_kubelet = {device: pod for device, pod in self.devices_unhealthy.items() if uuid and uuid in device}
+        return unhealthy_in_words(named, by_kubelet)
+
     @property
     def gpus_missing(self) -> int:
         """What was there once and cannot be allocated now: GPUs, or the slices or shares that the node offers.

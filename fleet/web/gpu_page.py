@@ -139,6 +139,7 @@ def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
     offered = offered_on(node.cluster_id, [node.name]).get(node.name)
     devices = offered.devices if offered else ()
     uuid = row.uuid or held.uuid
+    unhealthy = node.unhealthy_of(row.index, uuid)
     return {
         "gpu": row,
         "node": node,
@@ -147,7 +148,8 @@ def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
         "uuid": uuid,
         "address": next((each.address for each in devices if uuid and each.board == uuid and each.address), ""),
         "ways": list(dict.fromkeys(explain(line.way).title for line in lines_of(node) if line.expected is not None)),
-        "unhealthy": [sentence for sentence in node.unhealthy if uuid and uuid in sentence],
+        "unhealthy": unhealthy,
+        "taints": [taint for taint in held.taints if not any(taint in sentence for sentence in unhealthy)],
         "seen": states.state_of(node, is_live=heard.is_fresh),
         "freshness": heard,
         "knows_pods": by_kind(bookmarks, now=now)[PODS].is_known,

@@ -365,3 +365,20 @@ def test_a_node_that_left_keeps_a_page_with_when_what_it_was_and_its_timeline(vi
     assertContains(viewer.get(f"/parts/nodes/{pk}/timeline"), "Runs driver 570.172.08.")
     assert visiting(make.a_user()).get(f"/nodes/{pk}").status_code == 404
     assert viewer.get("/nodes/987654").status_code == 404
+
+
+def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
+    amd = {"gpu": "GPU 1", "because": "AMD's metrics exporter calls it unhealthy", "index": 1, "uuid": ""}
+    named = {"gpu": "GPU 1", "because": "HAMi's device plugin calls it unhealthy", "index": 1, "uuid": "GPU-c"}
+    node = make.a_node(
+        make.a_cluster(), gpus=3, unhealthy_gpus=[amd, named], devices_unhealthy={"GPU-a": "team-a/infer"}
+    )
+    for index, uuid in enumerate(("GPU-a", "GPU-b", "GPU-c")):
+        node.gpus.filter(index=index).update(uuid=uuid)
+
+    first, second, third = (page(viewer, f"/nodes/{node.pk}/gpus/{index}").text for index in range(3))
+
+    assert "GPU-a: its kubelet calls it unhealthy; team-a/infer has it." in first
+    assert "GPU 1: AMD's metrics exporter calls it unhealthy." in second
+    assert "GPU 1: HAMi's device plugin calls it unhealthy." in third
+    assert [text.count("calls it unhealthy") for text in (first, second, third)] == [1, 1, 1]
