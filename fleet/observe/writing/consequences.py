@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from fleet.messages import listeners
-from fleet.models import GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
+from fleet.models import ExporterReading, GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observe.mirror import timeline
 from fleet.observe.mirror.rows import Columns
 from fleet.observe.writing import allocation, cpu_memory, dra, gpus, placements, pools
@@ -18,6 +18,8 @@ def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
     if written.kind.model is Node and written.gone:
         placements.end_on(cluster_id, (row["uid"] for row in written.gone), now=now)
         _bury(cluster_id, written, now=now)
+        # It is kept by name, and the next machine of that name has other GPUs.
+        ExporterReading.objects.filter(cluster=cluster_id, node_name__in=[row["name"] for row in written.gone]).delete()
     if written.kind.model is Pod:
         placements.keep(cluster_id, written, now=now)
 

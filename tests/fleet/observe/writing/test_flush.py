@@ -9,6 +9,7 @@ import pytest
 from django.db import DataError, connection
 from django.test.utils import CaptureQueriesContext
 
+from fleet.allocation.holders import held_on
 from fleet.models import (
     Bookmark,
     BookmarkState,
@@ -39,7 +40,7 @@ from tests.fleet.documents import (
     a_revision_seen,
     node_document,
 )
-from tests.make import a_pool
+from tests.make import a_device_told, a_pool, a_reading
 
 HELD = GPU_LABELS | {"nvidia.com/gpu-driver-upgrade.skip": "true"}
 
@@ -609,3 +610,15 @@ def test_an_object_that_our_rules_stumble_over_costs_itself_and_one_stack(mirror
     assert Node.objects.get().name == "gpu-001"
     assert "ZeroDivisionError: nobody" in mirror.bookmark("nodes").unread["uid-of-gpu-002"]["because"]
     assert caplog.text.count("an object has no row") == 1
+
+
+def test_what_an_exporter_said_of_a_machine_is_not_said_of_the_next_one_of_its_name(mirror):
+    mirror.list("nodes", [a_node_seen()])
+    a_reading(Node.objects.get(), a_device_told(0, uuid="GPU-of-old"))
+    before = held_on([Node.objects.get()], now=mirror.now)
+
+    mirror.list("nodes", [a_node_seen(uid="another")])
+
+    (node,) = Node.objects.all()
+    assert next(iter(before.values())).boards[0].uuid == "GPU-of-old"
+    assert [board.uuid for board in held_on([node], now=mirror.now)[node.pk].boards] == [""] * 8
