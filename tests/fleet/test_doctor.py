@@ -37,6 +37,18 @@ def test_what_was_heard_by_a_clock_that_is_ahead_was_heard_just_now(api, capsys)
     assert "nodes heard 0 s ago" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("state", ["forbidden", "failing"])
+def test_what_was_heard_a_moment_ago_and_is_read_no_more_is_not_well(api, capsys, state):
+    a_bookmark(reached_by(api), "pods", heard_at=timezone.now(), state=state, message="It says why.")
+
+    with pytest.raises(SystemExit):
+        call_command("doctor")
+
+    said = capsys.readouterr().out
+    assert f"WRONG  pods: {state}, last heard" in said
+    assert "It says why." in said
+
+
 def test_says_what_was_not_heard_for_long_and_who_does_not_answer(capsys):
     a_cluster("north", seen_at=NOON - timedelta(days=365), kubeconfig="/no/such/file")
 

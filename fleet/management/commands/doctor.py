@@ -8,6 +8,8 @@ from django.utils import timezone
 from fleet.models import Bookmark, BookmarkState, Cluster
 from fleet.observe.introduce import CannotAdd, ask
 
+UNREAD = frozenset({BookmarkState.FORBIDDEN, BookmarkState.FAILING})  # by now, however lately it was heard
+
 
 class Command(BaseCommand):
     help = (
@@ -55,7 +57,7 @@ class Command(BaseCommand):
         if not bookmarks:
             yield "Nobody has watched it yet: is a worker with -Q observe running, and beat?"
         for bookmark in bookmarks:
-            if bookmark.heard_at and bookmark.is_fresh(now=now):
+            if bookmark.heard_at and bookmark.is_fresh(now=now) and bookmark.state not in UNREAD:
                 ago = max(0, int((now - bookmark.heard_at).total_seconds()))  # a worker's clock may be ahead of ours
                 self.stdout.write(f"  ok     {bookmark.kind} heard {ago} s ago")
             elif bookmark.state == BookmarkState.ABSENT:
