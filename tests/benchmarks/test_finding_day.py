@@ -10,11 +10,11 @@ import pytest
 from benchmarks.finding.day import schedule as schedules
 from benchmarks.finding.day.asked import DayAsked
 from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS
-from benchmarks.finding.day.outages import OUTAGES
+from benchmarks.finding.day.outages import OUTAGES, Outage
 from benchmarks.finding.day.plants import Place
 from benchmarks.finding.day.processes import told_of
 from benchmarks.finding.day.run import live
-from benchmarks.finding.day.schedule import schedule
+from benchmarks.finding.day.schedule import PlannedOutage, schedule
 from benchmarks.finding.day.telling import Told
 from benchmarks.finding.day.unplanted import UNPLANTED
 from demo.settings import ROOT
@@ -39,6 +39,15 @@ def test_what_is_planted_is_found_and_nothing_else():
     assert told.planted >= 10
     assert (told.missed, told.false, told.in_vain) == (0, 0, 0), told.troubles
     assert 0 < told.quiet_cpu_ratio < 1
+
+
+def test_an_api_server_that_is_away_is_found_and_nobody_is_said_not_to_watch_it(monkeypatch: pytest.MonkeyPatch):
+    away = PlannedOutage(100_000, Outage.API, begins_s=900.0, ends_s=1800.0)
+    monkeypatch.setattr(schedules, "_outages", lambda *_: [away])
+
+    told = lived(replace(SMALL, nodes=4, hours=0.6, only=away.number))
+
+    assert (told.planted, told.missed, told.false) == (1, 0, 0), told.troubles
 
 
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):

@@ -21,7 +21,7 @@ class Observing:
     """Between the API server and the rows no socket; else as `fleet.observe.lease` does it."""
 
     def __init__(self, store: Store, cluster: Cluster, clock: VirtualClock) -> None:
-        self._store, self._clock = store, clock
+        self._store, self._cluster_id, self._clock = store, cluster.pk, clock
         now = clock.now()
         Observer.objects.create(cluster=cluster, epoch=1, lease_until=now)
         Bookmark.objects.bulk_create(Bookmark(cluster=cluster, kind=kind, state_since=now) for kind in KINDS)
@@ -56,3 +56,8 @@ class Observing:
                 self._deltas.absorb(Changed(name, seen, is_gone, str(change.version)), now=now)
             self._deltas.absorb(Opened(name), now=now)
         self._flusher.flush(self._deltas, is_last=True)
+        Observer.note_answer(self._cluster_id, epoch=1)
+
+    def miss(self) -> None:
+        """Nobody answers: the lease was taken, and is given back until it is tried again."""
+        Observer.back_off(self._cluster_id, epoch=1, share=0.5, now=self._clock.now())

@@ -93,6 +93,8 @@ class Playing:
         self.prometheus.scrape(frozenset(ended | {plant.place.node for plant in self._on}), period_s=PERIOD_S)
         if is_api:
             self.observing.look()
+        else:
+            self.observing.miss()
         clock = self.stage.clock
         began, answering_s = time.process_time(), self._answering_s
         rounds.ask(self.cluster.pk, clock=clock)
