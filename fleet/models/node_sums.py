@@ -29,16 +29,16 @@ class NodeSums(Sums):
     gpus_named = models.IntegerField()  # nodes that ever said how many whole GPUs they have
     gpus_named_now = models.IntegerField()
     uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
-    physical_whole = models.IntegerField()
-    physical_mig = models.IntegerField()
-    physical_partitioned = models.IntegerField()
-    physical_time_slicing = models.IntegerField()
-    physical_mps = models.IntegerField()
-    physical_shared = models.IntegerField()
-    physical_virtual = models.IntegerField()
-    physical_not_offered = models.IntegerField()
-    # `fleet.allocation.amounts` says what each means; `allocated` and `free` as if pods had been read.
     # A node may say that it has two billion, and there are others beside it.
+    physical_whole = models.BigIntegerField()
+    physical_mig = models.BigIntegerField()
+    physical_partitioned = models.BigIntegerField()
+    physical_time_slicing = models.BigIntegerField()
+    physical_mps = models.BigIntegerField()
+    physical_shared = models.BigIntegerField()
+    physical_virtual = models.BigIntegerField()
+    physical_not_offered = models.BigIntegerField()
+    # `fleet.allocation.amounts` says what each means; `allocated` and `free` as if pods had been read.
     gpus_expected = models.BigIntegerField()
     gpus_allocatable = models.BigIntegerField()
     gpus_allocated = models.BigIntegerField()

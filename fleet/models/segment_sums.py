@@ -41,14 +41,15 @@ class SegmentSums(Sums):
     mig_config = models.CharField(max_length=128, blank=True)
 
     uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
-    physical_whole = models.IntegerField()
-    physical_mig = models.IntegerField()
-    physical_partitioned = models.IntegerField()
-    physical_time_slicing = models.IntegerField()
-    physical_mps = models.IntegerField()
-    physical_shared = models.IntegerField()
-    physical_virtual = models.IntegerField()
-    physical_not_offered = models.IntegerField()
+    # As in `NodeSums`: a node may say that it has two billion.
+    physical_whole = models.BigIntegerField()
+    physical_mig = models.BigIntegerField()
+    physical_partitioned = models.BigIntegerField()
+    physical_time_slicing = models.BigIntegerField()
+    physical_mps = models.BigIntegerField()
+    physical_shared = models.BigIntegerField()
+    physical_virtual = models.BigIntegerField()
+    physical_not_offered = models.BigIntegerField()
 
     objects = SegmentSumsQuerySet.as_manager()
 

@@ -54,6 +54,7 @@ from people.models.api_token import digest_of
 from people.roster import accounts, groups
 from people.sign_in.addresses import client_address
 from people.web.account import TokenForm
+from people.web.sign_in_first import _page_of_the_form
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
@@ -161,6 +162,10 @@ def _header(text: str) -> str:
     return text.encode("utf-8", "replace").decode("latin-1")
 
 
+def _came_from(text: str) -> Any:
+    return _page_of_the_form(APIRequestFactory().post("/", headers={"Referer": _header(text)}))
+
+
 def _forwarded(text: str) -> str:
     return client_address(APIRequestFactory().get("/", headers={"X-Forwarded-For": _header(text)}))
 
@@ -251,6 +256,7 @@ PARSERS = (
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
            ("people.sign_in.addresses",)),
+    Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.sign_in_first",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),

@@ -4,6 +4,7 @@ import pytest
 from django.db.backends.base.operations import BaseDatabaseOperations
 
 from fleet.allocation.kept import recount
+from fleet.allocation.sums import TABLES
 from fleet.models import Node, NodeSums
 from fleet.observe.writing import counting
 from fleet.observe.writing.counting import count_all
@@ -52,11 +53,12 @@ def test_a_node_that_says_two_billion_hides_none_that_is_alike(mirror, name):
     """Their sums fit the columns of PostgreSQL, which SQLite does not mind."""
     mirror.list("nodes", [a_node_seen(f"gpu-{number}", resources={name: 2**40}, labels={}) for number in range(3)])
 
-    (sums,) = NodeSums.objects.values()
-
-    assert (sums["nodes"], mirror.bookmark("nodes").unread) == (3, {})
-    assert 3 * (2**31 - 1) in sums.values()
-    for column in NodeSums.added_up():
-        kind = NodeSums._meta.get_field(column).get_internal_type()
-        least, most = BaseDatabaseOperations.integer_field_ranges[kind]
-        assert least <= sums[column] <= most, column
+    assert mirror.bookmark("nodes").unread == {}
+    for table in TABLES:
+        (sums,) = table.objects.values()
+        assert sums["nodes"] == 3
+        for column in table.added_up():
+            kind = table._meta.get_field(column).get_internal_type()
+            least, most = BaseDatabaseOperations.integer_field_ranges[kind]
+            assert least <= sums[column] <= most, column
+    assert 3 * (2**31 - 1) in NodeSums.objects.values().get().values()
