@@ -25,9 +25,9 @@ class SignIn(LoginView):
         forgive(self.request, self.request.POST.get("username", ""))
         return super().form_valid(form)
 
-    def get_redirect_url(self) -> str:
+    def get_redirect_url(self, *args, **kwargs) -> str:
         """Not back to here: Django takes that for a mistake of ours."""
-        there = super().get_redirect_url()
+        there = super().get_redirect_url(*args, **kwargs)
         return "" if there == self.request.path else there
 
     def _wait(self, wait: timedelta) -> HttpResponse:
