@@ -11,6 +11,7 @@ import argparse
 import secrets
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.crashing.figures import FIGURES
@@ -34,10 +35,16 @@ def main() -> None:
     figures = Figures("crash", {"seed": seed} | ({"plant": asked.plant} if asked.plant else {}))
     figures.measure_reference()
     chosen = {"few": asked.few, "only_pulls": asked.pulls, "processes": asked.processes}
-    found = in_processes(seed, asked.schedules, plant=asked.plant, **chosen)
+    # Beside one another: who kills real workers mostly waits for them. A stack dies with the thread that started it.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        living = beside.submit(in_processes, seed, asked.schedules, plant=asked.plant, **chosen)
+        at_kills = Found()
+        with_kills = asked.sigkills and not asked.plant
+        killed, in_turn, stopped = kill(seed, asked.sigkills, at_kills) if with_kills else (0, 0, 0)
+        found = living.result()
+    found.join(at_kills)
     figures.beside("schedules", found.schedules, "schedules", rounds=found.rounds)
     figures.beside("seams", found.seams, "seams", cut=len(found.cut - {""}))
-    killed, in_turn, stopped = kill(seed, asked.sigkills, found) if asked.sigkills and not asked.plant else (0, 0, 0)
     figures.beside("sigkills", killed, "workers", in_turn=in_turn)
     figures.beside("sigstops", stopped, "workers")
     tell(figures, found, asked, seed)

@@ -1,5 +1,7 @@
 """Schedules in as many processes as there are cores. Each takes some lives, so that no life is lived twice."""
 
+from __future__ import annotations
+
 import gc
 import logging
 import multiprocessing
@@ -45,6 +47,12 @@ class Found:
         known = self.examples.setdefault(figure, [])
         if len(known) < SHOWN:
             known.append((number, says))
+
+    def join(self, other: Found) -> None:
+        """What was found meanwhile, elsewhere."""
+        self.counts += other.counts
+        for figure, examples in other.examples.items():
+            self.examples[figure] = [*self.examples.get(figure, ()), *examples]
 
 
 def set_up() -> None:

@@ -26,22 +26,33 @@ LONGEST_BECAUSE = 1000  # a gate says who gave a reason, and a reason alone has 
 def record_answers(
     plan: Plan, stages: Iterable[Stage], judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime
 ) -> None:
-    """What is answered as it was is one write for all of them, however many there are."""
+    """A fixed number of writes, and one for each answer that is another and for each whose numbers alone have moved."""
     by_index = {stage.index: stage for stage in stages}
     rows = GateAnswer.objects.filter(stage__in=[stage.pk for stage in by_index.values()], is_current=True).order_by()
     current = {(row.stage_id, row.gate): row for row in rows}
     with transaction.atomic():
         plan.keep_lease(now=now)
-        as_before: list[int] = []
+        as_before, replaced = list[int](), list[int]()
+        made: list[tuple[GateAnswer, GateAnswer | None]] = []
         for index, answers in judgements.items():
             for gate, judgement in answers.items():
                 before = current.get((by_index[index].pk, gate))
+                answer = _answer(by_index[index], gate, judgement, before, now=now)
                 if before is not None and _is_as_before(before, judgement, now=now):
                     as_before.append(before.pk)
+                elif before is not None and _has_same_cause(before, answer) and before.rested_on_at is None:
+                    moved = {"because": answer.because, "measured": answer.measured, "at": now, "since": answer.since}
+                    GateAnswer.objects.filter(pk=before.pk).update(**moved)
                 else:
-                    _record(by_index[index], gate, judgement, before, now=now)
+                    made.append((answer, before))
+                    replaced += [before.pk] if before is not None else []
         if as_before:
             GateAnswer.objects.filter(pk__in=as_before).update(at=now)
+        if replaced:
+            GateAnswer.objects.filter(pk__in=replaced).update(is_current=False)
+        GateAnswer.objects.bulk_create(answer for answer, _ in made)
+        for answer, before in made:
+            _tell(plan, answer, before, now=now)
 
 
 def _is_as_before(before: GateAnswer, judgement: Judgement, *, now: datetime) -> bool:
@@ -53,43 +64,36 @@ def _is_as_before(before: GateAnswer, judgement: Judgement, *, now: datetime) ->
     return is_unbroken and said == (before.answer, before.cause, before.because, before.measured, before.nodes)
 
 
-def _record(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> None:
-    is_same_answer = before is not None and before.answer == judgement.answer
-    cause, because = judgement.cause[:LONGEST_CAUSE], judgement.because[:LONGEST_BECAUSE]
-    since = before.since if before and is_same_answer and now - before.at <= BLIND else now
-    has_same_cause = (
-        is_same_answer and before is not None and (before.cause, before.nodes) == (cause, [*judgement.nodes])
-    )
-    if before is not None and has_same_cause and before.rested_on_at is None:
-        GateAnswer.objects.filter(pk=before.pk).update(
-            because=because, measured=list(judgement.measured.items()), at=now, since=since
-        )
-        return
-    if before is not None:
-        GateAnswer.objects.filter(pk=before.pk).update(is_current=False)
-    GateAnswer.objects.create(
+def _answer(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> GateAnswer:
+    """As its row would have it. It goes on since it was given first, if nobody was blind in between."""
+    goes_on = before is not None and before.answer == judgement.answer and now - before.at <= BLIND
+    return GateAnswer(
         stage=stage,
         gate=gate,
         answer=judgement.answer,
-        cause=cause,
-        because=because,
+        cause=judgement.cause[:LONGEST_CAUSE],
+        because=judgement.because[:LONGEST_BECAUSE],
         is_advisory=any(each.key == gate and each.advisory for each in stage.gates),
         measured=list(judgement.measured.items()),
         nodes=list(judgement.nodes),
-        since=since,
+        since=before.since if before is not None and goes_on else now,
         at=now,
     )
-    if not is_same_answer:
-        record_event(
-            plan=stage.plan,
-            stage=stage,
-            what="gate",
-            was=before.answer if before else "",
-            to=f"{gate} {judgement.answer}"[:32],
-            now=now,
-            actor="engine",
-            because=because,
-        )
+
+
+def _has_same_cause(before: GateAnswer, answer: GateAnswer) -> bool:
+    said = (answer.answer, answer.cause, answer.nodes)
+    return said == (before.answer, before.cause, before.nodes)
+
+
+def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: datetime) -> None:
+    """An answer that is another one; a new cause of the same is in its row."""
+    was = before.answer if before is not None else ""
+    if was == answer.answer:
+        return
+    to = f"{answer.gate} {answer.answer}"[:32]
+    told = {"was": was, "to": to, "actor": "engine", "because": answer.because}
+    record_event(plan=plan, stage=answer.stage, what="gate", now=now, **told)
 
 
 def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, now: datetime) -> None:
