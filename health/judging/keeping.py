@@ -3,12 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from random import Random
+
+from django.db.models import QuerySet
 
 from fleet.models import Cluster, DisruptionBudget, DriverObject, Node, Pod
 from gpu.evictions import EvictionPolicy, Hindrance, is_evicted, read_policy
 from gpu.operands import DRIVER, VALIDATOR
 from gpu.upgrade_controller import DRAIN_REQUIRED, POD_DELETION_REQUIRED, UPGRADE_FAILED, WAIT_FOR_JOBS
+from health.lifecycle import FindingState
 from health.models import Finding
+from health.rules.upgrade_failed import UpgradeFailed
 from health.rules.upgrade_stuck import UpgradeStuck
 from health.stack import read_stack
 from health.stack.causes import Cause, Weight
@@ -17,7 +22,8 @@ from wording.durations import spell
 from wording.lists import names
 from wording.numbers import either
 
-ASKED_WHY = 10  # nodes of a look that are asked: ten queries each
+ASKED_WHY = 20  # nodes of a look that are asked: ten queries each
+OF_UPGRADES = (UpgradeFailed.key, UpgradeStuck.key)  # their cause: the state that a node is in, and why it stays there
 EVICTING = frozenset({POD_DELETION_REQUIRED, DRAIN_REQUIRED, UPGRADE_FAILED})
 
 
@@ -35,15 +41,26 @@ class PodThere:
 def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, str]:
     """By the node's key, in words, and what helps: of those that failed, or take too long.
 
-    The driver's own pod comes first, then the validator's, then the pods that were to go.
+    The driver's own pod comes first, then the validator's, then the pods that were to go. A look asks a few nodes:
+    those that nobody was told of yet, and some of the others. Of the rest it is what an earlier look has found.
     """
-    overdue = Finding.objects.filter(
-        cluster=cluster, rule=UpgradeStuck.key, resolved_at=None, confirmed_at__lte=now, node__isnull=False
-    ).values("node")
+    told = Finding.objects.unresolved().filter(cluster=cluster, rule__in=OF_UPGRADES, node__isnull=False)
+    overdue = told.filter(rule=UpgradeStuck.key, confirmed_at__lte=now).values("node")
     nodes = Node.objects.filter(cluster=cluster).with_gpus()
-    asked = nodes.filter(upgrade_state=UPGRADE_FAILED) | nodes.filter(pk__in=overdue)
-    found = {node.pk: _why(node, now=now) for node in asked.order_by("pk")[:ASKED_WHY]}
+    of_them = nodes.filter(upgrade_state=UPGRADE_FAILED) | nodes.filter(pk__in=overdue)
+    states = dict(of_them.order_by("pk").values_list("pk", "upgrade_state"))
+    found = _found_before(told, states) if states else {}
+    asked = [key for key in states if key not in found][:ASKED_WHY]
+    asked += Random(now.timestamp()).sample(sorted(found), min(len(found), ASKED_WHY - len(asked)))
+    found |= {node.pk: _why(node, now=now) for node in nodes.filter(pk__in=asked)} if asked else {}
     return {key: said for key, said in found.items() if said}
+
+
+def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[int, str]:
+    """By the node's key, of those that are in the same state still. Blank: it was asked, and nothing was found."""
+    known = told.exclude(state=FindingState.CONFIRMING).values_list("node", "cause")
+    causes = ((key, *cause.partition(" ")) for key, cause in known)
+    return {key: because for key, state, _, because in causes if state == states.get(key)}
 
 
 def _why(node: Node, *, now: datetime) -> str:

@@ -25,5 +25,5 @@ class UpgradeFailed:
             f"The driver upgrade of {node.name} failed: it stays cordoned, and takes one of the operator's slots.",
             f"{because} Then label the node {UPGRADE_REQUIRED}: it leaves {UPGRADE_FAILED} no other way.",
             {"state": node.upgrade_state},
-            why=f"failed {node.upgrade_because}",
+            why=f"{node.upgrade_state} {node.upgrade_because}",
         )

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Bookmark, DisruptionBudget, Node, Observer
 from gpu.evictions import read_policy
-from health.judging import looking
+from health.judging import keeping, looking
 from health.judging.keeping import PodThere, kept_by_pods, why_upgrades_stay
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod
@@ -141,3 +141,33 @@ def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
     assert first.action.startswith("It waits for team-a/train to end, without an end")
     assert then.sentence.endswith("it is in pod-deletion-required.")
     assert (then.pk, then.opened_at) == (first.pk, first.opened_at)
+
+
+def test_of_many_that_failed_each_is_told_why(cluster, monkeypatch: pytest.MonkeyPatch):
+    """A look asks a few. What it found of them stays, and the others have their turn."""
+    monkeypatch.setattr(keeping, "ASKED_WHY", 2)
+    for number in range(7):
+        node = a_node(cluster, f"gpu-{number}", upgrade_state="upgrade-failed")
+        a_held_pod(node, f"alone-{number}", owner_kind="")
+
+    for minute in range(40):
+        looked(cluster, minute)
+
+    why = {finding.subject: finding.action for finding in Finding.objects.filter(rule="upgrade-failed")}
+    assert len(why) == 7
+    assert all(f"team-a/alone-{name[-1]} has no controller" in action for name, action in why.items())
+
+
+def test_what_kept_it_in_another_state_is_not_what_keeps_it_now(cluster, monkeypatch: pytest.MonkeyPatch):
+    a_driver_object(cluster, "h200", upgrade_policy=WAITS)
+    node = a_node(cluster, "gpu-1", upgrade_state="wait-for-jobs-required", driver_owner="h200")
+    a_held_pod(node, "train", labels={"job": "nightly"})
+    for minute in (0, 30, 31):
+        looked(cluster, minute)
+    monkeypatch.setattr(keeping, "ASKED_WHY", 0)
+
+    kept = why_upgrades_stay(cluster, now=NOON + 32 * MINUTE)
+    Node.objects.update(upgrade_state="validation-required")
+
+    assert "team-a/train" in kept[node.pk]
+    assert why_upgrades_stay(cluster, now=NOON + 32 * MINUTE) == {}
