@@ -55,6 +55,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
         "workload-fails-here",
     ),
     "upgrade-queue-still": ("operator-down",),
+    "upgrade-stuck": ("operator-down",),
     "versions-disagree": ("upgrade-failed",),
     "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }

@@ -45,6 +45,14 @@ def test_a_gpu_explains_what_is_wrong_with_it_and_its_node_and_no_other_gpu():
     assert causes([lost, *silent, of_node], TABLE) == {2: 1, 4: 1}
 
 
+def test_an_operator_that_is_down_explains_upgrades_that_do_not_end():
+    stuck, failing = found(1, "upgrade-stuck", node=7), found(2, "pods-failing", node=7)
+    down = found(3, "operator-down", node=None)
+
+    assert causes([stuck, failing]) == {2: 1}
+    assert causes([stuck, failing, down]) == {1: 3, 2: 3}
+
+
 def test_gpus_explain_what_their_node_lacks_where_they_are_enough():
     missing = found(1, "exporter", node=7, gpus=2)
     lost = of_gpu(2, "lost", 3)
