@@ -1,6 +1,5 @@
 """Each day in a process of its own, with a database in memory and a Redis database: they go side by side."""
 
-import gc
 import logging
 import multiprocessing
 import os
@@ -48,7 +47,6 @@ def make_ready(redis_url: str) -> None:
     # The tables as the models say: that migrations lead there is another test's.
     settings.MIGRATION_MODULES = dict.fromkeys(app.label for app in apps.get_app_configs())
     call_command("migrate", run_syncdb=True, verbosity=0)
-    gc.freeze()
 
 
 def told_of(asked: Any, day: Any, cpu_s: float) -> Told:

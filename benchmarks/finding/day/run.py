@@ -18,6 +18,7 @@ from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule, sche
 from benchmarks.finding.day.scraping import Prometheus
 from benchmarks.finding.day.stage import Stage
 from benchmarks.finding.day.verdict import Verdict
+from config.garbage import collect_rarely
 from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster
 from health.judging.looking import look
@@ -189,6 +190,7 @@ def live(asked: DayAsked) -> Playing:
     """In a process that has Django, an empty database and a Redis."""
     with in_this_process():
         playing = Playing(asked)
+        collect_rarely()  # as a worker does, which does not hold what the simulator holds either
         with (
             mock.patch.object(Client, "ask", lambda _client, _path, form: playing.answer(form["query"])),
             mock.patch.object(Client, "__init__", _without_a_socket),
