@@ -14,8 +14,9 @@ from fleet.allocation.holding import GpuHeld, Unplaced
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.allocation.telling import said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
-from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, by_kind, never_heard
-from fleet.freshness.sight import ClusterSight, sight_of_cluster
+from fleet.freshness.cluster import cluster_freshness
+from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_heard
+from fleet.freshness.sight import ClusterSight
 from fleet.models import (
     Bookmark,
     Cluster,
@@ -152,14 +153,19 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
     """Five queries, of clusters with their observers. Counts only the nodes that the user may see."""
     administers = scope_of(user, Permission.ADMINISTER)
     marks = _bookmarks([cluster.pk for cluster in clusters])
-    freshness = {cluster.pk: by_kind(marks[cluster.pk], now=now) for cluster in clusters}
+    heard = {
+        each.pk: cluster_freshness(
+            marks[each.pk], now=now, observer=getattr(each, "observer", None), added_at=each.added_at
+        )
+        for each in clusters
+    }
     alike = read_alike(user, clusters=[cluster.pk for cluster in clusters])
     return [
         ClusterRow(
             cluster=cluster,
-            freshness=freshness[cluster.pk],
-            sight=sight_of_cluster(cluster, marks[cluster.pk], now=now),
-            tally=known(tally([each for each in alike if each.cluster == cluster.pk]), freshness[cluster.pk]),
+            freshness=heard[cluster.pk].by_kind,
+            sight=heard[cluster.pk].sight,
+            tally=known(tally([each for each in alike if each.cluster == cluster.pk]), heard[cluster.pk].by_kind),
             kubeconfig=cluster.kubeconfig if administers.covers_cluster(cluster.pk) else None,
             context=cluster.context if administers.covers_cluster(cluster.pk) else None,
         )
@@ -336,9 +342,9 @@ def matching(cluster: Cluster, selector: str) -> list[Node]:
     return list(nodes.only("pk", "name", "cluster_id"))
 
 
-def freshness_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, dict[str, KindFreshness]]:
+def freshness_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, Freshnesses]:
     found = _bookmarks(cluster_ids)
-    return {cluster_id: by_kind(found[cluster_id], now=now) for cluster_id in cluster_ids}
+    return {cluster_id: cluster_freshness(found[cluster_id], now=now).by_kind for cluster_id in cluster_ids}
 
 
 def _bookmarks(cluster_ids: Collection[int]) -> dict[int, list[Bookmark]]:

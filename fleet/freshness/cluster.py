@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.freshness.kinds import PODS, Freshness, KindFreshness, freshnesses, named
-from fleet.freshness.sight import ClusterSight, sight_of
+from fleet.freshness.kinds import PODS, Freshness, KindFreshness, freshnesses, named, never_heard, unheard
+from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.models import Bookmark, Cluster, Observer
 
 
@@ -31,7 +31,9 @@ class ClusterFreshness:
 
     @cached_property
     def by_kind(self) -> Mapping[str, KindFreshness]:
-        return named(self.kinds)
+        """As pages and answers say it of rows: none is live while the cluster does not answer."""
+        does_not_answer = self.sight.state in {Sight.FAILING, Sight.STALE}
+        return named(map(unheard, self.kinds) if does_not_answer else self.kinds)
 
     @property
     def knows_pods(self) -> bool:
@@ -41,8 +43,6 @@ class ClusterFreshness:
     @property
     def pods_as_of(self) -> datetime | None:
         """When its pods were last seen: nodes may be heard, and pods no more. None: they are now, or never were."""
-        if not self.is_fresh:
-            return self.heard_at
         pods = self.by_kind[PODS]
         return None if pods.state is Freshness.LIVE else pods.heard_at
 
@@ -70,3 +70,20 @@ def heard_of(row: Cluster, *, now: datetime) -> ClusterFreshness:
     return cluster_freshness(
         list(Bookmark.objects.filter(cluster=row)), now=now, observer=observer, added_at=row.added_at
     )
+
+
+def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
+    """When anybody last heard of it there. None: just now, or never. One query."""
+    found = _kind_of(cluster_id, kind, now=now)
+    return None if found.state is Freshness.LIVE else found.heard_at
+
+
+def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
+    """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none. One query."""
+    found = _kind_of(cluster_id, kind, now=now)
+    return "" if found.state in {Freshness.LIVE, Freshness.ABSENT} else found.sentence
+
+
+def _kind_of(cluster_id: int, kind: str, *, now: datetime) -> KindFreshness:
+    found = cluster_freshness(list(Bookmark.objects.filter(cluster=cluster_id)), now=now).by_kind
+    return found.get(kind) or never_heard(kind)

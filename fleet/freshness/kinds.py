@@ -1,7 +1,7 @@
 """How old a picture is, and whether it is the cluster's at all: what pages and answers say of a bookmark."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -16,6 +16,7 @@ PLACES: Mapping[str, int] = {kind: place for place, kind in enumerate(MIRRORED)}
 
 class Freshness(StrEnum):
     LIVE = "live"  # a whole list was written, and something was heard lately
+    FAILING = "failing"  # it was heard a moment ago; its watch, or its whole cluster, does not answer now
     LOADING = "loading"  # the first list is not complete
     STALE = "stale"  # the rows were the cluster's when it was last heard; they may not be now
     FORBIDDEN = "forbidden"  # our rights do not reach this kind
@@ -26,17 +27,14 @@ class Freshness(StrEnum):
 # A shape and a word for each, as pages have them.
 WORDS: Mapping[Freshness, tuple[str, str]] = {
     Freshness.LIVE: ("ok", "fresh"),
+    Freshness.FAILING: ("warn", "failing"),
     Freshness.LOADING: ("waiting", "first list"),
     Freshness.STALE: ("unseen", "stale"),
     Freshness.FORBIDDEN: ("bad", "not permitted"),
     Freshness.ABSENT: ("unseen", "not installed"),
     Freshness.NEVER: ("waiting", "not asked for yet"),
 }
-# Its watch does not answer now, and what is said of its rows stays true for a while, or nothing was ever heard.
-FAILING: Mapping[Freshness, tuple[str, str]] = {
-    Freshness.LIVE: ("warn", "failing"),
-    Freshness.NEVER: ("bad", "failing"),
-}
+NEVER_ANSWERED = ("bad", "failing")
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class KindFreshness:
     @property
     def is_known(self) -> bool:
         """Whether the rows ever were the cluster's: else there is nothing to count, which is not zero."""
-        return self.state in {Freshness.LIVE, Freshness.STALE}
+        return self.state in {Freshness.LIVE, Freshness.FAILING, Freshness.STALE}
 
     @property
     def is_trouble(self) -> bool:
@@ -74,7 +72,7 @@ class KindFreshness:
 
     @property
     def _said(self) -> tuple[str, str]:
-        return (self.is_failing and FAILING.get(self.state)) or WORDS[self.state]
+        return NEVER_ANSWERED if self.is_failing and self.state is Freshness.NEVER else WORDS[self.state]
 
 
 def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
@@ -94,6 +92,14 @@ def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     )
 
 
+def unheard(seen: KindFreshness) -> KindFreshness:
+    """The same of one whose own watch may be well, in a cluster that does not answer: one that hangs tells it last."""
+    if seen.state is not Freshness.LIVE:
+        return seen
+    sentence = f"{seen.name} were last heard of at {_clock(seen.heard_at)}, and their cluster does not answer now."
+    return replace(seen, state=Freshness.FAILING, sentence=sentence)
+
+
 def never_heard(kind: str) -> KindFreshness:
     sentence = f"{name_of(kind)} have never been seen: no worker has watched this cluster yet."
     return KindFreshness(kind, Freshness.NEVER, None, None, sentence)
@@ -102,23 +108,6 @@ def never_heard(kind: str) -> KindFreshness:
 def freshnesses(bookmarks: Iterable[Bookmark], *, now: datetime) -> list[KindFreshness]:
     """Of every kind that was ever asked for, in the order of the table."""
     return [freshness_of(bookmark, now=now) for bookmark in sorted(bookmarks, key=lambda each: place_of(each.kind))]
-
-
-def by_kind(bookmarks: Iterable[Bookmark], *, now: datetime) -> dict[str, KindFreshness]:
-    return named(freshnesses(bookmarks, now=now))
-
-
-def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
-    """When anybody last heard of it there. None: just now, or never."""
-    found = by_kind(Bookmark.objects.filter(cluster=cluster_id), now=now)[kind]
-    return None if found.state is Freshness.LIVE else found.heard_at
-
-
-def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
-    """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none. One query."""
-    mark = Bookmark.objects.filter(cluster=cluster_id, kind=kind).first()
-    seen = freshness_of(mark, now=now) if mark else never_heard(kind)
-    return "" if seen.state in {Freshness.LIVE, Freshness.ABSENT} else seen.sentence
 
 
 def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
@@ -155,7 +144,7 @@ def _state_of(bookmark: Bookmark, *, now: datetime) -> Freshness:
     if bookmark.state == BookmarkState.ABSENT:
         return Freshness.ABSENT
     if bookmark.is_fresh(now=now):
-        return Freshness.LIVE
+        return Freshness.FAILING if bookmark.state == BookmarkState.FAILING else Freshness.LIVE
     if bookmark.listed_at is not None:
         return Freshness.STALE
     return Freshness.NEVER if bookmark.state == BookmarkState.FAILING else Freshness.LOADING
@@ -167,6 +156,8 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
     match state:
         case Freshness.LIVE:
             return f"{name} are live.{_unread(bookmark)}"
+        case Freshness.FAILING:
+            return f"{name} were last heard of at {_clock(bookmark.heard_at)}, and are not heard now.{because}"
         case Freshness.LOADING:
             return f"{name} are being listed for the first time, since {_clock(bookmark.state_since)}.{because}"
         case Freshness.STALE:

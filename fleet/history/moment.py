@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from fleet.freshness.kinds import NODES, PODS, last_heard
+from fleet.freshness.cluster import last_heard
+from fleet.freshness.kinds import NODES, PODS
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
 from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, lines_of
 from fleet.history.placements import boards_now, how_it_was, placed_at, seen_until_of

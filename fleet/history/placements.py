@@ -13,7 +13,8 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
 from fleet.allocation.holders import held_on
-from fleet.freshness.kinds import PODS, last_heard
+from fleet.freshness.cluster import last_heard
+from fleet.freshness.kinds import PODS
 from fleet.models import GoneNode, Gpu, Node, PodPlacement
 from gpu.resources import Layout, ResourceKind
 from gpu.resources.names import GPU

@@ -15,11 +15,10 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.devices import offered_on
 from fleet.allocation.holders import gpus_held
-from fleet.freshness.cluster import cluster_freshness
-from fleet.freshness.kinds import PODS, by_kind
+from fleet.freshness.cluster import heard_of
 from fleet.history.lines import Span
 from fleet.history.placements import GpuPlacement, on_gpu
-from fleet.models import Bookmark, Gpu, Observer, Pool
+from fleet.models import Gpu, Observer, Pool
 from fleet.queries import gpu_at, lines_of
 from fleet.web import states
 from fleet.web.node_gone import gone
@@ -90,7 +89,7 @@ def placements_part(request: PersonRequest, node_id: int, index: int) -> HttpRes
         "wide": WIDE,
         "bar_height": TALL,
         "tall": max((bar.y + TALL for bar in bars), default=0),
-        "knows_pods": by_kind(Bookmark.objects.filter(cluster=row.node.cluster_id), now=now)[PODS].is_known,
+        "knows_pods": heard_of(row.node.cluster, now=now).knows_pods,
     }
     return render(request, "fleet/_gpu_placements.html", shown)
 
@@ -133,8 +132,7 @@ def _unlisted(row: Gpu) -> dict[str, Any]:
 
 def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
     node = row.node
-    bookmarks = list(Bookmark.objects.filter(cluster=node.cluster_id))
-    heard = cluster_freshness(bookmarks, now=now, observer=getattr(node.cluster, "observer", None))
+    heard = heard_of(node.cluster, now=now)
     (held,) = gpus_held([row], now=now)
     offered = offered_on(node.cluster_id, [node.name]).get(node.name)
     devices = offered.devices if offered else ()
@@ -152,5 +150,5 @@ def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
         "taints": [taint for taint in held.taints if not any(taint in sentence for sentence in unhealthy)],
         "seen": states.state_of(node, is_live=heard.is_fresh),
         "freshness": heard,
-        "knows_pods": by_kind(bookmarks, now=now)[PODS].is_known,
+        "knows_pods": heard.knows_pods,
     }

@@ -11,9 +11,8 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.cpu_memory import CpuMemory
-from fleet.freshness.cluster import cluster_freshness
-from fleet.freshness.kinds import PODS, by_kind
-from fleet.models import Bookmark, GoneNode, Node, Observer, Pod
+from fleet.freshness.cluster import heard_of
+from fleet.models import GoneNode, Node, Observer, Pod
 from fleet.queries import nodes_for
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
@@ -46,9 +45,7 @@ def _visible(request: PersonRequest, node_id: int) -> Node:
 
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
-    bookmarks = list(Bookmark.objects.filter(cluster=row.cluster_id))
-    heard = cluster_freshness(bookmarks, now=now, observer=getattr(row.cluster, "observer", None))
-    knows_pods = by_kind(bookmarks, now=now)[PODS].is_known
+    heard = heard_of(row.cluster, now=now)
     administers = scope_of(user, Permission.ADMINISTER).covers_cluster(row.cluster_id)
     context = f" --context {row.cluster.context}" if row.cluster.context and administers else ""
     return {
@@ -57,9 +54,9 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "seen": states.state_of(row, is_live=heard.is_fresh),
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
-        "knows_pods": knows_pods,
+        "knows_pods": heard.knows_pods,
         **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), as_of=heard.pods_as_of, now=now),
-        "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=knows_pods)),
+        "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=heard.knows_pods)),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",

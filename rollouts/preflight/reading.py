@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from fleet.freshness.kinds import why_unseen
+from fleet.freshness.cluster import why_unseen
 from fleet.models import DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
 from gpu.compatibility.ranges import is_older
 from gpu.evictions import DRA_DRIVER, read_policy

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fleet.freshness.kinds import why_unseen
+from fleet.freshness.cluster import why_unseen
 from fleet.models import ClusterMode
 from kube.resources import CLUSTER_POLICIES
 from rollouts.checks import Check

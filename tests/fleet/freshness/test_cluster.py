@@ -75,3 +75,22 @@ def test_a_cluster_that_is_not_seen_says_so_once_and_not_for_each_kind():
     )
 
     assert [kind.kind for kind in seen.troubles] == ["events"]
+
+
+def test_of_rows_no_kind_is_live_while_the_cluster_does_not_answer():
+    seen = cluster_freshness([a_mark(state="failing"), a_mark("pods")], now=NOON)
+
+    assert [kind.word for kind in seen.kinds] == ["failing", "fresh"]
+    assert {kind: said.state for kind, said in seen.by_kind.items()} == {"nodes": "failing", "pods": "failing"}
+    assert seen.by_kind["pods"].sentence == (
+        "Pods were last heard of at 2026-11-21 11:59:55 UTC, and their cluster does not answer now."
+    )
+    assert seen.pods_as_of == NOON - timedelta(seconds=5)
+
+
+def test_pods_stay_live_where_it_answers_and_its_nodes_may_not_be_read():
+    seen = cluster_freshness([a_mark(state="forbidden"), a_mark("pods")], now=NOON)
+
+    assert not seen.is_fresh
+    assert seen.by_kind["pods"].state == "live"
+    assert seen.pods_as_of is None

@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from fleet.freshness.kinds import Freshness, by_kind, freshness_of, rule_for
+from fleet.freshness.cluster import cluster_freshness
+from fleet.freshness.kinds import Freshness, freshness_of, rule_for
 from fleet.models import Bookmark
 from fleet.models.kinds import MIRRORED
 from tests.make import NOON
@@ -23,7 +24,7 @@ def a_mark(state: str, *, heard_ago_s: float | None = None, has_listed: bool = T
         (a_mark("watching", heard_ago_s=0), Freshness.LIVE),
         (a_mark("watching", heard_ago_s=90), Freshness.LIVE),
         (a_mark("watching", heard_ago_s=91), Freshness.STALE),
-        (a_mark("failing", heard_ago_s=10), Freshness.LIVE),
+        (a_mark("failing", heard_ago_s=10), Freshness.FAILING),
         (a_mark("failing", heard_ago_s=300), Freshness.STALE),
         (a_mark("failing", has_listed=False), Freshness.NEVER),
         (a_mark("listing", heard_ago_s=1, has_listed=False), Freshness.LOADING),
@@ -60,7 +61,7 @@ def test_kinds_stand_in_the_order_of_the_table_and_what_nobody_knows_any_more_st
     for mark, kind in zip(marks, ("retired.example.com", "events", "nodes"), strict=True):
         mark.kind = kind
 
-    assert list(by_kind(marks, now=NOON)) == ["nodes", "pods", "events", "retired.example.com"]
+    assert list(cluster_freshness(marks, now=NOON).by_kind) == ["nodes", "pods", "events", "retired.example.com"]
 
 
 def test_a_clock_that_is_ahead_makes_no_negative_age():
@@ -74,7 +75,7 @@ def test_a_stale_kind_says_since_when_and_why():
 
 
 def test_kinds_nobody_watched_are_said_to_be_unseen():
-    found = by_kind([], now=NOON)
+    found = cluster_freshness([], now=NOON).by_kind
 
     assert {kind: row.state for kind, row in found.items()} == {"nodes": Freshness.NEVER, "pods": Freshness.NEVER}
     assert not found["nodes"].is_known

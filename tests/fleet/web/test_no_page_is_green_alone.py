@@ -116,6 +116,28 @@ def test_a_cluster_that_is_not_seen_is_green_nowhere(node, wrong):
     assert "live" not in seen["cluster"].partition("GPU node")[0].partition("north")[2]
 
 
+@pytest.mark.parametrize("failing", [("nodes",), ("pods", "jobs.batch"), ("nodes", "pods", "jobs.batch")])
+def test_no_answer_calls_live_what_its_page_does_not(node, failing):
+    """A watch that hangs is the last to tell: most kinds of the cluster fail before it."""
+    make.a_bookmark(node.cluster, "jobs.batch")
+    make.a_pool(node.cluster).nodes.add(node)
+    make.a_pod(node)
+    Bookmark.objects.filter(cluster=node.cluster, kind__in=failing).update(state="failing", message="Refused.")
+    viewer = visiting(make.a_user(role="viewer"))
+
+    (row,), (pool,), (pod,), (cluster,) = (
+        viewer.get(f"/api/v1/{what}").json()["results"] for what in ("nodes", "pools", "pods", "clusters")
+    )
+    gpu = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()
+
+    assert "was ready" in page(viewer, f"/nodes/{node.pk}").text
+    assert cluster["sight"]["state"] == "failing"
+    assert {each["state"] for each in cluster["freshness"]} == {"failing"}
+    assert {row["freshness"], pod["freshness"], gpu["freshness"], gpu["pods_freshness"]["state"]} == {"failing"}
+    assert pool["nodes_freshness"]["state"] == "failing"
+    assert pool["nodes_freshness"]["sentence"].startswith("Nodes were last heard of at 2026-11-21 12:00:00 UTC")
+
+
 def without_source(node):
     TelemetrySource.objects.all().delete()
 
