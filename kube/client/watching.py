@@ -64,8 +64,7 @@ class Watch(Generic[S]):
         """:raises Gone: when the server forgot that version; anything else it says as its own error"""
         self.received_at = time.monotonic()  # when the bytes came that are being read
         self._server = connection.server
-        self._struct = resource.struct
-        self._name = resource.name
+        self._resource = resource
         self._is_closed = False
         self._response: urllib3.BaseHTTPResponse = connection.open(
             "GET",
@@ -86,21 +85,10 @@ class Watch(Generic[S]):
 
         :raises Gone: an ERROR event that says so: list again
         :raises Silent: when the server says nothing whole for `SILENT_S`
-        :raises Unreadable: what was sent is no event. EventType it would have told is lost: list again
+        :raises Unreadable: what was sent is no event. What it would have told is lost: list again
         """
-        rest, whole_at = b"", time.monotonic()
-        for piece in self._pieces():
-            self.received_at = time.monotonic()
-            *lines, rest = (rest + piece).split(b"\n")
-            if lines:
-                whole_at = self.received_at
-            elif self.received_at - whole_at > SILENT_S:
-                raise self._silence("sent no whole event")
-            if len(rest) > LONGEST_LINE:
-                raise Unreadable(f"A watch of {self._name} sent an event of more than {LONGEST_LINE // 2**20} MiB.")
-            for line in lines:
-                if line:
-                    yield self._read(line)
+        for line in self._lines():
+            yield read_event(line, self._resource)
 
     def close(self) -> None:
         """Wake up whoever reads. Safe to call twice, and after the end."""
@@ -110,6 +98,23 @@ class Watch(Generic[S]):
         except (OSError, ValueError, RuntimeError) as error:
             # It ended by itself a moment ago, which is what we wanted.
             log.debug("the watch had ended", because=str(error))
+
+    def _lines(self) -> Iterator[bytes]:
+        """An event may come in thousands of pieces: each is looked at once."""
+        begun, whole_at = bytearray(), time.monotonic()
+        for piece in self._pieces():
+            self.received_at = time.monotonic()
+            *ends, rest = piece.split(b"\n")
+            if ends:
+                ends[0] = bytes(begun) + ends[0]
+                begun, whole_at = bytearray(), self.received_at
+            elif self.received_at - whole_at > SILENT_S:
+                raise self._silence("sent no whole event")
+            begun += rest
+            if len(begun) > LONGEST_LINE:
+                name, most = self._resource.name, LONGEST_LINE // 2**20
+                raise Unreadable(f"A watch of {name} sent an event of more than {most} MiB.")
+            yield from filter(None, ends)
 
     def _pieces(self) -> Iterator[bytes]:
         try:
@@ -128,22 +133,24 @@ class Watch(Generic[S]):
             self._response.close()
 
     def _silence(self, what: str) -> Silent:
-        return Silent(f"{self._server} {what} about {self._name} for {SILENT_S:.0f} s, not even a bookmark.")
+        return Silent(f"{self._server} {what} about {self._resource.name} for {SILENT_S:.0f} s, not even a bookmark.")
 
-    def _read(self, line: bytes) -> ObjectChange[S]:
-        try:
-            event = EVENT.decode(line)
-        except BAD_JSON as error:
-            raise Unreadable(f"A watch of {self._name} sent something that is no event: {error}") from error
-        if event.type is EventType.ERROR:
-            raise error_from(read_status(bytes(event.object)) or Status())
-        if event.type is EventType.BOOKMARK:
-            return ObjectChange(None, is_gone=False, resource_version=_version_of(event.object))
-        seen = decode_one(event.object, self._struct)
-        is_gone = event.type is EventType.DELETED
-        if isinstance(seen, Unread):
-            return ObjectChange(None, is_gone, _version_of(event.object), unread=seen)
-        return ObjectChange(seen, is_gone, seen.resource_version)
+
+def read_event(line: bytes, resource: Resource[S]) -> ObjectChange[S]:
+    """:raises ClusterError: an ERROR event's, or Unreadable: it is none"""
+    try:
+        event = EVENT.decode(line)
+    except BAD_JSON as error:
+        raise Unreadable(f"A watch of {resource.name} sent something that is no event: {error}") from error
+    if event.type is EventType.ERROR:
+        raise error_from(read_status(bytes(event.object)) or Status())
+    if event.type is EventType.BOOKMARK:
+        return ObjectChange(None, is_gone=False, resource_version=_version_of(event.object))
+    seen = decode_one(event.object, resource.struct)
+    is_gone = event.type is EventType.DELETED
+    if isinstance(seen, Unread):
+        return ObjectChange(None, is_gone, _version_of(event.object), unread=seen)
+    return ObjectChange(seen, is_gone, seen.resource_version)
 
 
 def _be_patient(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
