@@ -145,7 +145,7 @@ def add(
         reached = {
             "kubeconfig": kubeconfig,
             "context": context,
-            "server_version": introduction.server_version[:64],
+            "server_version": introduction.server_version[:64].replace("\0", ""),
         } | ({"mode": mode} if mode else {})
         cluster, is_new = Cluster.objects.update_or_create(
             name=name,

@@ -14,6 +14,7 @@ from kube.client.errors import Unreadable
 from kube.client.splitting import split_list
 from kube.resources import EVERY
 from kube.structs import Seen
+from kube.structs.meta import Identifier
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Seen)
@@ -21,7 +22,7 @@ BAD_JSON = Exception  # of whatever class: what somebody sent must not end who r
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
+    resource_version: Identifier = ""
     continue_: str | None = msgspec.field(default="", name="continue")
 
 
@@ -49,6 +50,12 @@ class Unread:
     uid: str  # blank: not even that
     name: str
     because: str
+
+    @classmethod
+    def of(cls, uid: str, name: str, because: str) -> "Unread":
+        """Of what may be anything: as long as it is kept, and without the NUL that PostgreSQL keeps in no text."""
+        said = (uid[:64], name[:317] or "one without a name", because[:300])
+        return cls(*(text.replace("\0", "") for text in said))
 
 
 @dataclass(frozen=True)
@@ -130,4 +137,4 @@ def _unread(raw: bytes | msgspec.Raw, because: str) -> Unread:
         metadata = IdentityMeta()
     name = "/".join(part for part in (metadata.namespace, metadata.name) if isinstance(part, str) and part)
     uid = metadata.uid if isinstance(metadata.uid, str) else ""
-    return Unread(uid[:64], name[:317] or "one without a name", because[:300])
+    return Unread.of(uid, name, because)

@@ -16,6 +16,7 @@ from kube.client.decoding import BAD_JSON, Unread, decode_one, decoder
 from kube.client.errors import Silent, Status, Unreachable, Unreadable, error_from, read_status
 from kube.resources import Resource
 from kube.structs import Seen
+from kube.structs.meta import Identifier
 
 OPEN_S = 20.0  # a watch is answered at once, but may wait its turn for 15 s at a busy server
 SILENT_S = 90.0  # API servers send a bookmark about once a minute
@@ -47,7 +48,7 @@ class WatchEvent(msgspec.Struct, frozen=True):
 
 
 class BookmarkMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
+    resource_version: Identifier = ""
 
 
 class BookmarkObject(msgspec.Struct, frozen=True):

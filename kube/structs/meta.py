@@ -1,8 +1,13 @@
 """What every object has: metadata, owners, conditions. Only what we keep is named; the rest is skipped unread."""
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
+
+# What an object, or how far a list has come, is known by. It is looked up and gone on from, so that it is kept whole or
+# not at all: no API server's is longer, nor has a NUL, which PostgreSQL keeps in no text.
+Identifier = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[^\x00]*$")]
 
 
 class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -21,8 +26,8 @@ class Owner(Struct, frozen=True):
 
 class Meta(Struct, frozen=True):
     name: str
-    uid: str
-    resource_version: str = ""
+    uid: Identifier
+    resource_version: Identifier = ""
     namespace: str = ""
     generation: int = 0
     creation_timestamp: datetime | None = None

@@ -127,7 +127,7 @@ class DeltaQueue:
         except Exception as error:
             # Whatever it makes our rules stumble over, the others must not wait for it.
             because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
-            if self._cannot_read(kind, Unread(seen.uid, seen.name, because[:300])):
+            if self._cannot_read(kind, Unread.of(seen.uid, seen.name, because)):
                 log.exception("an object has no row", kind=kind.name, object=seen.name)
             return True
         if kind.rest and not has_rest:

@@ -145,7 +145,7 @@ class Flusher:
         (kind, rows) = batch.rows[0]
         ((uid, pending),) = rows.items()
         name = kind.resource.name
-        deltas.cursors[name].cannot_read(Unread(uid, _name_in(pending.row), _why_refused(error)))
+        deltas.cursors[name].cannot_read(Unread.of(uid, _name_in(pending.row), _why_refused(error)))
         # The same again is not tried again; what changes of it is.
         deltas.memory.of(kind.name)[uid] = pending.fingerprint
         cursors = {cursor.kind: cursor for cursor in batch.cursors}
