@@ -29,8 +29,9 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
     """
     _check(cluster, uid)
     with transaction.atomic():
+        # Its row before its observer's, as everybody does, and without its key: whoever writes its rows names it.
         known = Cluster.objects.filter(pk=cluster.pk, uid=cluster.uid, foreign_uid=uid)
-        if not known.update(uid=uid, foreign_uid=""):
+        if known.select_for_update(no_key=True).first() is None:
             raise CannotAccept(f"What answers in the place of {cluster.name} has changed. Look at it again.")
         if objection := next(filter(None, (object_to(cluster) for object_to in OBJECTIONS)), ""):
             raise CannotAccept(objection)
@@ -38,6 +39,7 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
         freed = {"epoch": F("epoch") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
         freed |= {"failures": 0, "failing_since": None, "next_look_at": None}
         Observer.objects.filter(cluster=cluster).update(**freed)
+        known.update(uid=uid, foreign_uid="")
         Bookmark.objects.filter(cluster=cluster).delete()
         evidence = {"uid": uid, "before": cluster.uid}
         AuditEntry.record(

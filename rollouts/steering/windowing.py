@@ -49,7 +49,7 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
     where = where_of(window)
     with transaction.atomic():
         plans = list(where.plans().select_for_update().order_by("pk"))
-        Cluster.objects.select_for_update().get(pk=window.cluster_id)
+        Cluster.objects.select_for_update(no_key=True).get(pk=window.cluster_id)
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
             raise Refusal(f"{headed(window.place)} has {MOST} windows already: remove one that is over.")
         window.save(force_insert=True)

@@ -187,11 +187,12 @@ def _note_failure(lease: WatchLease, error: client.ClusterError) -> None:
     now, message = lease.clock(), str(error)[:1000]
     with transaction.atomic():
         stale = Bookmark.objects.filter(cluster=lease.cluster).exclude(state=BookmarkState.FAILING, message=message)
-        changed = stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
+        is_new = stale.exists()
         if isinstance(error, ForeignCluster):
             Cluster.objects.filter(pk=lease.cluster.pk).update(foreign_uid=error.foreign_uid)
-        Observer.keep(lease.cluster.pk, epoch=lease.epoch, now=now, flushed=bool(changed))
-    if changed:
+        Observer.keep(lease.cluster.pk, epoch=lease.epoch, now=now, flushed=is_new)
+        stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
+    if is_new:
         log.warning(
             "a cluster cannot be watched", cluster=lease.cluster.name, because=getattr(error, "in_full", message)
         )

@@ -1,5 +1,6 @@
 """A person and a round write the same rows: nobody is refused because both wait for each other."""
 
+from datetime import time
 from threading import Event, Thread
 
 import pytest
@@ -9,10 +10,11 @@ from demo.visitor import wait_until
 from fleet.pools.asking import set_approval
 from fleet.pools.making import create_pool
 from rollouts.ledger.places import take
-from rollouts.models import Plan, Stage, Target
+from rollouts.models import MaintenanceWindow, Plan, Stage, Target
 from rollouts.steering import commands
+from rollouts.steering.windowing import make_window
 from tests.locks import one_waits, while_it_is_written
-from tests.make import NOON, a_plan, a_user
+from tests.make import NOON, a_node, a_plan, a_user
 from tests.patience import PATIENCE_S
 from tests.rollouts.rows import in_state
 
@@ -79,3 +81,28 @@ def test_a_wave_is_let_go_while_somebody_says_who_has_to_be_asked(verb):
     )
 
     assert refusals == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_writes_a_cluster_while_somebody_makes_a_window_of_it():
+    """Its rows name the cluster, by its key: it does not wait for a person, who waits for whoever lets nodes go."""
+    plan = a_plan()
+    night = {"rule": "FREQ=DAILY", "first_day": NOON.date(), "opens_at": time(2), "zone": "UTC", "duration_s": 7200}
+    window = MaintenanceWindow(cluster=plan.cluster, by="ada", because="At night.", at=NOON, **night)
+    written = Event()
+
+    def write() -> None:
+        try:
+            a_node(plan.cluster, "late")
+            written.set()
+        finally:
+            connection.close()
+
+    worker = Thread(target=write)
+    with transaction.atomic():
+        make_window(window, now=NOON)
+        if connection.vendor == "postgresql":  # SQLite has one writer
+            worker.start()
+            assert written.wait(PATIENCE_S)
+    if worker.ident is not None:
+        worker.join()
