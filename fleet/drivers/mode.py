@@ -4,8 +4,8 @@ The ways and their limits: gpu-operator, docs (gpu-driver-configuration.rst, dra
 26.3.0 and 26.7.0, controllers/active_config.go; validated against each other there.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fleet.models import DriverObject, Operand, Workload
@@ -21,6 +21,8 @@ DRIVER_OFF = (
     "The ClusterPolicy installs no driver (driver.enabled: false): the nodes bring theirs. It is observed, never "
     "managed, and changes with the nodes' image; the ClusterPolicy runs all other operands."
 )
+OF_A_CLUSTER = {"ClusterPolicy": "ClusterPolicies", "GPUCluster": "GPUClusters"}  # these exclude each other
+DRIVER, UNREAD_DRIVERS = "NVIDIADriver", "those cannot be read here"
 OWN_POLICIES_FROM = "26.7.0"  # from here on an NVIDIADriver has an upgrade policy of its own
 
 
@@ -48,26 +50,37 @@ class RunningOperator:
     disagreement: str = ""  # another place that says another version
 
 
-def mode_of(objects: Sequence[DriverObject], *, operator: str, are_known: bool) -> DriverMode:
-    """`are_known`: whether ClusterPolicies can be read here, or are known not to be installed."""
+def mode_of(objects: Sequence[DriverObject], *, operator: str, unseen: Collection[str] = ()) -> DriverMode:
+    """`unseen`: the kinds of which nobody knows whether there is one where none is held."""
     policies = [each for each in objects if each.kind == "ClusterPolicy"]
-    drivers = [each for each in objects if each.kind == "NVIDIADriver"]
+    drivers = [each for each in objects if each.kind == DRIVER]
     gpu_clusters = [each for each in objects if each.kind == "GPUCluster"]
-    if not policies and not gpu_clusters and not are_known:
-        sentence = "ClusterPolicies cannot be read here, so that nobody knows what says which driver runs."
+    unread = " and ".join(plural for kind, plural in OF_A_CLUSTER.items() if kind in unseen)
+    if not policies and not gpu_clusters and unread:
+        sentence = f"{unread} cannot be read here, so that nobody knows what says which driver runs."
         return DriverMode(DriverSetBy.UNKNOWN, "Not known", (sentence,))
     if policies and gpu_clusters:
         problem = "A ClusterPolicy and a GPUCluster exclude each other: the operator reconciles neither. Delete one."
         return DriverMode(DriverSetBy.SEVERAL, "ClusterPolicy and GPUCluster", (), problem)
+    are_seen = bool(drivers) or DRIVER not in unseen
     if gpu_clusters:
-        return _gpu_cluster(drivers)
+        return _and_maybe(_gpu_cluster(drivers, are_seen=are_seen), unread)
     if policies:
-        return _policy(policies, drivers, operator)
+        return _and_maybe(_policy(policies, drivers, operator, are_seen=are_seen), unread)
     return _without(drivers)
 
 
-def _gpu_cluster(drivers: Sequence[DriverObject]) -> DriverMode:
-    source = f"{_count(drivers)} or the host" if drivers else "the host: there is no NVIDIADriver"
+def _and_maybe(mode: DriverMode, unread: str) -> DriverMode:
+    """`unread`: of the objects that exclude each other, those that may be there as well; blank: none."""
+    if not unread:
+        return mode
+    sentence = f"{unread} cannot be read here: where there is one as well, the operator reconciles neither."
+    return replace(mode, sentences=(*mode.sentences, sentence))
+
+
+def _gpu_cluster(drivers: Sequence[DriverObject], *, are_seen: bool) -> DriverMode:
+    none = "the host: there is no NVIDIADriver" if are_seen else f"the host or an NVIDIADriver: {UNREAD_DRIVERS}"
+    source = f"{_count(drivers)} or the host" if drivers else none
     return DriverMode(
         DriverSetBy.GPU_CLUSTER,
         "GPUCluster: DRA instead of the device plugin",
@@ -79,7 +92,9 @@ def _gpu_cluster(drivers: Sequence[DriverObject]) -> DriverMode:
     )
 
 
-def _policy(policies: Sequence[DriverObject], drivers: Sequence[DriverObject], operator: str) -> DriverMode:
+def _policy(
+    policies: Sequence[DriverObject], drivers: Sequence[DriverObject], operator: str, *, are_seen: bool
+) -> DriverMode:
     active = next((each for each in policies if each.state != "ignored"), policies[0])
     problem = ""
     if len(policies) > 1:
@@ -88,7 +103,8 @@ def _policy(policies: Sequence[DriverObject], drivers: Sequence[DriverObject], o
     if active.uses_driver_crd:
         return DriverMode(
             DriverSetBy.NVIDIA_DRIVER, "NVIDIADriver: a driver for each group of nodes",
-            (_by_drivers(drivers), _policies_of(operator), *sandboxed), problem or _nobody(drivers),
+            (_by_drivers(drivers, are_seen=are_seen), _policies_of(operator), *sandboxed),
+            problem or (_nobody(drivers) if are_seen else ""),
         )  # fmt: skip
     if active.is_driver_off:
         return DriverMode(
@@ -104,7 +120,9 @@ def _policy(policies: Sequence[DriverObject], drivers: Sequence[DriverObject], o
     )  # fmt: skip
 
 
-def _by_drivers(drivers: Sequence[DriverObject]) -> str:
+def _by_drivers(drivers: Sequence[DriverObject], *, are_seen: bool) -> str:
+    if not are_seen:
+        return f"NVIDIADrivers say which driver which nodes run: {UNREAD_DRIVERS}. The ClusterPolicy runs all else."
     return f"{_count(drivers)} say which driver which nodes run; the ClusterPolicy runs all other operands."
 
 

@@ -1,13 +1,11 @@
 """Which operator acts in a cluster, and what says there which driver runs, from its rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fleet.drivers.mode import DriverMode, RunningOperator, mode_of, operator_of
 from fleet.models import Bookmark, Cluster, DriverObject, Operand, Workload
-from kube.resources import CLUSTER_POLICIES
-
-POLICIES = CLUSTER_POLICIES.name
+from fleet.models.kinds import KIND_OF_OBJECT
 
 
 @dataclass(frozen=True)
@@ -20,11 +18,11 @@ class Drivers:
 
 
 def drivers_of(
-    cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, are_known: bool = True
+    cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, unseen: Collection[str] = ()
 ) -> Drivers:
-    """One query. `are_known`: as `are_policies_known` says."""
+    """One query. `unseen`: as `unseen_in` says."""
     operator = operator_of(objects, operands, Workload.objects.operators().filter(cluster=cluster))
-    mode = mode_of(objects, operator=operator.version, are_known=are_known)
+    mode = mode_of(objects, operator=operator.version, unseen=unseen)
     return Drivers(cluster, objects, operands, operator, mode)
 
 
@@ -32,10 +30,11 @@ def read_drivers(cluster: Cluster) -> Drivers:
     """Four queries."""
     objects = list(DriverObject.objects.filter(cluster=cluster))
     operands = list(Operand.objects.filter(cluster=cluster))
-    bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind=POLICIES))
-    return drivers_of(cluster, objects, operands, are_known=are_policies_known(bookmarks))
+    bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind__in=KIND_OF_OBJECT.values()))
+    return drivers_of(cluster, objects, operands, unseen=unseen_in(bookmarks))
 
 
-def are_policies_known(bookmarks: Iterable[Bookmark]) -> bool:
-    """Whether there is no ClusterPolicy where none is held."""
-    return any(bookmark.is_told for bookmark in bookmarks if bookmark.kind == POLICIES)
+def unseen_in(bookmarks: Iterable[Bookmark]) -> set[str]:
+    """The kinds of driver objects of which nobody knows whether there is one where none is held."""
+    told = {bookmark.kind for bookmark in bookmarks if bookmark.is_told}
+    return {kind for kind, name in KIND_OF_OBJECT.items() if name not in told}

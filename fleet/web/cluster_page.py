@@ -14,7 +14,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from edges.written import take
 from fleet.drivers.operator_pods import operator_trouble
-from fleet.drivers.reading import are_policies_known, drivers_of
+from fleet.drivers.reading import drivers_of, unseen_in
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness
 from fleet.freshness.sight import unwatched_since_of
@@ -86,7 +86,7 @@ def _cluster(request: PersonRequest, line: ClusterLine) -> dict[str, Any]:
         "sums": read.whole,
         "read": read,
         "cpu_memory": cpu_memory.of_cluster(known(read.whole, heard.by_kind).cpu_memory),
-        "drivers": drivers_of(row, objects, operands, are_known=are_policies_known(bookmarks)),
+        "drivers": drivers_of(row, objects, operands, unseen=unseen_in(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
         **(_of_all(line, objects, now=now) if sees_all else {}),

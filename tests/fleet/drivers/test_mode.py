@@ -33,7 +33,7 @@ WITH_CRD = a("ClusterPolicy", "cluster-policy", uses_driver_crd=True)
     ],
 )
 def test_says_what_says_which_driver_runs(objects, mode, word):
-    found = mode_of(objects, operator="26.7.0", are_known=True)
+    found = mode_of(objects, operator="26.7.0")
 
     assert found.mode is mode
     assert word in " ".join(found.sentences)
@@ -50,7 +50,7 @@ def test_says_what_says_which_driver_runs(objects, mode, word):
     ],
 )
 def test_says_what_is_wrong_with_it(objects, mode, word):
-    found = mode_of(objects, operator="26.7.0", are_known=True)
+    found = mode_of(objects, operator="26.7.0")
 
     assert found.mode is mode
     assert word in found.problem
@@ -65,17 +65,38 @@ def test_says_what_is_wrong_with_it(objects, mode, word):
     ],
 )
 def test_whose_upgrade_policy_counts_depends_on_the_operator(operator, word):
-    found = mode_of([WITH_CRD, a("NVIDIADriver")], operator=operator, are_known=True)
+    found = mode_of([WITH_CRD, a("NVIDIADriver")], operator=operator)
 
     assert any(word in sentence for sentence in found.sentences)
 
 
-def test_what_may_not_be_read_is_not_known_rather_than_none():
-    assert mode_of([a("NVIDIADriver")], operator="", are_known=False).mode is DriverSetBy.UNKNOWN
+@pytest.mark.parametrize("unseen", ["ClusterPolicy", "GPUCluster"])
+def test_what_may_not_be_read_is_not_known_rather_than_none(unseen):
+    found = mode_of([a("NVIDIADriver")], operator="", unseen=[unseen])
+
+    assert (found.mode, found.problem) == (DriverSetBy.UNKNOWN, "")
+    assert "cannot be read here, so that nobody knows" in found.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("there", "unseen", "word"),
+    [
+        (POLICY, "GPUCluster", "GPUClusters cannot be read here: where there is one as well"),
+        (a("GPUCluster"), "ClusterPolicy", "ClusterPolicies cannot be read here: where there is one as well"),
+        (WITH_CRD, "NVIDIADriver", "those cannot be read here"),
+        (a("GPUCluster"), "NVIDIADriver", "of the host or an NVIDIADriver: those cannot be read here"),
+    ],
+)
+def test_what_may_be_there_and_cannot_be_read_is_said_beside_what_is(there, unseen, word):
+    seen, found = (mode_of([there], operator="26.7.0", unseen=kinds) for kinds in ((), (unseen,)))
+
+    assert (found.mode, found.problem) == (seen.mode, "")
+    assert word in " ".join(found.sentences)
+    assert word not in " ".join(seen.sentences)
 
 
 def test_sandbox_workloads_turn_the_upgrade_controller_off():
-    found = mode_of([a("ClusterPolicy", sandbox_workloads=True)], operator="26.7.0", are_known=True)
+    found = mode_of([a("ClusterPolicy", sandbox_workloads=True)], operator="26.7.0")
 
     assert any("upgrade controller off" in sentence for sentence in found.sentences)
 
@@ -114,7 +135,7 @@ def test_the_operator_of_operator_hub_says_its_version_itself():
 
 def test_a_policy_that_installs_no_driver_says_whose_it_is():
     policy = DriverObject(kind="ClusterPolicy", name="cluster-policy", version="580.105.08", is_driver_off=True)
-    mode = mode_of([policy], operator="25.10.1", are_known=True)
+    mode = mode_of([policy], operator="25.10.1")
 
     assert mode.mode is DriverSetBy.CLUSTER_POLICY
     assert "driver.enabled: false" in mode.sentences[0]
