@@ -8,7 +8,7 @@ was seen to stand in pod-restart-required for up to that long after its new driv
 import math
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 # States of a node, as its label says them (NVIDIA/k8s-operator-libs, pkg/upgrade/consts.go).
 UPGRADE_REQUIRED = "upgrade-required"
@@ -26,8 +26,9 @@ LOOKS_AGAIN = "the operator looks again within two minutes"
 
 
 def parallel_of(policy: Mapping[str, Any]) -> int:
-    """How many nodes it takes on at once; 0: as many as there are."""
-    return int(policy.get("maxParallelUpgrades", 1))
+    """How many nodes it takes on at once; 0: as many as there are. What cannot be read is what is not said: one."""
+    amount = policy.get("maxParallelUpgrades")
+    return amount if _is_whole(amount) and amount >= 0 else 1
 
 
 def unavailable_of(policy: Mapping[str, Any], nodes: int) -> int | None:
@@ -35,10 +36,17 @@ def unavailable_of(policy: Mapping[str, Any], nodes: int) -> int | None:
 
     What cannot be read is none: it changes nothing then.
     """
-    amount: int | str | None = policy.get("maxUnavailable", "25%")
-    if amount is None or isinstance(amount, int):
-        return amount
+    amount = policy.get("maxUnavailable", "25%")
+    if amount is None:
+        return None
+    if _is_whole(amount):
+        return max(0, amount)
     try:
-        return math.ceil(nodes * int(amount[:-1]) / 100) if amount.endswith("%") else int(amount)
-    except ValueError:
+        said = math.ceil(nodes * int(amount[:-1]) / 100) if amount.endswith("%") else int(amount)
+    except (AttributeError, OverflowError, ValueError):
         return 0
+    return max(0, said)
+
+
+def _is_whole(amount: object) -> TypeGuard[int]:
+    return isinstance(amount, int) and not isinstance(amount, bool)

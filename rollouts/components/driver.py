@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, cast
 
+from gpu.evictions import read_policy
 from gpu.labels import UPGRADE_SKIP
-from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, unavailable_of
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, parallel_of, unavailable_of
 from gpu.versions import same
 from rollouts.checks import Check
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, Unit
@@ -179,21 +180,20 @@ def _policy(facts: DriverFacts) -> Iterator[Check]:
         allowed = policy.get("maxUnavailable")
         sentence = f"maxUnavailable is {allowed}: the operator's upgrade controller changes no node."
         yield Check("unavailable", sentence, "Set upgradePolicy.maxUnavailable to a number, or to a share as in 25%.")
-    if policy.get("maxParallelUpgrades") == 0:
+    if parallel_of(policy) == 0:
         sentence = "maxParallelUpgrades is 0, which means: as many as there are. A slip would take every node."
         yield Check("parallel", sentence, "Set it to a number.")
 
 
 def _warnings(facts: DriverFacts) -> Iterator[Check]:
     """What may be started, and an approver must see (hazard Z12)."""
-    policy = facts.upgrade_policy
-    deletion, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
-    if deletion.get("force"):
+    policy = read_policy(facts.upgrade_policy)
+    if policy.pods.is_forced:
         sentence = "podDeletion.force is on: unmanaged pods, which no controller makes again, are deleted for good."
         yield Check("force", sentence)
-    if deletion.get("deleteEmptyDir") or drain.get("deleteEmptyDir"):
+    if policy.pods.deletes_empty_dir or (policy.drain and policy.drain.deletes_empty_dir):
         yield Check("empty-dir", "deleteEmptyDir is on: what pods keep on the node's disk is lost.")
-    if drain.get("enable"):
+    if policy.drain:
         yield Check("drain", "drain is on: where GPU pods cannot be evicted, the whole node is drained.")
-    if not (policy.get("waitForCompletion") or {}).get("podSelector"):
+    if not policy.waits_for:
         yield Check("no-wait", "waitForCompletion names no pods: running jobs are not waited for.")

@@ -153,3 +153,13 @@ def test_of_a_policy_only_what_makes_driver_pods_is_the_template():
     spec = {"driver": {"version": OLD}, "toolkit": {"version": "1"}, "daemonsets": {"tolerations": []}, "gds": {}}
 
     assert DriverPolicy("cluster-policy").template(spec) == {"daemonsets": {"tolerations": []}, "gds": {}}
+
+
+@EACH
+@pytest.mark.parametrize("odd", [None, "x", 5, [1]])
+def test_parts_of_a_policy_that_are_no_such_thing_end_no_preflight(component, odd):
+    parts = dict.fromkeys(("podDeletion", "drain", "waitForCompletion", "maxParallelUpgrades"), odd)
+
+    told = component.warnings(replace(BY_CRD, upgrade_policy=POLICY | parts))
+
+    assert [check.code for check in told] == ["no-wait"]
