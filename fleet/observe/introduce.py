@@ -56,11 +56,9 @@ def ask(kubeconfig: str, context: str) -> Introduction:
             "(401 Unauthorized). Renew them, and see that `kubectl get nodes` works with the same context.",
         ) from error
     except client.Untrusted as error:
-        raise CannotAdd(f"{error}. The kubeconfig's certificate-authority must be the server's.") from error
-    except client.BadKubeconfig as error:
-        raise CannotAdd(error.in_full) from error
+        raise CannotAdd(f"{error.in_full}. The kubeconfig's certificate-authority must be the server's.") from error
     except client.ClusterError as error:
-        raise CannotAdd(str(error)) from error
+        raise CannotAdd(error.in_full) from error
 
 
 def _ask(connection: Connection) -> Introduction:

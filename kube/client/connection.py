@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -52,6 +52,7 @@ ENOUGH_OF_A_REFUSAL = 64 * 1024
 
 ENCODER = msgspec.json.Encoder()
 Query = Mapping[str, str | int]
+E = TypeVar("E", bound=ClusterError)
 
 
 @lru_cache(maxsize=1)
@@ -73,7 +74,8 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
     try:
         return Connection(ApiClient(settings))
     except Exception as error:  # a proxy's scheme, a CA file: of whatever class
-        raise BadKubeconfig(f"What {kubeconfig_path or 'our pod'} says cannot be used: {worded(error)}") from error
+        in_full = f"What {kubeconfig_path or 'our pod'} says cannot be used: {worded(error)}"
+        raise BadKubeconfig("The kubeconfig cannot be used; `bin/manage doctor` says why.", in_full=in_full) from error
 
 
 class Connection:
@@ -164,9 +166,9 @@ class Connection:
             yield piece
             size += len(piece)
             if time.monotonic() > until:
-                raise Unreachable(f"{self.server} took longer than {whole_s:.0f} s for one answer.")
+                raise said_of(self.server, Unreachable, f"took longer than {whole_s:.0f} s for one answer.")
             if size > most_bytes:
-                raise Unreadable(f"{self.server} sent more than {most_bytes // 2**20} MiB as one answer.")
+                raise said_of(self.server, Unreadable, f"sent more than {most_bytes // 2**20} MiB as one answer.")
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": user_agent()}
@@ -174,7 +176,10 @@ class Connection:
             try:
                 self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
             except Exception as error:  # a plugin that the kubeconfig names has said something else than credentials
-                raise BadCredentials(f"No credentials for {self.server}: {worded(error)}") from error
+                in_full = f"No credentials for {self.server}: {worded(error)}"
+                raise BadCredentials(
+                    "The worker has no credentials for it; `bin/manage doctor` says why.", in_full=in_full
+                ) from error
         return headers
 
 
@@ -189,19 +194,26 @@ def translated(server: str) -> Iterator[None]:
         raise _in_our_words(server, error) from error
 
 
+def said_of(server: str, kind: type[E], what: str, *, in_full: str = "") -> E:
+    """`{server} did not answer in time.`, where whoever sees a pool of its cluster reads no address."""
+    return kind(f"The API server {what}", in_full=in_full or f"{server} {what}")
+
+
 def _in_our_words(server: str, error: Exception) -> ClusterError:
     if isinstance(error, SSLError):
         if "WRONG_VERSION_NUMBER" in str(error):
-            return NotAnApiServer(f"{server} does not speak TLS. Should the address begin with http:// ?")
-        return Untrusted(f"The certificate of {server} is not trusted: {error}")
+            return said_of(server, NotAnApiServer, "does not speak TLS. Should the address begin with http:// ?")
+        in_full = f"The certificate of {server} is not trusted: {error}"
+        return said_of(server, Untrusted, "has a certificate that is not trusted.", in_full=in_full)
     if isinstance(error, LocationValueError):
-        return Unreachable(f"{server} is no address that can be asked.")
+        return said_of(server, Unreachable, "has no address that can be asked.")
     if isinstance(error, NameResolutionError):
-        return Unreachable(f"The name in {server} cannot be resolved.")
+        return said_of(server, Unreachable, "has a name that cannot be resolved.")
     if "refused" in str(error).lower():
-        return Unreachable(f"{server} refused the connection: nothing listens there.")
+        return said_of(server, Unreachable, "refused the connection: nothing listens there.")
     if isinstance(error, ReadTimeoutError | ConnectTimeoutError) and "timed out" in str(error).lower():
-        return Unreachable(f"{server} did not answer in time.")
+        return said_of(server, Unreachable, "did not answer in time.")
     if isinstance(error, ProtocolError):
-        return Unreachable(f"{server} broke off the connection.")
-    return Unreachable(f"{server} did not answer: {str(error)[:300]}")
+        return said_of(server, Unreachable, "broke off the connection.")
+    in_full = f"{server} did not answer: {str(error)[:300]}"
+    return said_of(server, Unreachable, f"did not answer ({type(error).__name__}).", in_full=in_full)

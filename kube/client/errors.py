@@ -10,26 +10,23 @@ import msgspec
 
 
 class ClusterError(Exception):
-    """A cluster did not do what it was asked. `retry_after_s` is None when asking again is useless."""
+    """A cluster did not do what it was asked. `retry_after_s` is None when asking again is useless.
+
+    Its sentence is for whoever sees a pool of the cluster: no address, no path, no context and no word of a plugin is
+    in it. `in_full` is for who has a shell, and for the log.
+    """
 
     retry_after_s: float | None = None
 
-    def __init__(self, sentence: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, sentence: str, *, retry_after_s: float | None = None, in_full: str = "") -> None:
         super().__init__(sentence.replace("\0", ""))  # PostgreSQL keeps none, and what a server says is kept
+        self.in_full = in_full or sentence
         if retry_after_s is not None:
             self.retry_after_s = retry_after_s
 
 
 class BadKubeconfig(ClusterError):
-    """There is no file, or it does not say how to reach a cluster.
-
-    Its sentence is for whoever sees the cluster: no path, no context and no word of a plugin is in it. `in_full` is for
-    who has a shell, and for the log.
-    """
-
-    def __init__(self, sentence: str, *, in_full: str = "") -> None:
-        super().__init__(sentence)
-        self.in_full = in_full or sentence
+    """There is no file, or it does not say how to reach a cluster."""
 
 
 class Unreachable(ClusterError):

@@ -53,9 +53,11 @@ def server_version(connection: Connection) -> str:
     try:
         found = decode_by(VERSION, connection.get("/version")).git_version
     except (Absent, Unreadable) as error:
-        raise NotAnApiServer(f"What answers at {connection.server} is no Kubernetes API server.") from error
+        in_full = f"What answers at {connection.server} is no Kubernetes API server."
+        raise NotAnApiServer("What answers is no Kubernetes API server.", in_full=in_full) from error
     if not found:
-        raise NotAnApiServer(f"What answers at {connection.server} names no Kubernetes version.")
+        in_full = f"What answers at {connection.server} names no Kubernetes version."
+        raise NotAnApiServer("What answers names no Kubernetes version.", in_full=in_full)
     return found
 
 

@@ -11,7 +11,7 @@ import structlog
 import urllib3
 from urllib3.exceptions import ReadTimeoutError
 
-from kube.client.connection import Connection, translated
+from kube.client.connection import Connection, said_of, translated
 from kube.client.decoding import BAD_JSON, Unread, decode_one, decoder
 from kube.client.errors import Silent, Status, Unreachable, Unreadable, error_from, read_status
 from kube.resources import Resource
@@ -134,7 +134,8 @@ class Watch(Generic[S]):
             self._response.close()
 
     def _silence(self, what: str) -> Silent:
-        return Silent(f"{self._server} {what} about {self._resource.name} for {SILENT_S:.0f} s, not even a bookmark.")
+        said = f"{what} about {self._resource.name} for {SILENT_S:.0f} s, not even a bookmark."
+        return said_of(self._server, Silent, said)
 
 
 def read_event(line: bytes, resource: Resource[S]) -> ObjectChange[S]:

@@ -49,7 +49,7 @@ class Command(BaseCommand):
         try:
             nodes = client.list_nodes(client.connect(cluster.kubeconfig, cluster.context))
         except client.ClusterError as error:
-            raise CommandError(getattr(error, "in_full", str(error))) from error
+            raise CommandError(error.in_full) from error
         pools: dict[str, set[Pool]] = defaultdict(set)
         for pool in Pool.objects.filter(cluster=cluster).prefetch_related("nodes"):
             for node in pool.nodes.all():

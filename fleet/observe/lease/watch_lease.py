@@ -193,9 +193,7 @@ def _note_failure(lease: WatchLease, error: client.ClusterError) -> None:
         Observer.keep(lease.cluster.pk, epoch=lease.epoch, now=now, flushed=is_new)
         stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
     if is_new:
-        log.warning(
-            "a cluster cannot be watched", cluster=lease.cluster.name, because=getattr(error, "in_full", message)
-        )
+        log.warning("a cluster cannot be watched", cluster=lease.cluster.name, because=error.in_full)
         seq = Observer.batch_of(lease.cluster.pk)
         announce.cluster_changed(lease.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
 

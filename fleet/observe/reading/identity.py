@@ -6,8 +6,8 @@ from kube import client
 class ForeignCluster(client.ClusterError):
     """Another cluster answers at the address of the one we know. Its objects must not become our rows."""
 
-    def __init__(self, sentence: str, *, foreign_uid: str) -> None:
-        super().__init__(sentence)
+    def __init__(self, sentence: str, *, foreign_uid: str, in_full: str = "") -> None:
+        super().__init__(sentence, in_full=in_full)
         self.foreign_uid = foreign_uid
 
 
@@ -15,9 +15,9 @@ def make_sure(connection: client.Connection, *, name: str, uid: str) -> None:
     """:raises ForeignCluster: when what answers is not the cluster of this UID"""
     found = client.kube_system_uid(connection)
     if found != uid:
-        raise ForeignCluster(
-            f"What answers at {connection.server} is another cluster: its kube-system has the UID {found}, "
-            f"{name} has {uid}. Nothing of it is taken over. If {name} was rebuilt, accept it; "
-            f"if not, correct the address.",
-            foreign_uid=found[:64],
+        said = (
+            f"is another cluster: its kube-system has the UID {found}, {name} has {uid}. Nothing of it is taken over. "
+            f"If {name} was rebuilt, accept it; if not, correct the address."
         )
+        in_full = f"What answers at {connection.server} {said}"
+        raise ForeignCluster(f"What answers in its place {said}", foreign_uid=found[:64], in_full=in_full)

@@ -60,7 +60,7 @@ class Command(BaseCommand):
             self._stop_pulls(cluster, why)
             return [*self._remove(cluster, connection), *self._remove_jobs(cluster, connection)]
         except client.ClusterError as error:
-            return [f"{cluster.name}: {getattr(error, 'in_full', error)}"]
+            return [f"{cluster.name}: {error.in_full}"]
         except CommandError as refusal:  # plans under way here are no reason to leave another cluster held
             return [str(refusal)]
 

@@ -62,7 +62,7 @@ def test_a_cluster_says_who_it_is(api):
     [("http://127.0.0.1:1", "refused the connection"), ("http://nobody.invalid", "cannot be resolved")],
 )
 def test_says_why_it_cannot_be_reached(tmp_path, server, sentence):
-    with pytest.raises(CannotAdd, match=sentence):
+    with pytest.raises(CannotAdd, match=f"^{server} .*{sentence}"):
         ask(a_kubeconfig(tmp_path, server), "c")
 
 

@@ -184,21 +184,27 @@ def test_one_connection_serves_many_threads(connection, node):
     [
         ("http://127.0.0.1:1", "refused the connection"),
         ("http://no-such-host.invalid:6443", "cannot be resolved"),
-        ("kube://somewhere", "is no address"),
+        ("kube://somewhere", "no address that can be asked"),
     ],
 )
 def test_says_why_nobody_answers(tmp_path, server, sentence):
+    """And where, to who has a shell: whoever sees a pool of the cluster reads the sentence."""
     connection = client.connect(a_kubeconfig(tmp_path, server), "c")
 
-    with pytest.raises(client.Unreachable, match=sentence):
+    with pytest.raises(client.Unreachable, match=sentence) as refusal:
         client.server_version(connection)
+
+    assert server.partition("//")[2] not in str(refusal.value)
+    assert refusal.value.in_full == str(refusal.value).replace("The API server", server)
 
 
 def test_a_server_that_does_not_speak_tls_is_told_from_one_we_do_not_trust(tmp_path, api):
     connection = client.connect(a_kubeconfig(tmp_path, api.url.replace("http://", "https://")), "c")
 
-    with pytest.raises(client.NotAnApiServer, match="does not speak TLS"):
+    with pytest.raises(client.NotAnApiServer, match="does not speak TLS") as refusal:
         client.server_version(connection)
+
+    assert str(refusal.value).startswith("The API server does not")
 
 
 def test_a_server_that_never_answers_is_given_up(tmp_path):
