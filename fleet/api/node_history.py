@@ -74,6 +74,9 @@ class TrueThenSerializer(serializers.Serializer):
 class NodeMomentSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     unseen = serializers.CharField(help_text="Why nothing is known of that moment; blank: what follows is.")
+    not_seen = serializers.CharField(
+        help_text="That nobody saw its cluster then, and since when: `facts` are from before. Blank: nothing says so."
+    )
     facts = FactSerializer(
         many=True,
         help_text="Of slices and shares where it ever had any; not of whole GPUs where only others are known.",

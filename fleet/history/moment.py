@@ -37,6 +37,7 @@ class TrueThen:
     href: str = ""
     glyph: str = "part"
     seen_until: datetime | None = None  # when it was last known to be so; None: it is, or was seen to end
+    is_of_our_sight: bool = False  # that nobody saw the cluster while it was so
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class NodeMoment:
     facts: Sequence[Fact] = ()
     true_then: Sequence[TrueThen] = ()  # pods; by the apps above findings that were open, plans that were at it
     around: Sequence[TimelineLine] = ()  # within half an hour, the newest first
+
+    @property
+    def not_seen(self) -> str:
+        """That what follows was seen before, and nobody looked at that moment. Blank: nothing says so."""
+        since = min((one.since for one in self.true_then if one.is_of_our_sight), default=None)
+        if since is None:
+            return ""
+        return f"Nobody saw its cluster then, since {since:%Y-%m-%d %H:%M:%S} UTC: this is how it was when last seen."
 
 
 # Of the apps above: what was so of this node at that moment, as far as this person may see it.

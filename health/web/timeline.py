@@ -76,15 +76,25 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
     began = Coalesce("first_opened_at", "opened_at")
     told = Finding.objects.told().filter(was_open, cluster=node.cluster_id)
-    then = told.alias(began=began).filter(began__lte=at)
+    # Of our sight also before anybody was told: it was gone from the first second on.
+    then = told.alias(began=began).filter(Q(began__lte=at) | Q(rule__in=OF_OUR_SIGHT, since__lte=at))
     about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_named_in_timeline(node))
     rows = list(then.filter(about | Q(node__isnull=True, rule__in=OF_OUR_SIGHT)).order_by(WORST_FIRST, "pk"))
     keys = [row.pk for row in rows]
     seen = set(Finding.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
     for row in rows:
         since = row.first_opened_at or row.opened_at or row.since
+        is_of_our_sight = row.rule in OF_OUR_SIGHT
         href = _page(row.pk) if row.pk in seen else ""
-        yield TrueThen(FINDING, row.sentence, since, row.resolved_at, href, _glyph(row))
+        yield TrueThen(
+            FINDING,
+            row.sentence,
+            min(since, row.since) if is_of_our_sight else since,
+            row.resolved_at,
+            href,
+            _glyph(row),
+            is_of_our_sight=is_of_our_sight,
+        )
 
 
 def _named_in_timeline(node: NodeKept) -> set[int]:

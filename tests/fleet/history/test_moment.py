@@ -8,6 +8,7 @@ from fleet.observe.mirror.timeline import entries
 from rollouts.models import Target
 from tests import make
 from tests.make import NOON
+from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
 EARLY = NOON - timedelta(days=2)
@@ -64,6 +65,35 @@ def test_what_came_after_its_cluster_was_last_heard_of_is_not_known(node, ada):
 
     assert after.unseen == "Its cluster was last heard of at 2026-11-21 06:00:00 UTC: what came after is not known."
     assert (before.unseen, after.facts) == ("", ())
+
+
+@pytest.mark.parametrize("rule", ["cluster-not-seen", "cluster-unwatched"])
+def test_what_nobody_saw_then_is_not_told_as_if_somebody_had(node, ada, rule):
+    """From the first second on, and not only since people were told of it."""
+    began, over = NOON - timedelta(hours=6), NOON - timedelta(hours=4)
+    told = {"since": began, "opened_at": began + timedelta(minutes=1), "resolved_at": over}
+    make.a_finding(node.cluster, "API server", rule=rule, sentence="Not seen.", **told)
+
+    before, at_once, later, after = (
+        moment_of(node, ada, at, now=NOON).not_seen
+        for at in (began - timedelta(seconds=1), began, over - timedelta(seconds=1), over)
+    )
+
+    assert (before, after) == ("", "")
+    assert at_once == later
+    assert later.startswith("Nobody saw its cluster then, since 2026-11-21 06:00:00 UTC")
+
+
+def test_page_and_rest_say_that_nobody_saw_it_then(node, ada):
+    make.a_finding(
+        node.cluster, "API server", rule="cluster-not-seen", sentence="Not seen.", since=EARLY, opened_at=EARLY
+    )
+    viewer, asked = visiting(ada), {"at": "2026-11-20T12:00:00Z"}
+
+    said = viewer.get(f"/api/v1/nodes/{node.pk}/moment", asked).json()["not_seen"]
+
+    assert said
+    assert said in page(viewer, f"/nodes/{node.pk}/history?at=2026-11-20T12:00:00Z").text
 
 
 def test_a_node_that_left_had_its_findings(node, ada):
