@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
+from edges.moves import LostRace
 from people.models import AuditEntry, Role, RoleBinding, User
 from people.models.role_binding import ScopeKind
 from people.places import Place
@@ -113,6 +114,20 @@ def take(binding: RoleBinding, place: Place | None, *, actor: str, now: datetime
         if gone:
             on = place.name if place else f"{binding.scope} {binding.scope_id}"
             _record(binding.user, "role.take", actor=actor, now=now, role=binding.role, on=on)
+
+
+def set_password(person: User, password: str, *, now: datetime) -> None:
+    """By themselves, as they are seen here: where they have another by now, or are switched off, they stay so.
+
+    :raises LostRace: where it is so
+    """
+    was = person.password
+    person.set_password(password)  # first: it takes a while on purpose, and nobody has to wait for it
+    with transaction.atomic():
+        same = User.objects.filter(pk=person.pk, password=was, is_active=True)
+        if not same.update(password=person.password):
+            raise LostRace(f"{person.username} has another password by now, or is switched off.")
+        _record(person, "person.password", actor=person.username, now=now)
 
 
 def note_password(person: User, verb: str, *, actor: str, now: datetime) -> None:

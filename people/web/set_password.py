@@ -1,13 +1,14 @@
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
-from django.contrib.auth.views import PasswordResetConfirmView
+from django.contrib.auth.views import INTERNAL_RESET_SESSION_TOKEN, PasswordResetConfirmView
 from django.http import HttpResponse
-from django.urls import reverse_lazy
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
-from people.roster.accounts import note_password
+from edges.moves import LostRace
+from people.roster.accounts import set_password
 from people.sign_in.password_links import links
 
 
@@ -17,9 +18,13 @@ class SetPassword(PasswordResetConfirmView):
 
     template_name = "people/set_password.html"
     token_generator = links
-    success_url = reverse_lazy("sign-in")
 
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
-        response = super().form_valid(form)
-        note_password(form.user, "person.password", actor=form.user.get_username(), now=timezone.now())
-        return response
+        """Not by the form's own `save`: that writes all of a row which was read before the password was hashed."""
+        try:
+            set_password(form.user, form.cleaned_data["new_password1"], now=timezone.now())
+        except LostRace:
+            self.validlink = False
+            return self.render_to_response(self.get_context_data())
+        del self.request.session[INTERNAL_RESET_SESSION_TOKEN]
+        return redirect("sign-in")

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.forms import SetPasswordForm
 
 from people.models import ApiToken, AuditEntry, RoleBinding, User
 from people.sign_in.password_links import links, path_for
@@ -121,6 +122,52 @@ def test_a_link_ends_when_its_person_is_switched_off_or_has_used_it(ada, client)
     assert links.check_token(ada, token)
     ada.set_password("a long password")
     assert not links.check_token(ada, token)
+
+
+NEW = {"new_password1": "a long password", "new_password2": "a long password"}
+
+
+def opened(client, person: User) -> str:
+    """The form behind their link."""
+    return client.get(path_for(person)).headers["Location"]
+
+
+def test_who_sets_a_password_by_a_link_signs_in_with_it(ada, client):
+    set_by = client.post(opened(client, ada), NEW)
+
+    ada.refresh_from_db()
+    assert (set_by.status_code, set_by.headers["Location"]) == (302, "/sign-in")
+    assert ada.check_password("a long password")
+    assert [entry.verb for entry in AuditEntry.objects.filter(subject=f"person:{ada.pk}")] == ["person.password"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_password_is_set_with_its_entry_or_not_at_all(ada, client, monkeypatch):
+    def crashes(*given, **named):
+        raise OSError("the disk is full")
+
+    path = opened(client, ada)
+    monkeypatch.setattr(AuditEntry, "record", crashes)
+    with pytest.raises(OSError):
+        client.post(path, NEW)
+
+    ada.refresh_from_db()
+    assert not ada.check_password("a long password")
+
+
+def test_who_is_switched_off_while_they_set_a_password_stays_so(ada, client, monkeypatch):
+    def meanwhile(form) -> None:
+        User.objects.filter(pk=ada.pk).update(is_active=False)
+        return clean(form)
+
+    path, clean = opened(client, ada), SetPasswordForm.clean
+    monkeypatch.setattr(SetPasswordForm, "clean", meanwhile)
+    refused = client.post(path, NEW)
+
+    ada.refresh_from_db()
+    assert "does not work any more" in Page(refused.content.decode()).text
+    assert (ada.is_active, ada.check_password("a long password")) == (False, False)
+    assert not AuditEntry.objects.filter(subject=f"person:{ada.pk}").exists()
 
 
 @pytest.mark.parametrize("path", ["/set-password/MQ/x-y", "/set-password/%21/x", "/set-password/OTk5OTk/set-password"])
