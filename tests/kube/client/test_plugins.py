@@ -14,6 +14,7 @@ SECRETS = {
     "DATABASE_URL": "postgres://quarterdeck:password@host/name",
     "REDIS_URL": "redis://:password@host/0",
     "POSTGRES_PASSWORD": "password",
+    "PGPASSWORD": "password",
     "DJANGO_SETTINGS_MODULE": "config.settings.prod",
 }
 PLUGIN = """#!/bin/sh
