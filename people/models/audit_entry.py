@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -46,7 +47,7 @@ class AuditEntry(models.Model):
             actor=actor,
             verb=verb,
             because=because,
-            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder)),
+            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder), parse_float=_as_kept),
             previous_hash=last.hash if last else NOTHING,
         )
         entry.hash = entry.computed_hash()
@@ -65,6 +66,11 @@ class AuditEntry(models.Model):
             self.evidence,
         ]
         return digest(content)
+
+
+def _as_kept(spelt: str) -> float | int:
+    """As PostgreSQL gives it back: 1e+16 as a whole number with all its digits, and no zero below zero."""
+    return int(Decimal(spelt)) if "e+" in spelt else float(spelt) or 0.0
 
 
 def broken_links(entries: models.QuerySet[AuditEntry]) -> Iterator[tuple[AuditEntry, str]]:
