@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from people.models import ApiToken, RoleBinding, User
-from people.places import Place
+from people.places import Place, every_place
 from people.rights import Permission, known_to, places_known_to, scope_of
 
 
@@ -43,6 +43,12 @@ class RolesKnownTo:
     def among(self, bindings: Iterable[RoleBinding]) -> list[GivenRole]:
         found = [GivenRole(each, self.places.get((each.scope, each.scope_id))) for each in bindings]
         return [each for each in found if each.place is not None or self.are_all]
+
+
+def roles_of(person: User) -> list[GivenRole]:
+    """All of them, for themselves. Two queries, of somebody with their bindings."""
+    there = {(place.scope, place.key): place for place in every_place()}
+    return [GivenRole(each, there.get((each.scope, each.scope_id))) for each in person.bindings.all()]
 
 
 def see_people(people: Iterable[User], roles: RolesKnownTo) -> list[PersonRow]:

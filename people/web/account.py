@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
 from people.models import ApiToken
-from people.places import every_place
 from people.rights import ROLES_FOR, Permission
+from people.roster.everybody import roles_of
 from people.roster.tokens import issue, revoke
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
@@ -63,14 +63,15 @@ def revoke_token(request: PersonRequest, token_id: int) -> HttpResponse:
 
 
 def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
-    bindings = request.user.bindings.all()
-    there = {(place.scope, place.key): place for place in every_place()}
+    roles = roles_of(request.user)
+    giving = {each.binding.role for each in roles if each.place}
     context = {
         "place": "account",
         "form": form,
         "secret": secret,
-        "bindings": [(each.role, there.get((each.scope, each.scope_id))) for each in bindings],
-        "permissions": [(each, any(binding.role in ROLES_FOR[each] for binding in bindings)) for each in Permission],
+        "roles": roles,
+        "may_anything": bool(giving),
+        "permissions": [(each, not giving.isdisjoint(ROLES_FOR[each])) for each in Permission],
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
         "now": timezone.now(),
     }

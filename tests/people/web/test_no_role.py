@@ -2,10 +2,11 @@
 
 import pytest
 
+from fleet.models import Pool
 from fleet.web import urls as fleet_urls
 from health.web import urls as health_urls
 from rollouts.web import urls as rollouts_urls
-from tests.make import a_node, a_plan, a_user
+from tests.make import a_cluster, a_node, a_plan, a_pool, a_user
 from tests.pages import Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -52,3 +53,38 @@ def test_what_is_not_theirs_to_see_stays_not_there():
 
 def test_an_account_is_shown_and_says_it_too():
     assert "No role: you see nothing. Ask an admin for one." in page(visiting(a_user("eve")), "/account").text
+
+
+@pytest.fixture
+def left():
+    """Somebody whose one role is of a pool that is gone."""
+    pool = a_pool(a_cluster("eu-1"), "h200")
+    left = a_user("left", role="operator", on=pool)
+    Pool.objects.filter(pk=pool.pk).delete()
+    return visiting(left)
+
+
+@pytest.mark.parametrize("path", ["/", "/findings", "/parts/findings", "/plans"])
+def test_a_role_of_what_is_gone_is_none(left, path):
+    said = Page(left.get(path).content.decode()).text
+
+    assert "You have no role yet." in said
+
+
+def test_an_account_says_of_such_a_role_that_it_gives_nothing(left):
+    shown = left.get("/account")
+    said = Page(shown.content.decode()).text
+
+    assert "operator of what is gone" in said
+    assert "No role: you see nothing. Ask an admin for one." in said
+    assert not any(may for _, may in shown.context["permissions"])
+
+
+@pytest.mark.parametrize("is_on_pool", [True, False])
+def test_a_role_of_one_place_is_one(is_on_pool):
+    pool = a_pool(a_cluster("eu-1"), "h200")
+    bob = visiting(a_user("bob", role="viewer", on=pool if is_on_pool else pool.cluster))
+
+    assert "You have no role yet." not in page(bob, "/").text
+    assert "No role" not in page(bob, "/account").text
+    assert dict(bob.get("/account").context["permissions"])["see"]
