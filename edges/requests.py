@@ -26,15 +26,19 @@ def reason(request: HttpRequest, name: str = "because") -> str:
 
 
 @contextmanager
-def answered(request: HttpRequest, refusals: tuple[type[Exception], ...], *, done: str = "") -> Iterator[None]:
+def answered(
+    request: HttpRequest, refusals: tuple[type[Exception], ...], *, done: str = "", ends_form: bool = False
+) -> Iterator[None]:
     """One act of a page: the next page says that it is done, or the sentence of its refusal.
 
-    Without `done` the act itself says what it has done.
+    Without `done` the act itself says what it has done. `ends_form`: who is refused finds no form for it any more, so
+    that the reason they wrote is said beside the sentence. For one that is there see `edges.written`.
     """
     try:
         yield
     except refusals as refusal:
-        messages.error(request, str(refusal))
+        written = reason(request) if ends_form else ""
+        messages.error(request, f"{refusal} Not kept. You wrote: {written}" if written else str(refusal))
     else:
         if done:
             messages.success(request, done)

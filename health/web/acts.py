@@ -12,14 +12,14 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.requests import PersonRequest, reason
+from edges.requests import PersonRequest, answered, reason
 from fleet.models import Pool
 from health.inbox import acts, muting
 from health.inbox.refusals import BadAct
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
 from health.models import Finding, Mute
-from health.web.written import LIFT, kept_if_refused
+from health.web.written import REFUSALS, kept_if_refused
 from people.roster.accounts import LONGEST_NAME
 
 TOLD: Mapping[str, Callable[..., None]] = {
@@ -47,7 +47,8 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
 def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     visible = Mute.objects.visible_to(request.user).select_related("cluster", "pool", "node")
     row = get_object_or_404(visible, pk=mute_id)
-    with kept_if_refused(request, None, LIFT, done=f"Lifted: what is still wrong in {row.place} is open again."):
+    done = f"Lifted: what is still wrong in {row.place} is open again."
+    with answered(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
         muting.lift(row, actor=request.user.get_username(), because=reason(request), now=timezone.now())
     return _back(request, None)

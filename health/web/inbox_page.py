@@ -136,7 +136,7 @@ def inbox(request: PersonRequest) -> HttpResponse:
     seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]
-    written = take(request, chosen.detail.finding.pk if chosen else None)
+    written = take(request, chosen.detail.finding.pk) if chosen else {}
     return render(request, "health/findings.html", {"place": "findings", "seq": seq, "written": written, **found})
 
 

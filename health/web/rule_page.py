@@ -43,7 +43,7 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 
 @require_POST
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
-    with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds."):
+    with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
         shadowing.begin(rule, actor=request.user.get_username(), because=reason(request), now=timezone.now())
     return redirect("rule", rule=rule)
@@ -52,7 +52,7 @@ def shadow(request: PersonRequest, rule: str) -> HttpResponse:
 @require_POST
 def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
-    with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again."):
+    with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
         shadowing.end(row, actor=request.user.get_username(), because=reason(request), now=timezone.now())
     return redirect("rule", rule=row.rule)

@@ -80,6 +80,7 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
         request,
         (NotAllowed, Refusal),
         done=f"Lifted: the plans of {freeze.place} go on where nothing else holds them back.",
+        ends_form=True,
     ):
         where_of(freeze).require(request.user, Permission.RUN)
         freezing.lift(freeze, actor=request.user.username, because=because_of(request), now=timezone.now())

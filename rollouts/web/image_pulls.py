@@ -61,7 +61,7 @@ def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
 def call_off(request: PersonRequest, pull_id: int) -> HttpResponse:
     row = get_object_or_404(ImagePull.objects.visible_to(request.user).select_related("plan__cluster"), pk=pull_id)
     cluster = row.plan.cluster
-    with answered(request, REFUSALS, done="Cancelled: its Jobs are being deleted."):
+    with answered(request, REFUSALS, done="Cancelled: its Jobs are being deleted.", ends_form=True):
         require(request.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         cancel(row, actor=request.user, because=because_of(request), now=timezone.now())
     return redirect("plan", plan_id=row.plan_id)

@@ -41,7 +41,8 @@ def banner_part(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def put_in_force(request: PersonRequest) -> HttpResponse:
-    with answered(request, (NotAllowed, Refusal), done="Stopped: nothing is let go anywhere until somebody lifts it."):
+    done = "Stopped: nothing is let go anywhere until somebody lifts it."
+    with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.STOP)
         key = request.POST.get("key", "")[:100]
         freezing.stop(actor=request.user.username, because=because_of(request), key=key, now=timezone.now())
@@ -50,9 +51,8 @@ def put_in_force(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
-    with answered(
-        request, (NotAllowed, Refusal), done="Lifted: the plans of the fleet go on where nothing else holds them back."
-    ):
+    done = "Lifted: the plans of the fleet go on where nothing else holds them back."
+    with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.RUN)
         freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")

@@ -67,7 +67,8 @@ def new(request: PersonRequest) -> HttpResponse:
 def remove(request: PersonRequest, window_id: int) -> HttpResponse:
     visible = MaintenanceWindow.objects.visible_to(request.user).select_related("cluster", "pool")
     window = get_object_or_404(visible, pk=window_id)
-    with answered(request, (NotAllowed, Refusal), done=f"Removed: the window of {window.place} binds nobody any more."):
+    done = f"Removed: the window of {window.place} binds nobody any more."
+    with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
         where_of(window).require(request.user, MAY)
         remove_window(window, actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")

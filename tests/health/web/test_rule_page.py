@@ -7,7 +7,7 @@ from health.inbox import shadowing
 from health.models import Finding, PoolLimits, RuleShadow
 from tests import make
 from tests.make import NOON
-from tests.pages import HOSTILE, page, visiting
+from tests.pages import HOSTILE, Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 HOT = "/findings/rules/gpu-hot"
@@ -94,6 +94,17 @@ def test_who_may_not_is_told_which_role_it_takes_and_changes_nothing(bob, pool):
 
     assert not RuleShadow.objects.exists()
     assert not PoolLimits.objects.exists()
+
+
+def test_what_was_written_of_a_trial_is_said_beside_the_refusal(root):
+    """Its form is gone by then: there is the one for the other way round."""
+    row = shadowing.begin("gpu-hot", actor="amy", because="New.", now=NOON)
+
+    late = root.post(f"{HOT}/shadow", {"because": "It is hot here."}, follow=True)
+    assert "Not kept. You wrote: It is hot here." in Page(late.content.decode()).text
+    shadowing.end(row, actor="amy", because="Fine.", now=NOON)
+    late = root.post(reverse("end-rule-shadow", args=[row.pk]), {"because": "It is right."}, follow=True)
+    assert "Not kept. You wrote: It is right." in Page(late.content.decode()).text
 
 
 def test_what_is_never_on_trial_says_why(root):

@@ -194,6 +194,21 @@ def test_a_stop_needs_a_reason_and_the_second_is_told_of_the_first(ada):
     assert f"It is stopped already. {STOP_SAYS}" in second
 
 
+@pytest.mark.parametrize("act", ["/freezes/{}/lifts", "/stop/lifts", "/stop"])
+def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
+    """Its form is gone by then, or is for another freeze."""
+    row = frozen()
+    if act == "/stop":
+        freezing.stop(actor="amy", because="x", now=NOON)
+    else:
+        freezing.lift(row, actor="amy", because="x", now=NOON)
+
+    _, refused = send(ada, act.format(row.pk), because="The <quarter> is over.")
+
+    assert "Not kept. You wrote: The <quarter> is over." in refused
+    assert "Not kept." not in page(ada, "/freezes").text
+
+
 def test_who_may_not(bob):
     row = frozen()
 

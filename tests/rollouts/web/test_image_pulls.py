@@ -5,7 +5,7 @@ import pytest
 from fleet.models import Operand
 from rollouts.models import ImagePull, PullJob
 from tests.make import NOON, a_draft, a_fleet, a_pod, an_image_pull
-from tests.pages import HOSTILE, page
+from tests.pages import HOSTILE, Page, page
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -89,6 +89,14 @@ def test_calling_off_is_a_button_while_it_runs(ada, plan):
     ada.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "Not today."})
 
     assert ImagePull.objects.get().ends_because == "ada cancelled it: Not today."
+
+
+def test_what_was_written_to_cancel_one_that_is_over_is_said_beside_the_refusal(ada, plan):
+    pull = an_image_pull(plan, "pulled", ended_at=NOON)
+
+    refused = ada.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "Not today."}, follow=True)
+
+    assert "Not kept. You wrote: Not today." in Page(refused.content.decode()).text
 
 
 def test_words_of_a_registry_are_text(ada, plan):

@@ -143,6 +143,15 @@ def test_who_may_not():
     assert MaintenanceWindow.objects.count() == 1
 
 
+def test_what_was_written_to_remove_one_is_said_beside_the_refusal():
+    window = make.a_window(make.a_cluster("north"))
+    client = visiting(make.a_user("ada", role="operator"))
+
+    _, refused = send(client, f"/windows/{window.pk}/removals", because="24/7 now.")
+
+    assert "Not kept. You wrote: 24/7 now." in refused
+
+
 def test_the_pages_of_a_cluster_and_a_pool_say_what_binds_them(root):
     cluster = make.a_fleet("north")
     pool, other = cluster.pools.get(), make.a_pool(cluster, "other")
