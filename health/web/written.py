@@ -9,13 +9,14 @@ from edges.requests import PersonRequest, answered
 from health.inbox.refusals import FindingRefusal
 from people.rights import NotAllowed
 
+WRITTEN = ("because", "to", "scope", "hours")
 REFUSALS = (FindingRefusal, IllegalMove, LostRace, NotAllowed)
 
 
 @contextmanager
 def kept_if_refused(request: PersonRequest, finding_id: int, verb: str, *, done: str) -> Iterator[None]:
     """The next page says that it is done, or the sentence of its refusal, and has what was written once more."""
-    kept = written.kept_if_refused(request, _about(finding_id), "because", refusals=REFUSALS, verb=verb)
+    kept = written.kept_if_refused(request, _about(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
     with answered(request, REFUSALS, done=done), kept:
         yield
 

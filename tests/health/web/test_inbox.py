@@ -280,6 +280,31 @@ def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
     assert re.search(f"Why \\(kept for good\\) {wrote} Leave it Mute", page(ada, f"/findings?finding={other.pk}").text)
 
 
+def test_whom_where_and_how_long_come_back_with_the_reason(cluster, ada):
+    finding = make.a_finding(cluster, node=make.a_node(cluster, "gpu-1"))
+    path = f"/findings/{finding.pk}"
+
+    ada.post(f"{path}/assign", {"to": "<nobody>", "because": "Theirs."})
+    shown = ada.get(f"/findings?finding={finding.pk}").content.decode()
+    ada.post(f"{path}/mute", {"because": " ", "scope": "node", "hours": "72"})
+    muting, again = (ada.get(f"/findings?finding={finding.pk}").content.decode() for _ in range(2))
+
+    assert 'name="to" value="&lt;nobody&gt;"' in shown
+    assert '<option value="8" selected>' in shown
+    assert '<option value="node" selected>' in muting
+    assert '<option value="72" selected>' in muting
+    assert 'name="to" value=""' in muting
+    assert '<option value="8" selected>' in again
+
+
+def test_whom_it_was_to_be_given_is_said_where_it_cannot_be_any_more(cluster, ada):
+    finding = make.a_finding(cluster, state="resolved", resolved_at=NOON)
+
+    ada.post(f"/findings/{finding.pk}/assign", {"to": "amy", "because": "Theirs."})
+
+    assert "Not kept. You wrote: amy Theirs." in page(ada, f"/findings?finding={finding.pk}").text
+
+
 def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, ada):
     finding, mute = make.a_finding(cluster), make.a_mute(cluster, ended_at=NOON, ended_by="amy")
     back, wrote = f"/findings?finding={finding.pk}", "The riser is <new>."
