@@ -42,12 +42,15 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     context = _plan(request, row)
     context |= panel(request, row)
     context |= history_of(row, request.GET.get("who", "")[:150])
+    written = take(request, row)
     context |= {
         "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
         "way_back": way_back(context["on_page"]),
-        "written": take(request, row),
+        "written": written,
+        # Of a node, a gate and a pull there is no telling whether their form can be opened once more.
+        "may_write_again": written.get("verb") in {each.verb for each in context["buttons"] if each.is_allowed},
     }
     return render(request, "rollouts/plan.html", context)
 

@@ -194,6 +194,17 @@ def test_accepting_is_refused_with_the_reason(role, given, because):
     assert cluster.uid == "uid-of-east"
 
 
+def test_what_was_written_to_accept_one_that_somebody_else_accepted_is_said_once():
+    cluster = make.a_cluster("east")
+    admin = visiting(make.a_user(role="admin"))
+
+    admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "because": "Reinstalled <all>."})
+    refused, again = (page(admin, f"/clusters/{cluster.pk}").text for _ in range(2))
+
+    assert "Not kept. You wrote: Reinstalled <all>." in refused
+    assert "Not kept." not in again
+
+
 def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):
     cluster = make.a_cluster(server_version="v1.36.4")
     a_stack(cluster)

@@ -6,7 +6,7 @@ from rollouts.reads.completion import completion_of
 from rollouts.steering.preview import preview
 from tests import make
 from tests.callers import calling
-from tests.pages import Page, visiting
+from tests.pages import Page, page, visiting
 from tests.rollouts.rows import a_started_plan
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -59,6 +59,7 @@ def test_what_was_written_for_a_refused_start_comes_back_once():
 
     html = ada.get(f"/plans/{plan.pk}").content.decode()
     assert "The <b>long</b> typed reason." in said
+    assert "Not kept." not in said
     assert "typed reason" not in html
 
 
@@ -228,6 +229,18 @@ def test_of_a_reason_in_several_lines_nothing_is_cut_off():
     assert plan.commands.get(verb="halt").because == "x\n" * 499 + "xx"
 
 
+def test_what_was_written_for_what_somebody_else_has_done_is_said_once():
+    """Its button is locked by then: nobody opens the form that has it."""
+    plan = make.a_plan()
+    ada = visiting(make.a_user("ada", role="operator"))
+    tell(visiting(make.a_user("amy", role="operator")), plan, "halt")
+
+    _, refused = tell(ada, plan, "halt", because="The <tenants> call.")
+
+    assert "Not kept. You wrote: The <tenants> call." in refused
+    assert "Not kept." not in page(ada, f"/plans/{plan.pk}").text
+
+
 @pytest.mark.parametrize("act", ["exclusions", "retries"])
 def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
     plan = make.a_plan()
@@ -237,4 +250,4 @@ def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
 
     response = ada.post(f"/targets/{target.pk}/{act}", {"because": "Its board is dead."}, follow=True)
 
-    assert "Its board is dead." in response.content.decode()
+    assert "Not kept. You wrote: Its board is dead." in Page(response.content.decode()).text
