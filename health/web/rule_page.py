@@ -66,20 +66,24 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
     given = form.cleaned_data
     pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=given["pool"])
     asked = LimitsAsked(given["warn"], given["critical"], given["warn_after_s"], given["critical_after_s"] or 0)
+    done = f"These limits hold in {pool.cluster.name}/{pool.name} from the next look on."
     try:
-        require_limit(request.user, pool)
-        put_limits(
-            pool, rule, asked, version=given["version"], actor=request.user.get_username(), because=given["because"],
-            now=timezone.now(),
-        )  # fmt: skip
+        with answered(request, (NotAllowed,), done=done, ends_form=True):
+            require_limit(request.user, pool)
+            put_limits(
+                pool, rule, asked, version=given["version"], actor=request.user.get_username(),
+                because=given["because"], now=timezone.now(),
+            )  # fmt: skip
     except BadAct as wrong:
         for problem in wrong.problems:
             form.add_error(problem["field"] if problem["field"] in form.fields else None, problem["sentence"])
         return _page(request, rule, form=form, status=400)
-    except REFUSALS as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"These limits hold in {pool.cluster.name}/{pool.name} from the next look on.")
+    except LostRace as refusal:
+        # What was written, for the limits that there are by now: they stand above it.
+        row = _limits(request).filter(rule=rule, pool=pool).first()
+        form = LimitsForm({**request.POST.dict(), "version": row.version if row else ""})
+        form.add_error(None, str(refusal))
+        return _page(request, rule, form=form, status=409)
     return redirect("rule", rule=rule)
 
 
@@ -87,16 +91,25 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
 def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     row = get_object_or_404(_limits(request), pk=limits_id)
     where = f"{row.pool.cluster.name}/{row.pool.name}"
-    with answered(request, REFUSALS, done=f"The rule’s own limits hold in {where} again."):
-        require_limit(request.user, row.pool)
-        remove_limits(
-            row, version=whole(request.POST.get("version", "")[:10]), actor=request.user.get_username(),
-            because=reason(request), now=timezone.now(),
-        )  # fmt: skip
+    done, because = f"The rule’s own limits hold in {where} again.", reason(request)
+    try:
+        with answered(request, (BadAct, NotAllowed), done=done, ends_form=True):
+            require_limit(request.user, row.pool)
+            remove_limits(
+                row, version=whole(request.POST.get("version", "")[:10]), actor=request.user.get_username(),
+                because=because, now=timezone.now(),
+            )  # fmt: skip
+    except LostRace as refusal:
+        messages.error(request, str(refusal))
+        by_now = _limits(request).filter(pk=row.pk).first()
+        return _page(request, row.rule, form=_form(by_now, row.pool_id), removed_because=because, status=409)
     return redirect("rule", rule=row.rule)
 
 
-def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 200) -> HttpResponse:
+def _page(
+    request: PersonRequest, rule: str, *, form: LimitsForm, removed_because: str = "", status: int = 200
+) -> HttpResponse:
+    """`removed_because`: written to take the form's limits away, and refused."""
     row = next((each for each in on_page(request.user, now=timezone.now()) if each.entry.key == rule), None)
     if row is None:
         raise Http404
@@ -115,6 +128,7 @@ def _page(request: PersonRequest, rule: str, *, form: LimitsForm, status: int = 
         "pools": _choices(theirs, form, limited={each.pool_id for each, _ in limits}),
         "may_limit": bool(theirs),
         "form": form,
+        "removed_because": removed_because,
         "has_pools": pools.exists(),
     }
     return render(request, "health/rule.html", context, status=status)

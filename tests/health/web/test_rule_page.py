@@ -150,6 +150,46 @@ def test_a_change_that_comes_second_is_told(root, pool):
     assert PoolLimits.objects.get().warn == 75
 
 
+def test_what_was_written_is_in_the_form_again_for_the_limits_that_there_are_by_now(root, pool):
+    root.post(f"{HOT}/limits", limits(pool))
+    late = root.post(f"{HOT}/limits", limits(pool, warn="61", because="The <hall> is warm."))
+
+    shown = late.content.decode()
+    assert late.status_code == 409
+    assert 'value="61"' in shown
+    assert "The &lt;hall&gt; is warm." in shown
+    assert 'name="version" value="1"' in shown
+    root.post(f"{HOT}/limits", limits(pool, warn="61", version="1"))
+    assert PoolLimits.objects.get().warn == 61
+
+
+def test_what_was_written_for_limits_that_were_taken_away_is_in_the_form_again(root, pool):
+    root.post(f"{HOT}/limits", limits(pool))
+    PoolLimits.objects.all().delete()
+
+    late = root.post(f"{HOT}/limits", limits(pool, warn="61", version="1"))
+
+    assert late.status_code == 409
+    assert 'value="61"' in late.content.decode()
+    assert 'name="version" value=""' in late.content.decode()
+    root.post(f"{HOT}/limits", limits(pool, warn="61", version=""))
+    assert PoolLimits.objects.get().warn == 61
+
+
+def test_why_limits_are_taken_away_is_in_the_form_again(root, pool):
+    root.post(f"{HOT}/limits", limits(pool))
+    row = PoolLimits.objects.get()
+    root.post(f"{HOT}/limits", limits(pool, warn="70", version=row.version))
+
+    late = root.post(
+        reverse("remove-rule-limits", args=[row.pk]), {"because": "New <fans>.", "version": "1"}, follow=True
+    )
+
+    shown = late.content.decode()
+    assert "New &lt;fans&gt;.</textarea>" in shown
+    assert shown.count('name="version" value="2"') == 2
+
+
 @pytest.mark.parametrize("seen", ["1", "", "x" * 5000])
 def test_limits_that_somebody_changed_meanwhile_are_not_taken_away(root, pool, seen):
     root.post(f"{HOT}/limits", limits(pool))
