@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from edges.digests import digest
 from edges.parts import part
 from edges.requests import PersonRequest, answered, text_of
+from edges.written import kept_if_refused, take
 from fleet.history import notes
 from fleet.history.lines import (
     ID_CHARS,
@@ -35,6 +36,7 @@ from fleet.queries import kept_node
 from people.rights import NotAllowed
 
 INSTANT_AT_MOST = 40  # characters
+REFUSALS = (notes.BadNote, NotAllowed)
 
 
 class InstantField(forms.CharField):
@@ -100,6 +102,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in KINDS.items()],
         "any_kind": bool(kinds),
         "key": uuid4().hex,
+        "written": take(request, _about(node_id)),
         "moment": _moment(moment) if moment else None,
         **timeline_of(node, node_id, request, Span(kinds, before=before, below=form.cleaned_data.get("below"))),
     }
@@ -111,9 +114,14 @@ def note(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
     text = text_of(request, "text")
     key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # gone back to and changed, it is another note
-    with answered(request, (notes.BadNote, NotAllowed), done="Your note is on the timeline."):
+    kept = kept_if_refused(request, _about(node_id), "text", refusals=REFUSALS)
+    with answered(request, REFUSALS, done="Your note is on the timeline."), kept:
         notes.add_note(node, request.user, text, key=key, now=timezone.now())
     return redirect("node-history", node_id)
+
+
+def _about(node_id: int) -> str:
+    return f"note-{node_id}"
 
 
 def _kept(request: HttpRequest, node_id: int) -> NodeKept:

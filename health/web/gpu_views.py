@@ -7,8 +7,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
+from edges.written import keep
 from health.gpus.views import BadView, filter_sent, save_view, views_of
-from health.web.gpus_page import address
+from health.web.gpus_page import ABOUT, address
 
 
 @require_POST
@@ -18,6 +19,7 @@ def save(request: PersonRequest) -> HttpResponse:
         view = save_view(request.user, name=name, query=query, now=timezone.now())
     except BadView as refusal:
         messages.error(request, str(refusal))
+        keep(request, ABOUT, "name")
         return redirect(address(filter_sent(query).query()))
     messages.success(request, f"The view “{view.name}” is saved.")
     return redirect(address(view.query))

@@ -14,6 +14,7 @@ from django.utils import timezone
 from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
+from edges.written import take
 from fleet.models import Node, Observer, Pool
 from fleet.states.node import TITLES, state_key
 from health.gpus.asking import COLUMNS, ORDER_TITLES, PARTS, SEVERITIES, GpuColumn, GpuFilter
@@ -28,6 +29,7 @@ from people.models import User
 from wording.instants import clock
 
 PER_PAGE = 100
+ABOUT = "gpu-view"  # the name that a view was refused under is kept under this
 HOLDERS_SHOWN = 2
 GLYPHS: Mapping[str, str] = {"critical": "bad", "warning": "warn", "note": "part"}
 TOLD = frozenset({"temperature", "utilisation", "memory", "power", "xid"})  # columns that exporters fill
@@ -87,6 +89,7 @@ def gpus(request: PersonRequest) -> HttpResponse:
         **_table(request),
         **_choices(request.user),
         "views": views_of(request.user),
+        "written": take(request, ABOUT),
     }
     return render(request, "health/gpus.html", context)
 

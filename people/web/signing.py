@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 
-from people.sign_in.throttle import count_password, forgive
+from people.sign_in.throttle import LONGEST_NAME, count_password, forgive
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -33,7 +33,9 @@ class SignIn(LoginView):
     def _wait(self, wait: timedelta) -> HttpResponse:
         """The form is shown unread: its own check is what the guesser waits for."""
         seconds = ceil(wait.total_seconds())
-        context = self.get_context_data(form=AuthenticationForm(self.request), wait_s=seconds)
+        name = self.request.POST.get("username", "")[:LONGEST_NAME]
+        form = AuthenticationForm(self.request, initial={"username": name})
+        context = self.get_context_data(form=form, wait_s=seconds)
         response = self.render_to_response(context, status=429)
         response["Retry-After"] = str(seconds)
         return response

@@ -38,7 +38,7 @@ def new(request: PersonRequest) -> HttpResponse:
 
 def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    if plan.state != PlanState.DRAFT:
+    if plan.state != PlanState.DRAFT and request.method != "POST":  # a change is refused, and stays on the page
         return redirect("plan", plan_id=plan.pk)
     chosen = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).select_related("cluster").first()
     if request.method != "POST":

@@ -156,6 +156,28 @@ def test_no_note_without_text_or_with_too_much(node, text):
     assert not NodeNote.objects.exists()
 
 
+def test_a_note_that_is_refused_comes_back_once(node):
+    operator = visiting(make.a_user("ada", role="operator"))
+    written = "x" * 999 + "<>"
+
+    operator.post(f"/nodes/{node.pk}/notes", {"text": written})
+    shown, again = (operator.get(f"/nodes/{node.pk}/history").content.decode() for _ in range(2))
+    operator.post(f"/nodes/{node.pk}/notes", {"text": "Reseated."})
+    done = operator.get(f"/nodes/{node.pk}/history").content.decode()
+
+    assert "x" * 999 + "&lt;</textarea>" in shown
+    assert "required></textarea>" in again
+    assert "required></textarea>" in done
+
+
+def test_a_note_of_who_may_write_none_any_more_is_said_beside_the_refusal(node):
+    viewer = visiting(make.a_user(role="viewer"))
+
+    viewer.post(f"/nodes/{node.pk}/notes", {"text": "Reseated <3>."})
+
+    assert "Not kept. You wrote: Reseated <3>." in page(viewer, f"/nodes/{node.pk}/history").text
+
+
 def test_who_may_only_look_writes_nothing_and_has_no_form(node):
     viewer = make.a_user(role="viewer")
 

@@ -70,6 +70,17 @@ def test_the_filter_of_a_view_that_is_refused_stays(bob, monkeypatch, name):
     assert refused.url == "/gpus?q=gpu-1"
 
 
+def test_the_name_of_a_view_that_is_refused_comes_back_once(bob, monkeypatch):
+    monkeypatch.setattr(views, "MOST", 0)
+    client = visiting(bob)
+
+    client.post("/gpus/views", {"name": "three <3>", "query": ""})
+    shown, again = (client.get("/gpus").content.decode() for _ in range(2))
+
+    assert 'name="name" value="three &lt;3&gt;"' in shown
+    assert 'name="name" value=""' in again
+
+
 def test_nobody_saves_more_than_so_many(bob, monkeypatch):
     monkeypatch.setattr(views, "MOST", 2)
     for name in ("one", "two"):

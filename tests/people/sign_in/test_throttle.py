@@ -58,6 +58,15 @@ def test_pages_and_rest_count_together(ada):
     assert (on_page(password=PASSWORD).status_code, by_rest(password=PASSWORD).status_code) == (429, 429)
 
 
+def test_who_has_to_wait_does_not_write_their_name_again(ada):
+    for _ in range(TRIES):
+        on_page()
+
+    shown = on_page("ada").content.decode()
+
+    assert 'autofocus value="ada"' in shown
+
+
 def test_no_number_of_other_tries_pushes_a_name_out(ada):
     for _ in range(TRIES):
         on_page()

@@ -411,6 +411,16 @@ def test_a_plan_that_has_started_is_not_edited(ada):
     assert ada.get(f"/plans/{plan.pk}/edit")["Location"] == f"/plans/{plan.pk}"
 
 
+def test_a_change_that_comes_after_the_start_is_refused_with_what_was_written(ada):
+    plan = make.a_plan()
+
+    late = ada.post(f"/plans/{plan.pk}/edit", written(plan.cluster, revision="1", title="Mine <all>"))
+
+    assert late.status_code == 409
+    assert "Mine &lt;all&gt;" in late.content.decode()
+    assert "and no draft any more" in Page(late.content.decode()).text
+
+
 def test_a_stranger_gets_404():
     plan = make.a_draft()
 
