@@ -1,0 +1,73 @@
+"""Who hears a page, or has no mouse, knows each button by its name, and why one that is locked is."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from people.models import ApiToken
+from rollouts.steering import freezing
+from rollouts.steering.freezing import Where
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+
+TEMPLATES = sorted((Path(settings.BASE_DIR) / "templates").rglob("*.html"))
+LOCKED = re.compile(r"<(\w+)\b((?:[^<>{]|\{[{%][^}]*\}+)*aria-disabled(?:[^<>{]|\{[{%][^}]*\}+)*)>")
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_a_locked_button_is_reached_by_the_keyboard_and_says_why(path):
+    """One that is `disabled` is not reached: why stands in words above those of an approval."""
+    for kind, attributes in LOCKED.findall(path.read_text(encoding="utf-8")):
+        assert kind == "button"
+        assert "aria-describedby" in attributes or " disabled aria-disabled" in attributes
+
+
+class Buttons(HTMLParser):
+    """The names of those that are not in a dialog: of these one is open at a time."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self._in_dialog = self._in_button = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self._in_dialog = self._in_dialog or tag == "dialog"
+        if self._in_dialog or not (tag == "button" or "button" in (given.get("class") or "").split()):
+            return
+        self.names.append(given.get("aria-label") or "")
+        self._in_button = not self.names[-1]
+
+    def handle_data(self, data):
+        if self._in_button:
+            self.names[-1] = f"{self.names[-1]} {data.strip()}".strip()
+
+    def handle_endtag(self, tag):
+        self._in_button = self._in_button and tag not in {"button", "a"}
+        self._in_dialog = self._in_dialog and tag != "dialog"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", ["admin", "viewer"])
+def test_no_two_buttons_of_a_page_have_one_name(role, now):
+    north, south = make.a_cluster("north"), make.a_cluster("south")
+    user = make.a_user("ada", role=role)
+    for cluster in (north, south):
+        make.give(user, "viewer", on=cluster)
+        make.a_window(cluster)
+        freezing.freeze(Where(cluster), actor="amy", because="x", now=NOON)
+    for name in ("one", "two"):
+        ApiToken.issue(user=user, name=name, permissions=["see"], now=NOON)
+    visitor = visiting(user)
+
+    pages = {"/account": 2, "/freezes": 4} | ({f"/people/{user.pk}": 5} if role == "admin" else {})
+    for path, least in pages.items():
+        page(visitor, path)
+        names = Buttons(visitor.get(path).content.decode()).names
+        assert len(names) > least
+        assert sorted(names) == sorted(set(names))
