@@ -1,5 +1,6 @@
 """Making, changing and deleting pools. Each is a decision, and is kept as one."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -7,6 +8,8 @@ from django.db import IntegrityError, router, transaction
 from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
+from edges.digests import digest
+from edges.moves import LostRace
 from fleet.allocation.kept import kept
 from fleet.models import Cluster, Pool
 from fleet.places import place_of
@@ -19,6 +22,9 @@ from wording.numbers import either
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
 AT_ONCE = 500
+WRITTEN = (
+    "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
+)  # fmt: skip
 
 
 class PoolTaken(Exception):
@@ -43,16 +49,26 @@ def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -
     return pool
 
 
-def change_pool(pool: Pool, *, actor: str, now: datetime, **fields: Any) -> Pool:
-    """:raises PoolTaken: when its new name is another pool's; PoolGone; asking.ProductionAsks"""
+def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **fields: Any) -> Pool:
+    """`was`: its `mark_of` when all of it was seen. Blank: what is not named here is not to change.
+
+    :raises PoolTaken: when its new name is another pool's; PoolGone; LostRace; asking.ProductionAsks
+    """
     with transaction.atomic():
         pool = _locked(pool)
+        if was and was != mark_of(pool):
+            raise LostRace(_changed(pool, fields))
         asking.lock_first(pool.cluster)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
         _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
         asking.tell(pool.cluster, actor=actor, now=now)
     return pool
+
+
+def mark_of(pool: Pool) -> str:
+    """Of all that a person writes of a pool: with another one it was written since."""
+    return digest([str(getattr(pool, name)) for name in WRITTEN])[:16]
 
 
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
@@ -86,6 +102,18 @@ def _locked(pool: Pool) -> Pool:
     if found is None:
         raise PoolGone(f"Somebody deleted pool {pool.name} since.")
     return found
+
+
+def _changed(pool: Pool, fields: Mapping[str, Any]) -> str:
+    """What it says by now where somebody is about to write something else."""
+    other = [name for name, value in fields.items() if getattr(pool, name) != value]
+    says = ", ".join(f"{name.replace('_', ' ')} {_spelt(getattr(pool, name))}" for name in other)
+    by_now = f" Where you would change it, it says by now: {says}." if says else ""
+    return f"Somebody changed it since you opened this form.{by_now} To save what is here all the same, save it again."
+
+
+def _spelt(value: Any) -> str:
+    return "nothing" if value in (None, "") else f"{value}"
 
 
 def _used(pool: Pool, error: ProtectedError) -> str:

@@ -10,11 +10,22 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from edges.fields import DecimalAmount, WholeNumber
+from edges.moves import LostRace
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
-from fleet.pools.making import PoolGone, PoolInUse, PoolTaken, change_pool, create_pool, delete_pool, in_use
+from fleet.pools.making import (
+    WRITTEN,
+    PoolGone,
+    PoolInUse,
+    PoolTaken,
+    change_pool,
+    create_pool,
+    delete_pool,
+    in_use,
+    mark_of,
+)
 from fleet.pools.membership import MembershipPreview, preview
 from fleet.segments.spelling import PoolOffer, offer
 from fleet.web.filters import read_choice
@@ -35,15 +46,7 @@ class PoolForm(forms.ModelForm):
 
     class Meta:
         model = Pool
-        fields = (
-            "name",
-            "selector",
-            "environment",
-            "workload_class",
-            "approval",
-            "max_unavailable",
-            "price_per_gpu_hour",
-        )
+        fields = WRITTEN
         error_messages = {
             "name": {"invalid": "Letters, digits, - and _ only."},
             "selector": {"required": "Without a selector a pool would have every node of its cluster."},
@@ -80,6 +83,7 @@ def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
     refusal = _refusal(request, pool)
     context: dict[str, Any] = {"pool": pool, "cluster": pool.cluster, "name_was": pool.name, "why_not": refusal}
+    context |= {"was": request.POST.get("was", "")[:16] if request.method == "POST" else mark_of(pool)}
     if request.method != "POST":
         return _form(request, PoolForm(instance=pool), **context)
     form = PoolForm(request.POST, instance=Pool.objects.get(pk=pool.pk))
@@ -130,7 +134,7 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     try:
         require(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
         if pool.pk:
-            saved = change_pool(pool, actor=actor, now=now, **fields)
+            saved = change_pool(pool, actor=actor, now=now, was=context["was"], **fields)
         else:
             saved = create_pool(cluster=pool.cluster, actor=actor, now=now, **fields)
     except PoolTaken as refusal:
@@ -139,6 +143,10 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     except ProductionAsks as refusal:
         form.add_error("approval", str(refusal))
         return _form(request, form, preview=shown, status=409, **context)
+    except LostRace as refusal:
+        form.add_error(None, str(refusal))
+        by_now = {"was": mark_of(Pool.objects.get(pk=pool.pk))}
+        return _form(request, form, preview=shown, status=409, **context | by_now)
     except PoolGone as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=409, **context)

@@ -1,9 +1,13 @@
+import re
+
 import pytest
 
 from fleet.models import Cluster, Pool
+from fleet.pools.making import change_pool
 from fleet.web import pool_file_page, pool_form
 from people.models import AuditEntry
 from tests import make
+from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -34,6 +38,10 @@ def filled(cluster, **given) -> dict[str, str]:
 
 def seen_in(response) -> str:
     return response.context["preview"].fingerprint
+
+
+def was_in(response) -> str:
+    return re.search(r'name="was" value="(\w+)"', response.content.decode())[1]
 
 
 def test_a_new_pool_is_shown_before_it_is_made(admin):
@@ -125,6 +133,27 @@ def test_a_name_that_is_taken_is_said_beside_the_name(admin):
 
     assert refused.status_code == 409
     assert "Cluster east already has a pool h200." in refused.content.decode()
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_undone_unseen(admin):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, "h200")
+    path = f"/pools/{pool.pk}/edit"
+    asked = filled(cluster, environment="my <environment>", was=was_in(admin.get(path)))
+    seen = seen_in(shown := admin.post(path, asked))
+    change_pool(pool, actor="bob", now=NOON, max_unavailable=5)
+
+    late = admin.post(path, {**asked, "seen": seen})
+
+    pool.refresh_from_db()
+    assert (late.status_code, pool.max_unavailable, pool.environment) == (409, 5, "")
+    assert was_in(shown) == asked["was"]
+    assert "Somebody changed it since you opened this form." in late.content.decode()
+    assert "max unavailable 5" in late.content.decode()
+    assert "my &lt;environment&gt;" in late.content.decode()
+    admin.post(path, {**asked, "seen": seen, "was": was_in(late)})
+    pool.refresh_from_db()
+    assert (pool.max_unavailable, pool.environment) == (1, "my <environment>")
 
 
 def test_a_pool_is_deleted_after_a_look(admin):
