@@ -58,6 +58,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "versions": _versions(pool),
         "overlaps": _overlaps(request, pool, members),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
+        "most": CHANGES,
         "seen": seen,
         "query": f"pool={pool.cluster.name}/{pool.name}",
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where),

@@ -37,11 +37,13 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
     line = line_for(request, cluster_id, now=now)
     row, heard = line.cluster, line.freshness
     heard_at = {} if heard.is_fresh else {row.pk: heard.heard_at}
-    found = {
-        "findings": dated(open_findings(request).filter(cluster=row)[:PER_PAGE], heard_at=heard_at, now=now),
-        "confirming": dated(confirming_findings(request).filter(cluster=row)[:PER_PAGE], heard_at=heard_at, now=now),
+    every, waiting = open_findings(request).filter(cluster=row), confirming_findings(request).filter(cluster=row)
+    shown = {
+        "findings": dated(every[:PER_PAGE], heard_at=heard_at, now=now),
+        "confirming": dated(waiting[:PER_PAGE], heard_at=heard_at, now=now),
     }
-    return render(request, "health/_findings_of_one.html", found)
+    cut = {"most": PER_PAGE, "number": every.count(), "of": row.name} if len(shown["findings"]) == PER_PAGE else {}
+    return render(request, "health/_findings_of_one.html", shown | cut)
 
 
 @part

@@ -124,6 +124,7 @@ def _page(
         "may_not_shadow": may_not,
         "no_replay": why_not_replayed(rule),
         "tried": _tried(request, rule),
+        "most": SHOWN,
         "limits": limits,
         "pools": _choices(theirs, form, limited={each.pool_id for each, _ in limits}),
         "may_limit": bool(theirs),

@@ -96,6 +96,7 @@ def _freezes(request: PersonRequest) -> dict[str, Any]:
     return {
         "rows": sorted(rows, key=lambda row: not row.freeze.is_stop),
         "past": visible.exclude(pk__in=[one.pk for one in in_force])[:PAST],
+        "most": PAST,
         "windows": window_rows(
             MaintenanceWindow.objects.visible_to(user).select_related("cluster", "pool"), user, now=now
         ),

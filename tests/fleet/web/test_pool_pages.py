@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Cluster, Pool
 from fleet.pools.making import change_pool
-from fleet.web import pool_file_page, pool_form
+from fleet.web import pool_file_page, pool_form, pool_page
 from people.models import AuditEntry
 from tests import make
 from tests.make import NOON
@@ -154,6 +154,16 @@ def test_what_somebody_else_changed_meanwhile_is_not_undone_unseen(admin):
     admin.post(path, {**asked, "seen": seen, "was": was_in(late)})
     pool.refresh_from_db()
     assert (pool.max_unavailable, pool.environment) == (1, "my <environment>")
+
+
+def test_a_list_of_changes_says_that_it_is_not_all(admin, monkeypatch):
+    pool = make.a_pool(make.a_cluster(), "h200")
+    for number in range(3):
+        change_pool(pool, actor="bob", now=NOON, max_unavailable=number + 2)
+
+    assert "Changes of the pool the last" not in page(admin, f"/pools/{pool.pk}").text
+    monkeypatch.setattr(pool_page, "CHANGES", 2)
+    assert "Changes of the pool the last 2" in page(admin, f"/pools/{pool.pk}").text
 
 
 def test_a_pool_is_deleted_after_a_look(admin):

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from health.models import Finding, TelemetrySource
+from health.web import findings_page
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -59,6 +60,21 @@ def test_a_node_page_and_the_fleet_page_name_it(viewer):
 
     assert "1 fewer nvidia.com/gpu" in page(viewer, f"/nodes/{node.pk}").text
     assert "1 fewer nvidia.com/gpu" in page(viewer, "/").text
+
+
+def test_the_page_of_a_cluster_says_how_many_it_does_not_show(viewer, monkeypatch):
+    cluster = make.a_cluster("prod")
+    for number in range(3):
+        a_finding(cluster, sentence=f"Wrong {number}.", rule=f"rule-{number}")
+    a_finding(cluster, sentence="Hm.", state="confirming", rule="another")
+    path = f"/parts/clusters/{cluster.pk}/findings"
+
+    assert "3 open" not in page(viewer, path).text
+    monkeypatch.setattr(findings_page, "PER_PAGE", 2)
+    cut = page(viewer, path)
+
+    assert "the worst 2 of 3 open" in cut.text
+    assert "/findings?cluster=prod" in cut.links
 
 
 def test_a_pool_without_an_open_finding_says_what_else_there_is(viewer):

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from health.inbox import shadowing
 from health.models import Finding, PoolLimits, RuleShadow
+from health.web import rule_page
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -229,6 +230,16 @@ def test_what_a_trial_found_in_a_cluster_that_one_does_not_see_is_not_theirs(poo
     amy = visiting(make.a_user("amy", role="viewer", on=pool.cluster))
 
     assert "Hidden." not in page(amy, HOT).text
+
+
+def test_a_trial_that_found_more_than_it_shows_says_so(root, pool, monkeypatch):
+    shadowing.begin("gpu-hot", actor="root", because="New.", now=NOON)
+    for number in range(3):
+        make.a_finding(pool.cluster, f"GPU {number}", rule="gpu-hot", is_shadow=True, opened_at=NOON)
+
+    assert "the newest" not in page(root, HOT).text
+    monkeypatch.setattr(rule_page, "SHOWN", 2)
+    assert "What it found on trial the newest 2" in page(root, HOT).text
 
 
 def test_only_limits_that_are_shown_are_changed_and_only_pools_without_any_are_given_some(root, pool):

@@ -7,6 +7,7 @@ import pytest
 from rollouts.models import Freeze, Plan
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
+from rollouts.web import freezes_page
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -207,6 +208,15 @@ def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
 
     assert "Not kept. You wrote: The <quarter> is over." in refused
     assert "Not kept." not in page(ada, "/freezes").text
+
+
+def test_a_list_of_what_is_over_says_that_it_is_not_all(ada, monkeypatch):
+    for _ in range(3):
+        freezing.lift(frozen(), actor="ada", because="x", now=NOON)
+
+    assert "Over the last" not in page(ada, "/freezes").text
+    monkeypatch.setattr(freezes_page, "PAST", 2)
+    assert "Over the last 2" in page(ada, "/freezes").text
 
 
 def test_who_may_not(bob):
