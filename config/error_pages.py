@@ -73,9 +73,9 @@ def forbidden_by(error: Exception | None) -> Failure:
     return Failure(403, FORBIDDEN.title, sentence or FORBIDDEN.sentence)
 
 
-def page(request: HttpRequest, failure: Failure) -> HttpResponse:
-    """Asks neither database nor session: one of them may be what failed."""
-    context = {"failure": failure, "request_id": getattr(request, "request_id", "")}
+def page(request: HttpRequest, failure: Failure, *, written: str = "") -> HttpResponse:
+    """Asks neither database nor session: one of them may be what failed. `written`: in the form that was sent."""
+    context = {"failure": failure, "written": written, "request_id": getattr(request, "request_id", "")}
     return HttpResponse(render_to_string("failure.html", context), status=failure.status)
 
 

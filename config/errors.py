@@ -13,6 +13,7 @@ from rest_framework.views import exception_handler
 from config import error_pages
 from config.error_pages import Failure
 from edges.moves import IllegalMove, LostRace
+from edges.requests import reason
 from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.clusters.acceptance import CannotAccept
 from fleet.history.moment import NoSuchMoment
@@ -134,7 +135,13 @@ def foreign_form(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - as Django calls it
-    return _failed(request, error_pages.NOT_FOUND)
+    """Why somebody would have done something to what is gone is said once more: it is nowhere else.
+
+    Of an address that leads nowhere nobody has read the form, nor looked how large it is.
+    """
+    if request.path.startswith("/api/") or request.resolver_match is None:
+        return _failed(request, error_pages.NOT_FOUND)
+    return error_pages.page(request, error_pages.NOT_FOUND, written=reason(request))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

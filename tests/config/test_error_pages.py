@@ -30,6 +30,21 @@ def test_what_is_not_there_is_a_page(path):
 
 
 @pytest.mark.django_db
+def test_what_was_written_for_what_is_gone_is_said_once_more():
+    """A window that somebody else removed while a person wrote why they remove it."""
+    root = visiting(a_user(role="admin"))
+    written = {"because": "24/7 <now>."}
+
+    assert "Not kept. You wrote: 24/7 <now>." in shown(root.post("/windows/7/removals", written), 404).text
+    assert "Not kept." not in shown(root.get("/nothing", written), 404).text
+
+
+@pytest.mark.django_db
+def test_a_form_that_was_sent_nowhere_is_not_read():
+    shown(visiting(a_user(role="viewer")).post("/nothing", {"because": LARGE}), 404)
+
+
+@pytest.mark.django_db
 def test_nobody_gets_the_same_page():
     assert "There is nothing here" in shown(Client().get("/nothing"), 404).text
 
