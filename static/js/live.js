@@ -13,6 +13,7 @@ class Link {
     this.seq = seq; // topic -> the number this page's picture is at
     this.tries = 0;
     this.heardAt = null;
+    this.askedAt = null; // when this socket was opened, until something is heard through it
     this.state = "connecting";
   }
 
@@ -21,11 +22,13 @@ class Link {
     this.socket = new WebSocket(`${scheme}//${location.host}/live/?topics=${encodeURIComponent(this.topics)}`);
     this.socket.onmessage = (event) => this.hear(JSON.parse(event.data));
     this.socket.onclose = (event) => this.closed(event.code, event.reason);
+    this.askedAt = Date.now();
     this.show();
   }
 
   hear(message) {
     this.heardAt = Date.now();
+    this.askedAt = null;
     this.state = "live";
     if (message.type === "hello" || message.type === "heartbeat") {
       learnServerTime(message.server_time);
@@ -54,7 +57,7 @@ class Link {
   }
 
   closed(code, reason) {
-    this.socket = null;
+    this.socket = this.askedAt = null;
     if (code === SIGNED_OUT) return this.end(`${reason || "You are signed out."} This page is not kept current any more: load it again to go on.`);
     if (code === NOT_YOURS) return this.end("What this page shows is gone, or is no longer yours to see.");
     this.state = this.lostAt || this.heardAt ? "lost" : "connecting";
@@ -94,6 +97,8 @@ class Link {
     const silentFor = Math.abs(Date.now() - this.heardAt); // a clock that was set back tells nothing, either
     if (this.state === "live" && silentFor > STALE_AFTER_MS) this.state = "stale";
     if (this.state === "stale" && silentFor > DROPPED_AFTER_MS) this.drop();
+    // A proxy that never answers, or a server that lets in and then says nothing: no close comes of either.
+    if (this.askedAt && Math.abs(Date.now() - this.askedAt) > STALE_AFTER_MS) this.drop();
     if (this.state === "lost" && this.tries >= 3 && Date.now() - (this.polledAt ?? 0) > 10000) {
       this.polledAt = Date.now();
       emit("live:poll", {});
@@ -123,11 +128,12 @@ class Link {
     if (this.state === "stale") {
       return { short: `stale since ${seen}`, long: `Nothing heard from the server since ${seen} UTC. This is how it was then.` };
     }
-    const retry = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
+    const wait = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
+    const retry = this.askedAt ? "trying again now" : `next try in ${wait} s`;
     const polling = this.tries >= 3 ? " Asking every 10 s instead." : "";
     return {
       short: "link lost",
-      long: `Live link lost ${spell(Date.now() - this.lostAt)} ago, next try in ${retry} s${seen ? `: showing ${seen} UTC` : ""}.${polling}`,
+      long: `Live link lost ${spell(Date.now() - this.lostAt)} ago, ${retry}${seen ? `: showing ${seen} UTC` : ""}.${polling}`,
     };
   }
 }

@@ -41,12 +41,13 @@ def serve(route: Route) -> None:
         route.fulfill(body=PAGE, content_type="text/html")
 
 
-def opened(page: Page, *, ahead_ms: int = 0) -> None:
+def opened(page: Page, *, ahead_ms: int = 0, is_answered: bool = True) -> None:
     page.add_init_script(STAND_INS + CLOCK % ahead_ms)
     page.route("**/*", serve)
     page.goto(HOME)
     page.wait_for_function("sockets.length === 1")
-    hello(page)
+    if is_answered:
+        hello(page)
 
 
 def hello(page: Page, *, after: timedelta = timedelta()) -> None:
@@ -89,6 +90,26 @@ def test_a_connection_through_which_nothing_comes_is_given_up_and_made_again(pag
     page.evaluate("ahead => { window.ahead = ahead }", ahead_ms)
 
     page.wait_for_function("sockets.length === 2", timeout=10_000)
+    hello(page)
+    page.wait_for_selector("#link[data-state='live']")
+
+
+@pytest.mark.parametrize("was_live", [False, True])
+def test_a_connection_that_never_comes_about_is_given_up_and_made_again(page, was_live):
+    """No close comes of it: the page said *connecting…*, or that the next try is in 0 s, for good."""
+    opened(page, is_answered=was_live)
+    if was_live:
+        page.evaluate("sockets[0].onclose({ code: 1012 })")
+        page.wait_for_function("sockets.length === 2", timeout=10_000)
+    asked = page.evaluate("sockets.length")
+
+    page.evaluate("window.ahead = 15000")
+
+    page.wait_for_function(f"sockets.length > {asked}", timeout=10_000)
+    page.evaluate("window.ahead = 30000")
+    page.wait_for_selector("#link[data-state='lost']")
+    page.wait_for_function("sockets.at(-1).onmessage !== null", timeout=10_000)
+    page.wait_for_function("document.getElementById('link-bar-words').textContent.includes('trying again now')")
     hello(page)
     page.wait_for_selector("#link[data-state='live']")
 
