@@ -23,6 +23,7 @@ from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen, can_see
+from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
 from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
 from health.sources.frames import KeptFrame
@@ -117,6 +118,10 @@ class Judging:
         node = self.around.nodes.get(device.node_name)
         if node is None or is_changing(node) or self._is_replaced(device, node):
             return
+        classes = self.around.classes.get(node["id"], frozenset())
+        rules = [rule for rule in rules if not (isinstance(rule, MemoryNearlyFull) and rule.is_usual_for(classes))]
+        if not rules:
+            return  # as of most suspects: what else they say is not even looked up
         facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
         of_board = replace(facts, name=self._name(replace(device, gi_id="", profile="")))
         for rule in rules:
@@ -242,7 +247,7 @@ class Judging:
         return name_of(device, by_uuid=device.uuid in self._renumbered)
 
     def _facts(self, place: int, node: Mapping[str, Any], read: Collection[str]) -> GpuFacts:
-        """`read`: the metrics that its rules read. Many a GPU is suspect of a full memory alone: no counter is read."""
+        """`read`: the metrics that its rules read."""
         frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
         counters = [key for key in COUNTERS if key in read and key in fresh]
         grown = {key: each for key in counters if (each := growth(frame, key, place)) is not None}

@@ -40,11 +40,15 @@ class MemoryNearlyFull:
         pairs = enumerate(zip(used.values, free.values, strict=True))
         return [place for place, (has, left) in pairs if has >= self.share * (has + left) > 0]
 
+    def is_usual_for(self, workload_classes: frozenset[str]) -> bool:
+        """Whether nothing is said of a node with pools of these classes. Of one that is in no pool nobody knows."""
+        return not workload_classes or bool(workload_classes & self.usual_for)
+
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         used, free = gpu.now.get(USED), gpu.now.get(FREE)
         if used is None or free is None or used + free <= 0 or used < self.share * (used + free):
             return None
-        if not gpu.workload_classes or gpu.workload_classes & self.usual_for:
+        if self.is_usual_for(gpu.workload_classes):
             return None
         limits = self.limits
         return Wrong(
