@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
+from fleet.allocation.amounts import allocated_on
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.allocation.holders import gpus_held, held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
@@ -89,15 +90,18 @@ class NodeRow(DatedRow):
 
     @property
     def gpu_allocated(self) -> int | None:
-        return self.node.gpu_allocated if self.knows_pods else None
+        return self._allocated("gpus")
 
     @property
     def slices_allocated(self) -> int | None:
-        return self.node.slices_allocated if self.knows_pods else None
+        return self._allocated("slices")
 
     @property
     def shares_allocated(self) -> int | None:
-        return self.node.shares_allocated if self.knows_pods else None
+        return self._allocated("shares")
+
+    def _allocated(self, kind: str) -> int | None:
+        return allocated_on(self.node, kind) if self.knows_pods else None
 
     @property
     def requested(self) -> Mapping[str, int] | None:

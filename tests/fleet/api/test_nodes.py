@@ -45,6 +45,15 @@ def test_a_node_of_a_cluster_whose_pods_were_never_seen_has_an_unknown_allocatio
     assert row["gpu_allocatable"] == 8
 
 
+def test_a_gpu_that_is_lost_is_missing_and_not_allocated_whoever_holds_it(bob):
+    """As on the page of the node, and in every sum."""
+    a_node(a_cluster(), gpu_expected=8, gpu_allocatable=6, gpu_allocated=8)
+
+    (row,) = bob.get("/api/v1/nodes").json()["results"]
+
+    assert (row["gpu_allocated"], row["gpus_missing"], row["gpu_expected"]) == (6, 2, 8)
+
+
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
