@@ -16,14 +16,15 @@ from fleet.models import Cluster
 from health import wake
 from health.inbox.listening import put_source, remove_source
 from health.models import SourceState, TelemetrySource
+from health.models.telemetry_source import LATE
 from health.sources.asking import ask_now
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
-from health.telemetry.metrics import METRICS
+from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require, scope_of
 
 ADMINS = "Where its secret is found, never what it is. Null: only admins see it."
-STATES = [(state.value, state.value) for state in SourceState]
+STATES = [(state, state) for state in (*SourceState.values, LATE)]
 READINGS = [(state.value, state.value) for state in ReadingState]
 METRIC_KEYS = [(key, key) for key in METRICS]
 
@@ -36,7 +37,7 @@ class TelemetrySourceSerializer(serializers.ModelSerializer):
     user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
     secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
     ca_file = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
-    state = serializers.ChoiceField(choices=STATES)
+    state = serializers.SerializerMethodField(help_text="late: it answered, and nobody has asked it since.")
     since = serializers.DateTimeField(source="state_since")
     message = serializers.CharField(help_text="Why it is silent, and what helps; blank: it is not.")
     notes = serializers.ListField(child=serializers.CharField(), help_text="What is odd about its answers.")
@@ -63,6 +64,10 @@ class TelemetrySourceSerializer(serializers.ModelSerializer):
             said |= {"user": None, "secret_from": None, "ca_file": None}
         return said
 
+    @extend_schema_field(serializers.ChoiceField(choices=STATES))
+    def get_state(self, source: TelemetrySource) -> str:
+        return source.state_at(self.context["now"])
+
     @extend_schema_field(serializers.FloatField(allow_null=True, min_value=0))
     def get_age_s(self, source: TelemetrySource) -> float | None:
         at = source.answered_at
@@ -70,18 +75,19 @@ class TelemetrySourceSerializer(serializers.ModelSerializer):
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
     def get_not_exported(self, source: TelemetrySource) -> list[str]:
-        return _lacks(source, is_usual=True)
+        return _lacks(source)[0]
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
     def get_to_be_switched_on(self, source: TelemetrySource) -> list[str]:
-        return _lacks(source, is_usual=False)
+        return _lacks(source)[1]
 
 
-def _lacks(source: TelemetrySource, *, is_usual: bool) -> list[str]:
+def _lacks(source: TelemetrySource) -> tuple[list[str], list[str]]:
     """Of one that never answered nobody knows."""
     if source.answered_at is None:
-        return []
-    return [key for key, metric in METRICS.items() if metric.is_usual is is_usual and key not in source.exported]
+        return [], []
+    usual, others = lacking(source.exported)
+    return [metric.key for metric in usual], [metric.key for metric in others]
 
 
 class TelemetrySourcePut(Asked):

@@ -15,6 +15,7 @@ PERIOD = timedelta(seconds=15)  # as the operator's ServiceMonitor scrapes
 PERIOD_AT_MOST = timedelta(seconds=30)  # as dcgm-exporter collects, unless it is told otherwise
 SHARE = 40  # a round may take this part of its period, and the look after it as much, unless that makes it too long
 AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
+LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was not asked since
 
 
 def period_after(took: timedelta) -> timedelta:
@@ -81,6 +82,11 @@ class TelemetrySource(models.Model):
     @property
     def period(self) -> timedelta:
         return period_after(timedelta(milliseconds=self.took_ms or 0))
+
+    def state_at(self, now: datetime) -> str:
+        """As pages and REST say it: nobody calls answering what nobody asked for a while."""
+        was_asked = self.answered_at is not None and now - self.answered_at <= LATE_AFTER * self.period
+        return LATE if self.state == SourceState.ANSWERING and not was_asked else self.state
 
     @classmethod
     def take(cls, cluster_id: int, *, now: datetime) -> "tuple[TelemetrySource, int] | None":

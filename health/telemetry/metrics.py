@@ -6,7 +6,7 @@ docs/configuration/metricslist.md: each name in lower case, after the prefix tha
 none). docs.habana.ai, Orchestration, Prometheus Metric Exporter: habanalabs_*.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -111,6 +111,16 @@ def _table() -> dict[str, Metric]:
 
 
 METRICS: Mapping[str, Metric] = _table()
+
+
+def lacking(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
+    """Of what is not exported the usual ones, and those that an exporter has only where somebody switched them on."""
+    usual, others = list[Metric](), list[Metric]()
+    for key, metric in METRICS.items():
+        if key not in exported:
+            (usual if metric.is_usual else others).append(metric)
+    return usual, others
+
 
 # What slows a GPU down beyond the limit of its power, which is how one should be (Z28): the bits of DCGM's field of the
 # reasons, DCGM_CLOCKS_EVENT_REASON_*, by the names that its exporter counts them by.

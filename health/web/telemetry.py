@@ -19,10 +19,9 @@ from health.models import SourceState, TelemetrySource
 from health.sources import frames
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
-from health.telemetry.metrics import METRICS, Metric
+from health.telemetry.metrics import METRICS, Metric, lacking
 from people.rights import Permission, scope_of, why_not
 
-LATE_AFTER = 3  # periods
 WITHOUT_VALUE = {
     ReadingState.NOT_EXPORTED: "not exported",
     ReadingState.NOT_APPLICABLE: "n/a",
@@ -49,18 +48,11 @@ def source_card(source: TelemetrySource | None, *, told: Collection[str] = (), n
     """`told`: what exporters have that are asked one by one, where there is no Prometheus."""
     exported = told if source is None else source.exported
     has = [metric for key, metric in METRICS.items() if key in exported]
-    lacks = [metric for key, metric in METRICS.items() if key not in exported]
-    usual, others = ([metric for metric in lacks if metric.is_usual is kind] for kind in (True, False))
+    usual, others = lacking(exported)
     if source is None:
         return SourceCard(None, "none", has, usual, others) if has else SourceCard(None, "none")
-    is_late = source.state == SourceState.ANSWERING and _is_overdue(source, now=now)
-    if source.answered_at is None:
-        return SourceCard(source, "late" if is_late else source.state)
-    return SourceCard(source, "late" if is_late else source.state, has, usual, others)
-
-
-def _is_overdue(source: TelemetrySource, *, now: datetime) -> bool:
-    return source.answered_at is None or now - source.answered_at > LATE_AFTER * source.period
+    state = source.state_at(now)
+    return SourceCard(source, state) if source.answered_at is None else SourceCard(source, state, has, usual, others)
 
 
 @part

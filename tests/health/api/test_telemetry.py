@@ -68,6 +68,15 @@ def test_says_how_it_goes(bob, cluster):
     assert said["user"] is said["secret_from"] is None
 
 
+def test_one_that_nobody_asked_for_a_while_is_late_here_as_on_its_page(bob, cluster):
+    make.a_source(cluster, answered_at=NOON - timedelta(minutes=5), state="answering")
+
+    assert bob.get(place(cluster)).json()["state"] == "late"
+
+    TelemetrySource.objects.update(answered_at=NOON - timedelta(seconds=20))
+    assert bob.get(place(cluster)).json()["state"] == "answering"
+
+
 def test_an_admin_sees_where_its_secret_is(root, cluster):
     make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
 
