@@ -16,6 +16,7 @@ from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wa
 from rollouts.models.target import Shown
 from rollouts.ordering.picking import AtOnce
 from rollouts.reads.on_page import StageOnPage
+from wording.durations import spell
 from wording.lists import names
 
 PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
@@ -58,7 +59,7 @@ def _option(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{number} of {name}" for name, number in sorted(value.items())) or "none"
-    return f"{value.total_seconds() / 60:g} min" if isinstance(value, timedelta) else str(value)
+    return spell(value) if isinstance(value, timedelta) else str(value)
 
 
 @dataclass(frozen=True)
