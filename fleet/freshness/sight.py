@@ -100,12 +100,10 @@ def sights_of_all(*, now: datetime) -> dict[int, ClusterSight]:
     for mark in Bookmark.objects.all():
         marks[mark.cluster_id].append(mark)
     clusters = Cluster.objects.select_related("observer").order_by()
-    return {each.pk: sight_of_cluster(each, marks[each.pk], now=now) for each in clusters}
-
-
-def sight_of_cluster(cluster: Cluster, bookmarks: Sequence[Bookmark], *, now: datetime) -> ClusterSight:
-    """One query where the cluster was loaded without its observer."""
-    return sight_of(bookmarks, getattr(cluster, "observer", None), added_at=cluster.added_at, now=now)
+    return {
+        each.pk: sight_of(marks[each.pk], getattr(each, "observer", None), added_at=each.added_at, now=now)
+        for each in clusters
+    }
 
 
 def _state(nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None, *, now: datetime) -> Sight:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from fleet.freshness.sight import ClusterSight, sight_of_cluster
-from fleet.models import Bookmark, DriverObject
+from fleet.freshness.cluster import heard_of
+from fleet.freshness.sight import ClusterSight
+from fleet.models import DriverObject
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
@@ -54,7 +55,7 @@ def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | No
     """The same, for who has read nothing else of it. Sixteen queries at most where it moves."""
     if plan.state not in MOVING:
         return None
-    sight = sight_of_cluster(plan.cluster, list(Bookmark.objects.filter(cluster=plan.cluster_id)), now=now)
+    sight = heard_of(plan.cluster, now=now).sight
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
     return remaining(plan, on_page, at_once_now(plan, on_page, driver_object), sight, now=now)
 

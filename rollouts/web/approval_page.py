@@ -12,8 +12,8 @@ from edges.moves import IllegalMove, LostRace
 from edges.parts import part
 from edges.requests import LONGEST_REASON, PersonRequest, text_of
 from fleet.allocation.physical import physical_of
-from fleet.freshness.sight import sight_of_cluster
-from fleet.models import Bookmark, Node, Pod
+from fleet.freshness.cluster import heard_of
+from fleet.models import Node, Pod
 from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
@@ -108,7 +108,7 @@ def _what(stage: Stage) -> dict[str, Any]:
     pods = Pod.objects.filter(cluster=cluster, node__in=nodes, deleted_at=None).tenants().not_done()
     return {
         "place": "plans",
-        "sight": sight_of_cluster(cluster, list(Bookmark.objects.filter(cluster=cluster)), now=timezone.now()),
+        "sight": heard_of(cluster, now=timezone.now()).sight,
         "targets": targets,
         "gpus": physical_of(nodes).total,
         "pods": list(pods.select_related("node").order_by("namespace", "name")),

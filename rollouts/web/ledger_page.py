@@ -13,8 +13,8 @@ from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from edges.written import kept_if_refused, take
-from fleet.freshness.sight import sight_of_cluster
-from fleet.models import Bookmark, Cluster, Pool
+from fleet.freshness.cluster import heard_of
+from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not
 from rollouts.models import Disruption
 from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, BadBudget, budgets_of, kind_named, set_budget
@@ -66,7 +66,7 @@ def _context(request: PersonRequest, cluster_id: int) -> dict:
     return {
         "place": "freezes",
         "cluster": cluster,
-        "sight": sight_of_cluster(cluster, list(Bookmark.objects.filter(cluster=cluster)), now=timezone.now()),
+        "sight": heard_of(cluster, now=timezone.now()).sight,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster).order_by("name"),
         "places": _first(places),

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.sight import sight_of_cluster
-from fleet.models import Bookmark, DriverObject, Node
+from fleet.freshness.cluster import heard_of
+from fleet.models import DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
@@ -81,7 +81,7 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(row, now=now)
-    sight = sight_of_cluster(row.cluster, list(Bookmark.objects.filter(cluster=row.cluster_id)), now=now)
+    sight = heard_of(row.cluster, now=now).sight
     seen_until = None if sight.is_live else sight.heard_at or row.cluster.added_at
     its = Target.objects.filter(stage__plan=row).order_by().values("node_uid")
     nodes = Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, uid__in=its)
