@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from fleet.allocation.devices import Offered, offered_on
 from fleet.models import Node
+from fleet.observe.mirror.offered import fold
 from fleet.observe.mirror.rows.node import node_row
 from kube import client
 from kube.structs import NodeSeen
@@ -53,12 +55,13 @@ def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
 
 
 def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, str]) -> PlanNodes:
-    """As the API server lists them. What rows know beside (how many GPUs there are) is theirs.
+    """As the API server lists them. What rows know beside (how many GPUs there are, what ResourceSlices say) is theirs.
 
     :raises Unreadable: for a node of the plan that is there and cannot be read: it is not gone, and nobody knows more
     """
     known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS).order_by()}
-    nodes = [_as_seen(plan, known.get(one.uid), one) for one in seen.nodes]
+    offered = offered_on(plan.cluster_id, [one.name for one in seen.nodes])
+    nodes = [_as_seen(plan, known.get(one.uid), one, offered.get(one.name)) for one in seen.nodes]
     selects = [daemonset.node_selector.items() for daemonset in live.daemonsets if daemonset.node_selector]
     labels = {one.uid: one.labels.items() for one in seen.nodes}
     wanted = {
@@ -111,8 +114,9 @@ def _what_became(plan: Plan, uid: str, name: str, left: Mapping[str, Node], ther
     return "was deleted and made again under the same name" if name in there else "was deleted"
 
 
-def _as_seen(plan: Plan, known: Node | None, seen: NodeSeen) -> Node:
-    row = node_row(seen)
+def _as_seen(plan: Plan, known: Node | None, seen: NodeSeen, offered: Offered | None) -> Node:
+    """With the version that its DRA driver says, where no label does: as its row has it."""
+    row = fold(node_row(seen), offered)
     node = known or Node(cluster=plan.cluster, uid=seen.uid)
     for column in SAID_LIVE:
         setattr(node, column, row[column])
