@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
-from fleet.allocation.amounts import allocated_on
+from fleet.allocation.amounts import offers_of
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.allocation.holders import gpus_held, held_on
 from fleet.allocation.holding import GpuHeld, Unplaced
@@ -90,7 +91,7 @@ class NodeRow(DatedRow):
 
     @property
     def gpu_allocated(self) -> int | None:
-        return self._allocated("gpus")
+        return self._allocated("")
 
     @property
     def slices_allocated(self) -> int | None:
@@ -100,8 +101,13 @@ class NodeRow(DatedRow):
     def shares_allocated(self) -> int | None:
         return self._allocated("shares")
 
-    def _allocated(self, kind: str) -> int | None:
-        return allocated_on(self.node, kind) if self.knows_pods else None
+    def _allocated(self, unit: str) -> int | None:
+        return self._offered.get(unit, 0) if self.knows_pods else None
+
+    @cached_property
+    def _offered(self) -> Mapping[str, int | None]:
+        """What is allocated, by its unit, as the node's page has it: what is lost is missing, whoever holds it."""
+        return {offer.unit: offer.allocated for offer in offers_of(self.node, knows_pods=True)}
 
     @property
     def requested(self) -> Mapping[str, int] | None:

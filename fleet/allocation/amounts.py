@@ -92,15 +92,6 @@ class Offer:
         return min(self.requested, self.expected) - min(self.requested, self.allocatable)
 
 
-def allocated_on(node: Node, kind: str) -> int:
-    """As all sums count it: one that is lost is missing, whoever holds it. `kind`: of `KINDS`."""
-    column = KINDS[kind]
-    offered, expected, taken = (
-        getattr(node, f"{column}_{what}") or 0 for what in ("allocatable", "expected", "allocated")
-    )
-    return min(offered, expected, taken)
-
-
 def offers_of(node: Node, *, knows_pods: bool) -> list[Offer]:
     """Of whole GPUs, slices and shares, those that it has, or should have."""
     found, is_away = [], bool(node.reconfiguring)

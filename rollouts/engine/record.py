@@ -38,7 +38,7 @@ def record_answers(
             for gate, judgement in answers.items():
                 before = current.get((by_index[index].pk, gate))
                 answer = _answer(by_index[index], gate, judgement, before, now=now)
-                if before is not None and _is_as_before(before, judgement, now=now):
+                if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
                 elif before is not None and _has_same_cause(before, answer) and before.rested_on_at is None:
                     moved = {"because": answer.because, "measured": answer.measured, "at": now, "since": answer.since}
@@ -55,13 +55,11 @@ def record_answers(
             _tell(plan, answer, before, now=now)
 
 
-def _is_as_before(before: GateAnswer, judgement: Judgement, *, now: datetime) -> bool:
+def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
     """To the word and the number, without a break, and no move has rested on it: only its time is another."""
-    measured = [[*pair] for pair in judgement.measured.items()]
-    words = (judgement.cause[:LONGEST_CAUSE], judgement.because[:LONGEST_BECAUSE])
-    said = (judgement.answer, *words, measured, [*judgement.nodes])
-    is_unbroken = before.rested_on_at is None and now - before.at <= BLIND
-    return is_unbroken and said == (before.answer, before.cause, before.because, before.measured, before.nodes)
+    is_unbroken = before.rested_on_at is None and answer.at - before.at <= BLIND
+    said = (answer.because, answer.measured) == (before.because, before.measured)
+    return is_unbroken and said and _has_same_cause(before, answer)
 
 
 def _answer(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> GateAnswer:
@@ -74,7 +72,7 @@ def _answer(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | 
         cause=judgement.cause[:LONGEST_CAUSE],
         because=judgement.because[:LONGEST_BECAUSE],
         is_advisory=any(each.key == gate and each.advisory for each in stage.gates),
-        measured=list(judgement.measured.items()),
+        measured=[[*pair] for pair in judgement.measured.items()],
         nodes=list(judgement.nodes),
         since=before.since if before is not None and goes_on else now,
         at=now,
