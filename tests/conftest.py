@@ -2,20 +2,24 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.db import connection
 from django.test import Client
 
 from config.garbage import collect_rarely
+from fleet.messages import wake
 from health.gpus import remembered
 from tests import (
     make,
     profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
 )
 from tests.api_server import ApiServer, an_api_server
+from tests.patience import PATIENCE_S
 from tests.processes import OneBrowser
 
 PROGRAMS = {
@@ -52,6 +56,22 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
             return ask(client, **asked)
 
         monkeypatch.setattr(Client, "request", counted_first)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
+    """What is sent to the broker from now on: nothing that a test before this one has handed over or timed."""
+    timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    for timer in timers:
+        if timer.function.__module__ == wake.__name__:
+            timer.cancel()
+            timer.join(PATIENCE_S)
+    is_through = threading.Event()
+    wake._nudges.send(is_through.set)
+    assert is_through.wait(PATIENCE_S)
+    tasks: list[tuple[str, dict]] = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
+    return tasks
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

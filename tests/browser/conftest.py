@@ -84,6 +84,11 @@ class Watched:
     def is_live(self) -> None:
         self.page.wait_for_selector("#link[data-state='live']")
 
+    def pass_time(self, spelled: str) -> None:
+        """By the page's own clock. What is so long unheard is opened anew: dropped while it opens, it complains."""
+        self.page.clock.fast_forward(spelled)
+        self.is_live()
+
     def is_drawn(self) -> None:
         """Wait until everything that the page fetches after itself is there, and its letters are."""
         self.page.wait_for_load_state("load")

@@ -102,7 +102,7 @@ def test_what_goes_on_is_asked_for_again_however_old_its_newest_instant(looking,
     drawn(page)
 
     with page.expect_request(OWN):
-        page.clock.fast_forward("00:31")
+        looking.pass_time("00:31")
 
 
 def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looking, answers):
@@ -117,13 +117,13 @@ def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looki
     page.evaluate(A_SECTION, [A_FINDING, (now + timedelta(minutes=20)).isoformat()])
     expect(page.locator("#finding-plots").get_by_role("img")).to_have_count(1)
     with page.expect_request(re.compile(A_FINDING)):
-        page.clock.fast_forward("00:31")
+        looking.pass_time("00:31")
 
     page.evaluate(A_SECTION, [ANOTHER, (now - timedelta(hours=1)).isoformat()])
     expect(page.locator("#finding-plots [data-said]")).to_be_hidden()
     for _ in range(3):
         with page.expect_request(OWN):  # what goes on beside it
-            page.clock.fast_forward("00:31")
+            looking.pass_time("00:31")
     assert answers.number(ANOTHER) == 1
 
 

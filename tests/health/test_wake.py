@@ -13,15 +13,12 @@ from tests.patience import PATIENCE_S
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
-    tasks: list[tuple[str, dict]] = []
-    monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
+@pytest.fixture(autouse=True)
+def _nobody_was_woken(monkeypatch: pytest.MonkeyPatch) -> None:
     for coalesced in (plans_of, wake.findings_soon):
         monkeypatch.setattr(coalesced, "sent", {})
         monkeypatch.setattr(coalesced, "owed", set())
     monkeypatch.setattr(wake, "_crash_logs_woken", {})
-    return tasks
 
 
 def wait_for(is_so) -> None:

@@ -15,13 +15,6 @@ from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
-    tasks: list[tuple[str, dict]] = []
-    monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
-    return tasks
-
-
-@pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch):
     """Point Celery at an address."""
 
