@@ -40,6 +40,7 @@ from kube.client.reading import (
     list_pods,
     list_pods_on,
     list_revisions,
+    list_slices,
     list_warnings,
     server_version,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "list_pods",
     "list_pods_on",
     "list_revisions",
+    "list_slices",
     "list_warnings",
     "node_patch",
     "patch_driver_object",

@@ -6,6 +6,7 @@ import structlog
 
 from kube.client.connection import Connection
 from kube.client.decoding import Unread, decode, decode_by, decoder
+from kube.client.discovery import NotServed, served
 from kube.client.errors import Absent, NotAnApiServer, Unreadable
 from kube.client.listing import list_pages
 from kube.resources import (
@@ -18,6 +19,7 @@ from kube.resources import (
     NAMESPACES,
     NODES,
     PODS,
+    RESOURCE_SLICES,
     REVISIONS,
     Resource,
 )
@@ -34,6 +36,7 @@ from kube.structs import (
     ServerVersion,
     WholeSpec,
 )
+from kube.structs.dra import SliceSeen
 from kube.structs.events import EventSeen
 from kube.structs.workload import JobSeen
 
@@ -99,6 +102,15 @@ def list_pods(connection: Connection, *, namespace: str = "", label_selector: st
 
 def list_pods_on(connection: Connection, node: str, *, namespace: str = "") -> list[PodSeen]:
     return list_all(connection, PODS, namespace=namespace, field_selector=f"spec.nodeName={node}")
+
+
+def list_slices(connection: Connection) -> list[SliceSeen]:
+    """In whichever version they are served. None: the API server serves none, or nobody offers anything."""
+    try:
+        resource = served(connection, RESOURCE_SLICES)
+    except NotServed:
+        return []
+    return list_all(connection, resource)
 
 
 def list_jobs(connection: Connection, *, label_selector: str = "") -> list[JobSeen]:

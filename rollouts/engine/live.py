@@ -4,6 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fleet.allocation.devices import Offered, read_slices
+from fleet.models import ResourceSlice
+from fleet.observe.mirror.rows.dra import slice_row
+from fleet.observe.mirror.rows.node import driver_version_in
 from fleet.states.pod import ENDED
 from gpu.operands import DRIVER, operand_of
 from kube import client
@@ -35,6 +39,7 @@ class NodesNow:
     nodes: tuple[NodeSeen, ...]
     unread: Mapping[str, str]  # uid → name of nodes that are there and cannot be read
     driver_pods: Mapping[str, DriverPod]  # by name of the node
+    offered: Mapping[str, Offered] = field(default_factory=dict)  # by DRA drivers; by name of the node
 
 
 def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
@@ -82,8 +87,10 @@ def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:
     return owner is not None and owner.uid == plan.object_uid and is_driver
 
 
-def ask_nodes(connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
+def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
     """One list of all nodes, and one of each DaemonSet's pods: seconds in a large cluster, so not asked every round.
+
+    And one of ResourceSlices, where they alone name the driver of a node.
 
     :raises ClusterError: when the cluster does not answer
     """
@@ -94,7 +101,19 @@ def ask_nodes(connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]
         if pod.spec.node_name and pod.metadata.owner
     }
     nodes, unread = client.list_nodes_and_unread(connection)
-    return NodesNow(tuple(nodes), {one.uid: one.name for one in unread}, found)
+    offered = _offered(plan, connection) if any(_is_silent(node) for node in nodes if node.name in found) else {}
+    return NodesNow(tuple(nodes), {one.uid: one.name for one in unread}, found, offered)
+
+
+def _is_silent(node: NodeSeen) -> bool:
+    return not driver_version_in(node.labels)
+
+
+def _offered(plan: Plan, connection: client.Connection) -> Mapping[str, Offered]:
+    """What DRA drivers say of the cluster's nodes now. Nothing is asked where none has ever said anything."""
+    if not ResourceSlice.objects.filter(cluster=plan.cluster_id).exists():
+        return {}
+    return read_slices(slice_row(seen) for seen in client.list_slices(connection))
 
 
 def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:

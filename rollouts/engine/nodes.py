@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from fleet.allocation.devices import Offered, offered_on
+from fleet.allocation.devices import Offered
 from fleet.models import Node
 from fleet.observe.mirror.offered import fold
 from fleet.observe.mirror.rows.node import node_row
@@ -55,13 +55,12 @@ def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
 
 
 def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, str]) -> PlanNodes:
-    """As the API server lists them. What rows know beside (how many GPUs there are, what ResourceSlices say) is theirs.
+    """As the API server lists them. What rows know beside (how many GPUs there are) is theirs.
 
     :raises Unreadable: for a node of the plan that is there and cannot be read: it is not gone, and nobody knows more
     """
     known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS).order_by()}
-    offered = offered_on(plan.cluster_id, [one.name for one in seen.nodes])
-    nodes = [_as_seen(plan, known.get(one.uid), one, offered.get(one.name)) for one in seen.nodes]
+    nodes = [_as_seen(plan, known.get(one.uid), one, seen.offered.get(one.name)) for one in seen.nodes]
     selects = [daemonset.node_selector.items() for daemonset in live.daemonsets if daemonset.node_selector]
     labels = {one.uid: one.labels.items() for one in seen.nodes}
     wanted = {

@@ -112,7 +112,7 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int 
     decision = decide(_look(plan, live, told=told, now=now), now=now)
     if not decision.is_for_good:
         return decision
-    seen = ask_nodes(connection, live.daemonsets)
+    seen = ask_nodes(plan, connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
     record_opt_outs(plan, seen.nodes, now=now)
     return decide(_look(plan, live, told=told, now=now, seen=seen), now=now)

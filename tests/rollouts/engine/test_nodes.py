@@ -2,13 +2,13 @@
 
 import pytest
 
-from fleet.models import Node, ResourceSlice
+from fleet.allocation.devices import read_slices
+from fleet.models import Node
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster
 from rollouts.engine.workloads import DriverPod
 from tests import make
 from tests.fleet.documents import a_node_seen
-from tests.make import NOON
 
 pytestmark = pytest.mark.django_db
 LIVE = Live(object_version="580.95.05", hashes={}, unsettled=(), stopped_because="")
@@ -19,13 +19,11 @@ def test_the_driver_that_only_a_dra_driver_names_is_known_of_a_node_that_is_list
     look at rows: a plan that was given up never ended."""
     plan = make.a_plan()
     node = Node.objects.order_by("pk").first()
-    device = {"name": "gpu-0", "type": "gpu", "uuid": "GPU-1", "driver_version": "580.95.05"}
-    ResourceSlice.objects.create(
-        cluster=plan.cluster, uid="s", name="s", changed_at=NOON, driver="gpu.nvidia.com", pool=node.name,
-        node_name=node.name, devices=[device],
-    )  # fmt: skip
+    devices = [{"name": "gpu-0", "type": "gpu", "uuid": "GPU-1", "driver_version": "580.95.05"}]
+    told = {"driver": "gpu.nvidia.com", "pool": node.name, "pool_generation": 1, "node_name": node.name}
     listed = a_node_seen(node.name, uid=node.uid, labels={"nvidia.com/gpu.present": "true"})
-    seen = NodesNow((listed,), {}, {node.name: DriverPod("uid-of-daemonset", "hash")})
+    offered = read_slices([told | {"devices": devices}])
+    seen = NodesNow((listed,), {}, {node.name: DriverPod("uid-of-daemonset", "hash")}, offered)
 
     (found,) = from_cluster(plan, LIVE, seen, {}).selected
 
