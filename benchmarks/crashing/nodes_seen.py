@@ -23,6 +23,7 @@ class NodeSeen:
     """A node as the log has it."""
 
     labels: dict[str, str] = field(default_factory=dict)
+    offered: str = ""  # the driver that its ResourceSlice names; blank: none does
     annotations: dict[str, str] = field(default_factory=dict)
     is_cordoned: bool = False
     cordoned_by_others: bool = False
@@ -37,6 +38,15 @@ class NodeSeen:
     @property
     def is_held(self) -> bool:
         return self.labels.get(SKIP) == "true"
+
+    @property
+    def loaded(self) -> str:
+        """The driver that its labels name, or where DRA offers its GPUs its ResourceSlice. Blank: nothing does."""
+        return self.labels.get(LOADED) or self.offered
+
+    def runs(self, version: str) -> bool:
+        """Slices write numbers: 580.95.05 is 580.95.5 there."""
+        return bool(self.loaded) and numbers(self.loaded) == numbers(version)
 
     @property
     def state(self) -> str:
@@ -57,12 +67,13 @@ def is_unavailable(node: NodeSeen) -> bool:
     return node.is_cordoned or not node.is_ready
 
 
-def as_seen(node: dict[str, Any]) -> NodeSeen:
+def as_seen(node: dict[str, Any], offered: str = "") -> NodeSeen:
     metadata = node["metadata"]
     seen = NodeSeen(
-        dict(metadata.get("labels") or {}),
-        dict(metadata.get("annotations") or {}),
-        bool(node.get("spec", {}).get("unschedulable")),
+        labels=dict(metadata.get("labels") or {}),
+        offered=offered,
+        annotations=dict(metadata.get("annotations") or {}),
+        is_cordoned=bool(node.get("spec", {}).get("unschedulable")),
     )
     seen.theirs = seen.opt_outs
     return seen
@@ -76,6 +87,16 @@ def note_opt_outs(node: NodeSeen, body: Any) -> None:
         node.theirs[name] = written[name]
         is_same = written[name] == OPT_OUTS[name] and OPTED_OUT_BY in node.annotations
         (node.unclear.add if is_same else node.unclear.discard)(name)
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def offered_in(resource_slice: dict[str, Any]) -> str:
+    """The driver that its devices name. Blank: it has none."""
+    found = (device["attributes"]["driverVersion"]["version"] for device in resource_slice["spec"]["devices"])
+    return next(found, "")
 
 
 def apply(node: NodeSeen, body: Any) -> None:

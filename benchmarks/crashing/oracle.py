@@ -6,7 +6,7 @@ Held against it: what people said and were answered, and how the plan and its no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from benchmarks.crashing.nodes_seen import (
     HELD_BY,
     IDLE,
-    LOADED,
     OPTED_OUT_BY,
     STATE,
     NodeSeen,
@@ -22,6 +21,7 @@ from benchmarks.crashing.nodes_seen import (
     as_seen,
     is_unavailable,
     note_opt_outs,
+    offered_in,
     waits_held,
 )
 from benchmarks.crashing.words import ENGINE, Word
@@ -38,7 +38,7 @@ FRESH = timedelta(seconds=60)
 OWN_UID = "/namespaces/kube-system"
 ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
 NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies/"), "/leases/"
-JOBS = "/jobs"
+JOBS, SLICES = "/jobs", "/resourceslices"
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,13 @@ class Reading:
     def __init__(
         self, entries: Sequence[dict[str, Any]], words: Sequence[Word], nodes: Iterable[dict[str, Any]],
         *, selector: dict[str, str], version: str, new: str, budget: int, parallel: int, canary: str, asks: bool,
-        driver_object: str = "",
+        driver_object: str = "", offered: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """`driver_object`: its name, where there is another one with a plan of its own."""
+        """`driver_object`: its name, where there is another one with a plan of its own. `offered`: by name of the node,
+        the driver that its ResourceSlice names."""
         self.entries, self.words = entries, list(words)
-        self.nodes = {node["metadata"]["name"]: as_seen(node) for node in nodes}
+        named = {node["metadata"]["name"]: node for node in nodes}
+        self.nodes = {name: as_seen(node, (offered or {}).get(name, "")) for name, node in named.items()}
         self.selector, self.version, self.new = selector, version, new
         self.budget, self.parallel, self.canary, self.asks = budget, parallel, canary, asks
         self.is_written_by_us = False  # the new version
@@ -205,8 +207,14 @@ class Reading:
             node.is_another = HELD_BY in node.annotations
         elif path.startswith(NODES) and method == "DELETE":
             self.nodes.pop(path.removeprefix(NODES), None)
+        elif SLICES in path and method in {"POST", "PATCH"}:
+            self._see_slice(entry["body"])
         elif self._is_object(path) and method == "PATCH":
             self._see_object(entry, is_ours=is_ours)
+
+    def _see_slice(self, body: dict[str, Any]) -> None:
+        if node := self.nodes.get(body["spec"]["nodeName"]):
+            node.offered = offered_in(body)
 
     def _note_turn(self, entry: dict[str, Any]) -> None:
         """One worker at a time: who writes after the next one began has lost his turn."""
@@ -254,7 +262,7 @@ class Reading:
 
     def _held(self) -> dict[str, bool]:
         """Of the nodes that have a driver: one that joins without gets its first one, of whichever version."""
-        return {name: node.is_held for name, node in self.nodes.items() if LOADED in node.labels}
+        return {name: node.is_held for name, node in self.nodes.items() if node.loaded}
 
     def _see_lease(self, entry: dict[str, Any]) -> None:
         if entry["method"] == "DELETE":
@@ -382,7 +390,7 @@ class Reading:
         return self.selector.items() <= node.labels.items()
 
     def _is_as(self, node: NodeSeen, version: str) -> bool:
-        return node.labels.get(LOADED) == version and node.state in {"", "upgrade-done"}
+        return node.runs(version) and node.state in {"", "upgrade-done"}
 
     def _is_back(self, node: NodeSeen) -> bool:
         return node.has_begun and node.state == "upgrade-done" and not node.is_cordoned
@@ -419,14 +427,19 @@ def version_in(body: Any) -> str | None:
 
 
 def at_the_end(
-    nodes: Iterable[dict[str, Any]], *, state: str, mark: str, version: str, left_out: set[str], cordoned: set[str]
-) -> Iterator[Violation]:
-    """What a plan that is over has left. `left_out`: UIDs of nodes in no stage of it, or taken out by a person."""
+    nodes: Iterable[dict[str, Any]], *, state: str, mark: str, version: str, left_out: set[str], cordoned: set[str],
+    offered: Mapping[str, str] | None = None,
+) -> Iterator[Violation]:  # fmt: skip
+    """What a plan that is over has left. `left_out`: UIDs of nodes in no stage of it, or taken out by a person.
+
+    `offered`: as `Reading` has it, in the end.
+    """
     for node in nodes:
         labels, annotations = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
         name, uid = node["metadata"]["name"], node["metadata"]["uid"]
         is_cordoned = bool(node["spec"].get("unschedulable"))
-        is_as_asked = labels.get(LOADED) == version and labels.get(STATE, "") in {"", "upgrade-done"}
+        runs_it = as_seen(node, (offered or {}).get(name, "")).runs(version)
+        is_as_asked = runs_it and labels.get(STATE, "") in {"", "upgrade-done"}
         is_driven = labels.get(DEPLOY) != "false"
         is_ours = annotations.get(HELD_BY) == mark
         if is_ours and (is_as_asked or not is_driven or (state != "aborted" and uid not in left_out)):

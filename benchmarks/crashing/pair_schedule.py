@@ -101,7 +101,7 @@ class PairSchedule(Schedule):
         canary = self.beside.plan.stages.get(index=0).targets.get().node_name
         return Reading(
             world.entries(), (), world.first_nodes, selector=selector, version=OLD, new=NEW, budget=PLACES,
-            parallel=parallel, canary=canary, asks=False, driver_object=OTHER,
+            parallel=parallel, canary=canary, asks=False, driver_object=OTHER, offered=world.first_offered,
         )  # fmt: skip
 
     def _judge_second_end(self) -> Iterator[Violation]:
@@ -111,7 +111,7 @@ class PairSchedule(Schedule):
         nodes = [node for node in self.world.store.list(NODE)[0] if node["metadata"]["name"] in operator.nodes()]
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=operator.driver_spec()["version"], left_out=set(),
-            cordoned=set(self._cordoned()),
+            cordoned=set(self._cordoned()), offered=operator.offered(),
         )  # fmt: skip
         for rows in (Hold, Disruption):
             if left := rows.objects.in_force().filter(plan=plan).count():

@@ -222,6 +222,10 @@ PLANTS = {
         "the look at a node's UID: one that was made anew under its name goes in its place",
         (_instead(waves, "_is_free_to_go", _is_free_whichever), _instead(Writer, "change", _change_whichever)),
     ),
+    "offered": Plant(
+        "what DRA drivers say in the live look: of a node whose labels name no driver it knows no version",
+        (_instead(live, "_offered", _always({})),),
+    ),
     "ledger": Plant(
         "the look into the ledger of all plans in the intent: two that decide at once take the same place",
         (_instead(waves, "take", _take_whatever),),

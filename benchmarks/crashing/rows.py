@@ -1,19 +1,24 @@
 """What an observer would have written of the cluster, by the product's rules; and the database, kept and put back."""
 
 import sqlite3
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from django.db import connection
 
+from fleet.allocation.devices import offered_on
 from fleet.models import Bookmark, Cluster, Node, Pool
 from fleet.observe.mirror.kinds import KINDS, Kind
+from fleet.observe.mirror.offered import fold, unfolded
+from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.watch_scope import WatchScope
 from kube import selectors
 from kube.client.decoding import decode
 from simulator.events import Record
 from simulator.store import Store
 
+SLICES = "resourceslices.resource.k8s.io"
 JUDGED = (
     "nodes",
     "daemonsets.apps",
@@ -21,6 +26,7 @@ JUDGED = (
     "nvidiadrivers.nvidia.com",
     "clusterpolicies.nvidia.com",
     "pods",
+    SLICES,
 )
 Seen = dict[str, tuple[str, int]]  # uid → kind and resource version of its row
 
@@ -44,8 +50,11 @@ class Rows:
             self._write(kind, record, now=now)
         if upto == 1:
             for uid, name in gone.items():
-                KINDS[name].rows_of(self.cluster.pk).filter(uid=uid).delete()
+                rows = KINDS[name].rows_of(self.cluster.pk).filter(uid=uid)
+                on = [one.node_name for one in rows] if name == SLICES else ()
+                rows.delete()
                 del self.seen[uid]
+                self._offer_anew(on)
             Bookmark.objects.filter(cluster=self.cluster).update(heard_at=now, listed_at=now)
         if any(kind.name == "nodes" for kind, _ in kept):
             self._fill_pools()
@@ -65,12 +74,27 @@ class Rows:
         row = kind.row(decode(record.json, kind.resource.struct), scope)
         if row is None:
             return
+        if kind.name == "nodes" and any(name == SLICES for name, _ in self.seen.values()):
+            row = self._folded(row)
         given = row | {"resource_version": str(record.version), "changed_at": now}
         names = {column.name for column in kind.model._meta.get_fields()}  # noqa: SLF001
         columns = {name: value for name, value in given.items() if name in names}
         rows = kind.rows_of(self.cluster.pk).filter(uid=uid)
         if not rows.update(**columns):
             kind.model.objects.create(cluster=self.cluster, uid=uid, **columns)
+        if kind.name == SLICES:
+            self._offer_anew([columns["node_name"]])
+
+    def _offer_anew(self, nodes: Iterable[str]) -> None:
+        """As slices now tell of a node that was seen before."""
+        for name in nodes:
+            for old in Node.objects.filter(cluster=self.cluster, name=name).values():
+                folded = self._folded(unfolded(old))
+                changed = {column: value for column, value in folded.items() if value != old.get(column, value)}
+                Node.objects.filter(pk=old["id"]).update(**changed)
+
+    def _folded(self, row: Columns) -> Columns:
+        return fold(row, offered_on(self.cluster.pk, [row["name"]]).get(row["name"]))
 
     def _gpu_nodes(self) -> set[str]:
         return {key for key in self.store.shelf(self.store.find_kind("", "v1", "nodes")).records if "gpu" in key}

@@ -332,6 +332,7 @@ class Schedule:
         return Reading(
             world.entries(), world.words, world.first_nodes, selector=world.selector, version=OLD, new=NEW,
             budget=shape.budget, parallel=shape.parallel, canary=world.canary, asks=True, driver_object=world.called,
+            offered=world.first_offered,
         )  # fmt: skip
 
     def judge(self) -> Iterator[Violation]:
@@ -356,7 +357,7 @@ class Schedule:
         left_out = {node["metadata"]["uid"] for node in nodes} - targets
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=world.operator.driver_spec()["version"],
-            left_out=left_out, cordoned=set(self._cordoned()),
+            left_out=left_out, cordoned=set(self._cordoned()), offered=world.operator.offered(),
         )  # fmt: skip
         if plan.lease_until > world.clock():
             yield Violation("leaked_leases", f"Its lease is {plan.lease_owner}'s until {plan.lease_until}.")

@@ -24,6 +24,7 @@ def signature(world: World) -> Any:
     (plan,), stages, targets, standing, holds, kept_off, commands, frozen = map(raw_rows, _asked_for(world.plan.pk))
     state, template_change, *instants = plan
     nodes = tuple(sorted(_told_apart(node) for node in world.store.list(NODE)[0]))
+    offered = tuple(sorted(world.operator.offered().items()))
     pods = world.operator.pods().items()
     revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
     return (
@@ -33,7 +34,7 @@ def signature(world: World) -> Any:
         tuple(standing),
         tuple((*hold[:3], hold[3] is not None, hold[4] in there) for hold in holds),
         tuple((*row[:4], row[4] is not None, row[5] in there) for row in kept_off),
-        (nodes, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
+        (nodes, offered, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from benchmarks.crashing.compiled import compiled_once
 from benchmarks.crashing.jobs import Fate, Jobs
 from benchmarks.crashing.line import Line, connecting
 from benchmarks.crashing.nodes_seen import OPT_OUTS
-from benchmarks.crashing.operator import Operator
+from benchmarks.crashing.operator import GPUS, Operator
 from benchmarks.crashing.rows import JUDGED, Rows, keep_database, put_database_back
 from benchmarks.crashing.seams import KilledError, Seams, Turn
 from benchmarks.crashing.words import ENGINE, Word
@@ -70,6 +70,7 @@ class Shape:
     nodes: int  # GPU nodes of the driver object
     budget: int  # of each stage
     parallel: int  # of the operator
+    dra: int = 0  # of its GPU nodes: those whose GPUs a DRA driver offers, and no label names their driver
 
 
 @dataclass
@@ -107,6 +108,7 @@ class World:
         self.rows = Rows(self.store, self.cluster)
         self.rows.look(now=self.clock())
         self.first_nodes = self.store.list(NODE)[0]
+        self.first_offered = self.operator.offered()
         self.selector = dict(self.operator.daemonset()["spec"]["template"]["spec"]["nodeSelector"])
         self.plan = self._draft()
         self.line.begin_log()
@@ -139,6 +141,10 @@ class World:
 
     def _plant(self) -> None:
         fleet = cluster_policy(nodes=self.shape.nodes) if self.shape.by_policy else small(nodes=2 * self.shape.nodes)
+        machines = list(fleet.machines)
+        for index in range(self.shape.nodes - self.shape.dra, self.shape.nodes):
+            machines[index] = replace(machines[index], has_claims=True, gpus=GPUS)
+        fleet = replace(fleet, machines=tuple(machines))
         Planting(StoreCluster(self.store), fleet, self.clock.now()).plant()
         self.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
         for number, node in enumerate(self.store.list(NODE)[0]):
