@@ -25,7 +25,7 @@ from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD, RESOURCE
 from simulator.store import Store
 
 ME, PLUGIN = "gpu-operator", "gpu-kubelet-plugin"
-GPUS = 1  # a node that DRA offers: more would only take time
+MODEL, GPUS = "NVIDIA-H100-80GB-HBM3", 1  # of a node with DRA: more would only take time
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 DRIVERS = f"{keys.COMPONENT}={keys.DRIVER_COMPONENT}"
 IDLE = frozenset({"", "upgrade-done", "upgrade-required"})
@@ -174,7 +174,7 @@ class Operator:
         node = self.store.get(NODE, called)
         if CLAIMS_LABEL not in labels(node):
             return
-        host = replace(host_of(node), driver=version)
+        host = replace(host_of(node), driver=version, model=MODEL, gpus=GPUS)  # one that joins says of itself nothing
         held = next((one for one in self._slices() if spec(one)["nodeName"] == called), None)
         generation = spec(held)["pool"]["generation"] + 1 if held else 1
         made = resource_slice(Api(), node, host, gpus=range(GPUS if version else 0), generation=generation)
