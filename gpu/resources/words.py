@@ -1,9 +1,10 @@
 """Resources as a person would say them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu.resources.layout import BY_MEMORY, HAMI, MPS, TIME_SLICING, Layout, Way
+from gpu.resources.names import is_dra
 from wording.numbers import count, either
 
 SHARE_WORDS = {TIME_SLICING: "time-slice", MPS: "MPS share", HAMI: "HAMi vGPU", BY_MEMORY: "unit"}
@@ -35,14 +36,22 @@ def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int]
     return " and ".join(_missing(number, layout.way(name)) for name, number in gone.items() if number > 0)
 
 
-def layout_in_words(text: str) -> str:
-    """Of a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`."""
-    ways = sorted(set(Layout.read(text).ways.values()), key=str)
+def layout_in_words(text: str, offered: Iterable[str] = ()) -> str:
+    """Of a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`.
+
+    `offered`: the names of its resources, which say it where the layout is blank: `whole GPUs by DRA`.
+    """
+    layout = Layout.read(text)
+    named = {} if layout else {name: layout.way(name) for name in offered}
+    ways = sorted({*layout.ways.values(), *named.values()}, key=str)
+    by_dra = " by DRA" if any(map(is_dra, named)) else ""
     cut = [way for way in ways if way.profile or way.sharing] or ways
-    return " and ".join(_way_in_words(way) for way in cut) or "their resource names say"
+    return " and ".join(_way_in_words(way) for way in cut) + by_dra or "their resource names say"
 
 
 def _way_in_words(way: Way) -> str:
+    if way.is_virtual:
+        return "devices for virtual machines"
     unit = f"slices {way.profile}" if way.profile else "whole GPUs"
     if not way.sharing:
         return unit

@@ -54,7 +54,8 @@ def is_held_by_others(node: Node) -> bool:
 
 def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
     """Of a node whose pools are prefetched."""
-    found = {"gpu_layout": layout_in_words(node.layout), "pool": " and ".join(sorted(p.name for p in node.pools.all()))}
+    pools = " and ".join(sorted(pool.name for pool in node.pools.all()))
+    found = {"gpu_layout": layout_in_words(node.layout, node.capacity), "pool": pools}
     facts = {factor: found[factor] if factor in found else str(getattr(node, factor)) for factor in FACTORS}
     is_fit = node.is_ready is True and not node.is_unschedulable
     return Candidate(node.uid, node.name, facts, is_fit=is_fit, harm=harm)

@@ -99,6 +99,22 @@ def test_a_layout_can_be_said(text, words):
     assert layout_in_words(text) == words
 
 
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [
+        (["gpu.nvidia.com"], "whole GPUs by DRA"),
+        (["gpu.nvidia.com/mig-1g.10gb", "gpu.nvidia.com/mig-3g.40gb"], "slices 1g.10gb and slices 3g.40gb by DRA"),
+        (["amd.com/gpu"], "whole GPUs"),
+        (["nvidia.com/GH100_H100_PCIE"], "devices for virtual machines"),
+        ([], "their resource names say"),
+    ],
+)
+def test_the_names_of_resources_say_it_where_no_layout_does(offered, words):
+    """DRA writes no label: a node that is cut is no canary for those that are whole."""
+    assert layout_in_words("", offered) == words
+    assert layout_in_words("gpu=whole", offered) == "whole GPUs"
+
+
 def test_labels_bound_what_can_be_there():
     labels = {f"{GPU}.count": "8", f"{SLICE}.count": "14"}
 
