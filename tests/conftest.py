@@ -19,7 +19,7 @@ from tests import (
     profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
 )
 from tests.api_server import ApiServer, an_api_server
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, get_through
 from tests.processes import OneBrowser
 
 PROGRAMS = {
@@ -66,9 +66,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
         if timer.function.__module__ == wake.__name__:
             timer.cancel()
             timer.join(PATIENCE_S)
-    is_through = threading.Event()
-    wake._nudges.send(is_through.set)
-    assert is_through.wait(PATIENCE_S)
+    get_through(wake._nudges)
     tasks: list[tuple[str, dict]] = []
     monkeypatch.setattr(current_app, "send_task", lambda name, **given: tasks.append((name, given)))
     return tasks

@@ -7,7 +7,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from fleet.messages import announce
 from tests.make import NOON
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, get_through
 
 
 class Layer:
@@ -29,6 +29,9 @@ class Layer:
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch):
+    """What is told from now on goes there."""
+    get_through(announce._announcements)
+
     def put(layer: Layer) -> Layer:
         monkeypatch.setattr(announce, "get_channel_layer", lambda: layer)
         return layer
