@@ -13,6 +13,7 @@ from typing import Any
 EVICTED = ("nvidia.com/gpu", "nvidia.com/mig-")  # how the names of resources begin whose pods are evicted
 DRA_DRIVER = "gpu.nvidia.com"  # whose claims operators evict pods for, from 26.7.0 on
 CLIENT = "nvidia.com/gpu.deploy.client"  # in the nodeSelector of a DaemonSet: stopped with the driver, from 26.7.0 on
+MANAGER_LABEL = "NODE_LABEL_FOR_GPU_POD_EVICTION"  # in `manager.env`: the label of one more DaemonSet to stop
 SKIP_DRAIN = "nvidia.com/gpu-driver-upgrade-drain.skip"  # label of pods, "true": a drain leaves them alone
 USUAL_S = 300
 LONGEST_S = 10**9

@@ -25,6 +25,7 @@ class DriverObject(Mirrored):
     node_selector = models.JSONField(default=dict)
     is_fallback = models.BooleanField(default=False)  # NVIDIADriver only: takes the nodes that no other selects
     upgrade_policy = models.JSONField(default=dict)  # {} on an NVIDIADriver: the ClusterPolicy's counts
+    manager_label = models.CharField(max_length=317, blank=True)  # by which the driver manager stops one more DaemonSet
     state = models.CharField(max_length=32, blank=True)  # ready, notReady, ignored, disabled
     message = models.CharField(max_length=1000, blank=True)  # of the condition that says why not
     operand_versions = models.JSONField(default=dict)  # desired, by operand (`gpu.operands`); only those it names

@@ -20,6 +20,15 @@ class CdiSpec(Switch, frozen=True):
     nri_plugin_enabled: bool | None = None  # from 26.3.0 on
 
 
+class ManagerVariable(Struct, frozen=True):
+    name: str = ""
+    value: str | None = ""
+
+
+class DriverManager(Struct, frozen=True):
+    env: list[ManagerVariable] | None = None
+
+
 class DriverSpec(Struct, frozen=True):
     """The spec of an NVIDIADriver, and the part `driver` of a ClusterPolicy's."""
 
@@ -30,6 +39,7 @@ class DriverSpec(Struct, frozen=True):
     node_selector: dict[str, str] | None = None  # NVIDIADriver only; none: every GPU node
     default: bool | None = False  # NVIDIADriver only: for the nodes that no other selects
     upgrade_policy: dict[str, Any] | None = None
+    manager: DriverManager | None = None
     enabled: bool | None = True  # ClusterPolicy only
     rdma: Switch | None = None
     gds: Switch | None = None  # NVIDIADriver only, as the next: a ClusterPolicy says it beside its driver

@@ -56,6 +56,7 @@ class DriverFacts:
     unsettled: tuple[str, ...] = ()
     unrecorded: tuple[str, ...] = ()  # driver DaemonSets of which no revision is seen
     under_way: tuple[str, ...] = ()  # nodes in the middle of another change
+    manager_label: str = ""  # of nodes, by which the driver manager stops one more DaemonSet; blank: none is named
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,15 @@ class DaemonSetFacts:
     without_node: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class DraPluginFacts:
+    """A kubelet plugin of NVIDIA's DRA driver, which holds the driver that is loaded."""
+
+    name: str  # of its DaemonSet, with its namespace
+    selected_by: frozenset[str]  # the labels of nodes that its nodeSelector and affinity name
+    nodes: tuple[str, ...]  # of those to be changed, on which it runs
+
+
 @dataclass(frozen=True, eq=False)
 class BudgetFacts:
     """A PodDisruptionBudget, as the API server reads it when a pod is to be evicted."""
@@ -84,6 +93,8 @@ class PreflightFacts:
     budgets: Sequence[BudgetFacts]
     nodes: Sequence[NodeToChange] = ()
     driver_daemonsets: Sequence[DaemonSetFacts] = ()
+    dra_plugins: Sequence[DraPluginFacts] = ()
+    manager_label: str = ""  # by which the driver manager stops one more DaemonSet; blank: none is named
     operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence
     operator_unseen: str = ""  # why nobody sees whether it runs
     to_version: str = ""

@@ -13,6 +13,7 @@ from gpu.compatibility.ranges import is_older
 from gpu.evictions import DRA_DRIVER, read_policy
 from gpu.images import cuda_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
+from gpu.operands import DRA_DRIVER as DRA_PLUGIN
 from gpu.operands import DRIVER
 from kube.resources import DEPLOYMENTS, DISRUPTION_BUDGETS, RESOURCE_CLAIMS
 from kube.selectors import readable
@@ -20,7 +21,14 @@ from rollouts.checks import MOST_NAMED
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import DriverFacts
 from rollouts.models import Plan
-from rollouts.preflight.facts import BudgetFacts, DaemonSetFacts, NodeToChange, PodFacts, PreflightFacts
+from rollouts.preflight.facts import (
+    BudgetFacts,
+    DaemonSetFacts,
+    DraPluginFacts,
+    NodeToChange,
+    PodFacts,
+    PreflightFacts,
+)
 from rollouts.reads.operators import operator_down
 from rollouts.reads.queries import cluster_policy, driver_daemonsets, newest_hashes, upgrade_policy
 
@@ -54,6 +62,7 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
         pre_installed=tuple(node.name for node in nodes if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED),
         unsettled=tuple(each.name for each in daemonsets if each.observed_generation < each.generation),
         unrecorded=tuple(each.name for each in daemonsets if each.uid not in recorded),
+        manager_label=driver_object.manager_label,
         under_way=tuple(n.name for n in nodes if plan.its_component.phase(n.upgrade_state) in BEGUN),
     )
 
@@ -73,8 +82,8 @@ def facts_of(
     evicts_claims: bool | None,
     now: datetime,
 ) -> PreflightFacts:
-    """Six queries; two more where pods claim GPUs or the operator does not run, one where driver pods have no node, and
-    to an older driver."""
+    """Six queries; two more where pods claim GPUs or the operator does not run, one where driver pods have no node,
+    where a DRA driver runs, and to an older driver."""
     rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
     those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
@@ -89,6 +98,8 @@ def facts_of(
         claims_unseen=why_unseen(plan.cluster_id, RESOURCE_CLAIMS.name, now=now) if claims else "",
         nodes=[_node(node) for node in nodes],
         driver_daemonsets=_driver_daemonsets(plan.cluster_id),
+        dra_plugins=_dra_plugins(plan.cluster_id, rows),
+        manager_label=driver.manager_label,
         operator_down=operator_down(plan.cluster, now=now),
         operator_unseen=why_unseen(plan.cluster_id, DEPLOYMENTS.name, now=now),
         to_version=plan.to_version,
@@ -163,6 +174,24 @@ def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
     return [
         DaemonSetFacts(row.name, row.desired, numbers.get(row.uid, (0, 0))[0], tuple(without[row.uid])) for row in rows
     ]
+
+
+def _dra_plugins(cluster_id: int, pods: Iterable[Pod]) -> list[DraPluginFacts]:
+    """Those that run on these nodes, by their pods."""
+    on: dict[str, list[str]] = defaultdict(list)
+    for pod in pods:
+        if pod.operand == DRA_PLUGIN:
+            on[pod.namespace].append(pod.node_name)
+    if not on:
+        return []
+    return [
+        DraPluginFacts(f"{row.namespace}/{row.name}", _named_by(row), tuple(sorted(set(on[row.namespace]))))
+        for row in Operand.objects.filter(cluster=cluster_id, operand=DRA_PLUGIN, namespace__in=on).order_by("pk")
+    ]
+
+
+def _named_by(row: Operand) -> frozenset[str]:
+    return frozenset(row.node_selector).union(one["key"] for term in row.node_affinity for one in term)
 
 
 def _budgets(cluster_id: int, namespaces: Collection[str]) -> list[BudgetFacts]:

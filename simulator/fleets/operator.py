@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from simulator.actors.apps import DRA_CHART, GATES
 from simulator.actors.exporting.counters import Choice
 from simulator.actors.gpu_operator import conditions, keys
 from simulator.actors.gpu_operator.gpu_clusters import READY
@@ -13,6 +14,7 @@ from simulator.fleets.config_maps import METRICS_CONFIG_MAP
 from simulator.fleets.plan import Mode, Plan
 
 POD_HASH = "6b8f5c7d9"
+STOP_DRA_PLUGIN = {"name": "NODE_LABEL_FOR_GPU_POD_EVICTION", "value": GATES[DRA_CHART]}  # for the driver manager
 
 
 def cluster_policy(plan: Plan, now: datetime) -> Obj:
@@ -74,6 +76,7 @@ def _driver_image(plan: Plan) -> Obj:
         "image": "driver",
         "version": plan.driver,
         "kernelModuleType": "open",
+        **({"manager": {"env": [STOP_DRA_PLUGIN]}} if plan.has_claims and plan.mode is not Mode.GPU_CLUSTER else {}),
     }
 
 

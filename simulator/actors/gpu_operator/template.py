@@ -118,7 +118,7 @@ def _template(driver: Obj, os_tag: str, app: str, *, has_owner_label: bool) -> O
             "priorityClassName": given.get("priorityClassName", "system-node-critical"),
             "serviceAccountName": f"nvidia-{driver_type(driver)}-driver-{name(driver)}-{os_tag}",
             "hostPID": True,
-            "initContainers": [_init_container(config_digest(driver, os_tag))],
+            "initContainers": [_init_container(given, config_digest(driver, os_tag))],
             "containers": [_driver_container(driver, os_tag)],
             "volumes": [{"name": key, "hostPath": {"path": path}} for key, path in VOLUMES.items()],
         },
@@ -131,7 +131,7 @@ def _one_driver_a_node() -> Obj:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def _init_container(digest: str) -> Obj:
+def _init_container(given: Obj, digest: str) -> Obj:
     knobs = {
         "NVIDIA_VISIBLE_DEVICES": "void",
         "ENABLE_GPU_POD_EVICTION": "true",
@@ -151,6 +151,7 @@ def _init_container(digest: str) -> Obj:
         "env": [
             _field("NODE_NAME", "spec.nodeName"),
             *({"name": key, "value": value} for key, value in knobs.items()),
+            *((given.get("manager") or {}).get("env") or []),
             _field("OPERATOR_NAMESPACE", "metadata.namespace"),
         ],
         "securityContext": {"privileged": True},

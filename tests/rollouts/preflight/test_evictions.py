@@ -7,7 +7,7 @@ from kube.resources import DISRUPTION_BUDGETS, RESOURCE_CLAIMS
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
-from tests.make import NOON, a_bookmark, a_pod
+from tests.make import NOON, a_bookmark, a_pod, an_operand
 from tests.rollouts.rows import POLICY, a_draft
 
 
@@ -197,3 +197,15 @@ def test_marks_of_others_on_a_node_are_read(cluster, owner):
     Node.objects.filter(pk=node.pk).update(labels=node.labels | labels, taints=taints)
 
     assert {"karpenter", "autoscaler-takes", "nvsentinel"} <= warned(a_draft(cluster, owner)).keys()
+
+
+def test_a_plugin_of_the_dra_driver_that_nobody_stops_is_named(cluster, owner):
+    selector = {"nvidia.com/dra-kubelet-plugin": "true"}
+    an_operand(cluster, "dra-driver", name="plugin", namespace="dra", node_selector=selector)
+    a_tenant(cluster, "plugin-x", namespace="dra", gpus=0, operand="dra-driver", is_tenant=False)
+    objects = DriverObject.objects.filter(cluster=cluster)
+
+    sentence = warned(a_draft(cluster, owner))["dra-plugin-stays"]
+    assert "DaemonSet dra/plugin is not stopped while the driver of 1 node is" in sentence
+    objects.update(manager_label="nvidia.com/dra-kubelet-plugin")
+    assert "dra-plugin-stays" not in warned(a_draft(cluster, owner))

@@ -9,8 +9,10 @@ from typing import Any
 
 from fleet.observe.mirror.rows.nested import fitted_json
 from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_labels, fitted_words
+from gpu.evictions import MANAGER_LABEL
 from gpu.operands import MIG_DEFAULT_CONFIG
 from kube.structs import DriverObjectSeen
+from kube.structs.driver_object import DriverSpec
 from kube.structs.meta import find
 
 ARGO_ANNOTATION = "argocd.argoproj.io/tracking-id"
@@ -58,6 +60,7 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
         "node_selector": fitted_labels(driver.node_selector or {}),
         "is_fallback": bool(driver.default),
         "upgrade_policy": fitted_json(driver.upgrade_policy or {}),
+        "manager_label": manager_label(driver),
         "state": fitted(seen.status.state, 32) if seen.status else "",
         "message": _message(seen),
         "operand_versions": operand_versions(seen),
@@ -73,6 +76,15 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
         "operator_version": fitted(operator_version(seen.labels), 64),
         "owned_by": owners(seen),
     }
+
+
+def manager_label(driver: DriverSpec) -> str:
+    """The node label by which the driver manager stops a DaemonSet that it does not know. Blank: none is named.
+
+    k8s-driver-manager, cmd/driver-manager/main.go; NVIDIA's guide to the DRA driver with the operator asks for it.
+    """
+    said = (driver.manager.env if driver.manager else None) or ()
+    return next((fitted(one.value, 317) for one in said if one.name == MANAGER_LABEL), "")
 
 
 def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from fleet.observe.mirror.rows.driver_object import driver_object_row
+from gpu.evictions import MANAGER_LABEL
 from gpu.operands import TITLES
 from kube.structs import ClusterPolicySeen, GpuClusterSeen, NvidiaDriverSeen
 
@@ -148,3 +149,19 @@ def test_an_nvidia_driver_says_them_of_its_own_nodes():
 def test_mig_managers_read_what_the_operator_mounts_for_them(mig_manager, read):
     """The chart's default names none; the operator then makes and mounts its own."""
     assert driver_object_row(a_policy({"migManager": mig_manager}))["mig_config"] == read
+
+
+@pytest.mark.parametrize(
+    ("manager", "label"),
+    [
+        ({"env": [{"name": "DRAIN_USE_FORCE", "value": "true"}, {"name": MANAGER_LABEL, "value": "x/y"}]}, "x/y"),
+        ({"env": [{"name": MANAGER_LABEL, "value": None}]}, ""),
+        ({"env": None}, ""),
+        (None, ""),
+    ],
+)
+def test_the_label_by_which_the_driver_manager_stops_one_more_is_kept(manager, label):
+    document = {"metadata": {"name": "h200", "uid": "uid-of-h200"}, "spec": {"manager": manager}}
+
+    assert driver_object_row(a_policy({"driver": {"manager": manager}}))["manager_label"] == label
+    assert driver_object_row(msgspec.convert(document, NvidiaDriverSeen))["manager_label"] == label
