@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from gpu.upgrade_controller import WAIT_FOR_JOBS
+from gpu.upgrade_controller import UPGRADE_DONE, WAIT_FOR_JOBS
 from gpu.versions import same
 from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count, either, every
+
+LOOK_AGAIN = (  # both read it when they start, and gpu-feature-discovery once in a while
+    "restart what names it there, the pod of gpu-feature-discovery or the kubelet plugin of the DRA driver, and see "
+    "what it names then."
+)
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,15 @@ def _late(late: Sequence[TargetEvidence], version: str) -> Judgement:
     nodes = tuple(target.name for target in late)
     sentence = f"{names(nodes)} did not load {version} in time."
     jobs = tuple(target.name for target in late if target.upgrade_state == WAIT_FOR_JOBS)
-    if not jobs:
-        return fail(sentence, cause="late", nodes=nodes)
-    there = f"On {names(jobs)} the operator still waits for pods to end (waitForCompletion)"
-    return fail(f"{sentence} {there}: end them, or set its timeoutSeconds.", cause="late-for-jobs", nodes=nodes)
+    if jobs:
+        there = f"On {names(jobs)} the operator still waits for pods to end (waitForCompletion)"
+        return fail(f"{sentence} {there}: end them, or set its timeoutSeconds.", cause="late-for-jobs", nodes=nodes)
+    done = [target for target in late if target.upgrade_state == UPGRADE_DONE and target.driver_version]
+    if done:
+        there = f"On {names(tuple(target.name for target in done))} the operator is through"
+        old = f"{done[0].driver_version} is still named as loaded"
+        return fail(f"{sentence} {there}, and {old}: {LOOK_AGAIN}", cause="late-to-name-it", nodes=nodes)
+    return fail(sentence, cause="late", nodes=nodes)
 
 
 def run(number: int) -> str:

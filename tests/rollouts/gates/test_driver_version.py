@@ -53,6 +53,19 @@ def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
     assert GATE.judge(evidence(late), now=NOON).answer is Answer.FAIL
 
 
+def test_of_one_that_the_operator_is_through_with_it_says_who_may_not_have_looked_again():
+    """A kubelet plugin of the DRA driver reads it when it starts: one that was not stopped names the old one."""
+    since = NOON - timedelta(hours=1)
+    late = {"state": TargetState.CHANGING, "state_since": since, "upgrade_state": "upgrade-done"}
+
+    judgement = GATE.judge(evidence(a_target("a", driver_version=OLD, **late)), now=NOON)
+
+    assert (judgement.answer, judgement.cause) == (Answer.FAIL, "late-to-name-it")
+    assert f"On a the operator is through, and {OLD} is still named as loaded: restart" in judgement.because
+    silent = GATE.judge(evidence(a_target("a", driver_version="", **late)), now=NOON)
+    assert silent.cause == "late"
+
+
 def test_of_one_that_is_late_for_its_jobs_it_says_so_and_what_helps():
     """Z14: the operator itself may wait for them without an end."""
     since = NOON - timedelta(hours=1)
