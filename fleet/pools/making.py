@@ -1,6 +1,5 @@
 """Making, changing and deleting pools. Each is a decision, and is kept as one."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,8 +7,7 @@ from django.db import IntegrityError, router, transaction
 from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
-from edges.digests import digest
-from edges.moves import LostRace
+from edges import unseen
 from fleet.allocation.kept import kept
 from fleet.models import Cluster, Pool
 from fleet.places import place_of
@@ -56,8 +54,7 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
     """
     with transaction.atomic():
         pool = _locked(pool)
-        if was and was != mark_of(pool):
-            raise LostRace(_changed(pool, fields))
+        unseen.refuse_unseen(pool, WRITTEN, was=was, to=fields)
         asking.lock_first(pool.cluster)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
@@ -67,8 +64,8 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
 
 
 def mark_of(pool: Pool) -> str:
-    """Of all that a person writes of a pool: with another one it was written since."""
-    return digest([str(getattr(pool, name)) for name in WRITTEN])[:16]
+    """Of all that a person writes of a pool."""
+    return unseen.mark_of(pool, WRITTEN)
 
 
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
@@ -102,18 +99,6 @@ def _locked(pool: Pool) -> Pool:
     if found is None:
         raise PoolGone(f"Somebody deleted pool {pool.name} since.")
     return found
-
-
-def _changed(pool: Pool, fields: Mapping[str, Any]) -> str:
-    """What it says by now where somebody is about to write something else."""
-    other = [name for name, value in fields.items() if getattr(pool, name) != value]
-    says = ", ".join(f"{name.replace('_', ' ')} {_spelt(getattr(pool, name))}" for name in other)
-    by_now = f" Where you would change it, it says by now: {says}." if says else ""
-    return f"Somebody changed it since you opened this form.{by_now} To save what is here all the same, save it again."
-
-
-def _spelt(value: Any) -> str:
-    return "nothing" if value in (None, "") else f"{value}"
 
 
 def _used(pool: Pool, error: ProtectedError) -> str:

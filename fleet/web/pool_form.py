@@ -12,6 +12,7 @@ from django.utils import timezone
 from edges.fields import DecimalAmount, WholeNumber
 from edges.moves import LostRace
 from edges.requests import PersonRequest
+from edges.unseen import LENGTH
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks
@@ -83,7 +84,7 @@ def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
     refusal = _refusal(request, pool)
     context: dict[str, Any] = {"pool": pool, "cluster": pool.cluster, "name_was": pool.name, "why_not": refusal}
-    context |= {"was": request.POST.get("was", "")[:16] if request.method == "POST" else mark_of(pool)}
+    context |= {"was": request.POST.get("was", "")[:LENGTH] if request.method == "POST" else mark_of(pool)}
     if request.method != "POST":
         return _form(request, PoolForm(instance=pool), **context)
     form = PoolForm(request.POST, instance=Pool.objects.get(pk=pool.pk))

@@ -10,11 +10,12 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing
+from edges.unseen import LENGTH, NONE
 from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from health import wake
-from health.inbox.listening import put_source, remove_source
+from health.inbox.listening import mark_of, put_source, remove_source
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import LATE
 from health.sources.asking import ask_now
@@ -37,6 +38,7 @@ class TelemetrySourceSerializer(serializers.ModelSerializer):
     user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
     secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
     ca_file = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    mark = serializers.SerializerMethodField(help_text="Of what was given; see `was` of PUT. Null: only admins see it.")
     state = serializers.SerializerMethodField(help_text="late: it answered, and nobody has asked it since.")
     since = serializers.DateTimeField(source="state_since")
     message = serializers.CharField(help_text="Why it is silent, and what helps; blank: it is not.")
@@ -53,16 +55,20 @@ class TelemetrySourceSerializer(serializers.ModelSerializer):
     class Meta:
         model = TelemetrySource
         fields = (
-            "id", "cluster", "url", "matchers", "user", "secret_from", "ca_file", "is_on", "state", "since", "message",
-            "notes", "answered_at", "age_s", "took_ms", "devices", "exported", "not_exported", "to_be_switched_on",
-            "added_by", "added_at", "changed_at",
+            "id", "cluster", "url", "matchers", "user", "secret_from", "ca_file", "is_on", "mark", "state", "since",
+            "message", "notes", "answered_at", "age_s", "took_ms", "devices", "exported", "not_exported",
+            "to_be_switched_on", "added_by", "added_at", "changed_at",
         )  # fmt: skip
 
     def to_representation(self, source: TelemetrySource) -> dict[str, Any]:
         said = super().to_representation(source)
         if not self.context["administers"].covers_cluster(source.cluster_id):
-            said |= {"user": None, "secret_from": None, "ca_file": None}
+            said |= dict.fromkeys(("user", "secret_from", "ca_file", "mark"))
         return said
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_mark(self, source: TelemetrySource) -> str:
+        return mark_of(source)
 
     @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, source: TelemetrySource) -> str:
@@ -105,6 +111,10 @@ class TelemetrySourcePut(Asked):
     )  # fmt: skip
     ca_file = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
     is_on = serializers.BooleanField(required=False, default=True)
+    was = serializers.CharField(
+        max_length=LENGTH, required=False, default="", allow_blank=True,
+        help_text=f"The `mark` that was read, or “{NONE}”: it is refused where that is another by now. Blank: never.",
+    )  # fmt: skip
 
 
 class TelemetrySourceList(Listing):

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from edges import unseen
 from fleet.models import Cluster
 from health.inbox.unheard import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
@@ -22,6 +23,7 @@ from people.models import AuditEntry
 from wording.numbers import count
 
 GIVEN = ("url", "matchers", "user", "secret_from", "ca_file", "is_on")
+WORDS = {"url": "address", "matchers": "label matchers", "secret_from": "secret", "ca_file": "CA", "is_on": "asked"}
 
 
 class BadSource(ValueError):
@@ -54,15 +56,18 @@ class Trial:
         return " ".join([said, *self.notes])
 
 
-def put_source(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> TelemetrySource:
+def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **given: Any) -> TelemetrySource:
     """Add it, or change the one there is. It is asked at once; what it said ends where it is switched off.
 
-    :raises BadSource: naming the field
+    `was`: the `mark_of` what was seen of it. Blank: whatever is there.
+
+    :raises BadSource: naming the field; LostRace
     """
     fields = checked(given)
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that add one at once
         source = TelemetrySource.objects.filter(cluster=cluster).first()
+        unseen.refuse_unseen(source, GIVEN, was=was, to=fields, words=WORDS)
         before = {name: getattr(source, name) for name in GIVEN} if source else None
         source = source or TelemetrySource(cluster=cluster, added_by=actor, added_at=now)
         for name, value in fields.items():
@@ -80,14 +85,19 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> 
     return source
 
 
+def mark_of(source: TelemetrySource | None) -> str:
+    """Of all that a person gives of it, and of one that is not there."""
+    return unseen.mark_of(source, GIVEN)
+
+
 def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:
     """What it said is forgotten, and what it told ends with it, unless the exporters are asked instead."""
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=source.cluster_id)
-        gone, _ = TelemetrySource.objects.filter(pk=source.pk).delete()
-        if not gone:
+        was = TelemetrySource.objects.filter(pk=source.pk).values(*GIVEN).first()
+        if was is None:
             return
-        was = {name: getattr(source, name) for name in GIVEN}
+        TelemetrySource.objects.filter(pk=source.pk).delete()
         _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
         if not is_heard(cluster, now=now):
             resolve_unheard(cluster, now=now)

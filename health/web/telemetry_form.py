@@ -9,10 +9,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from edges.moves import LostRace
 from edges.requests import PersonRequest
+from edges.unseen import LENGTH
 from fleet.models import Cluster
 from health import wake
-from health.inbox.listening import GIVEN, BadSource, put_source, remove_source
+from health.inbox.listening import GIVEN, BadSource, mark_of, put_source, remove_source
 from health.models import TelemetrySource
 from health.sources.asking import SourceOff, ask_now
 from people.rights import Permission, why_not
@@ -37,19 +39,25 @@ def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
         return render(request, "health/telemetry_form.html", {**context, "source": None}, status=403)
     if request.method != "POST":
         initial = {name: getattr(source, name) for name in GIVEN} if source else None
-        return render(request, "health/telemetry_form.html", {**context, "form": TelemetrySourceForm(initial=initial)})
-    form = TelemetrySourceForm(request.POST)
+        context |= {"form": TelemetrySourceForm(initial=initial), "was": mark_of(source)}
+        return render(request, "health/telemetry_form.html", context)
+    form, was, status = TelemetrySourceForm(request.POST), request.POST.get("was", "")[:LENGTH], 400
     if form.is_valid():
+        told: dict[str, Any] = {"actor": request.user.get_username(), "now": timezone.now(), "was": was}
         try:
-            saved = put_source(cluster, actor=request.user.get_username(), now=timezone.now(), **form.cleaned_data)
+            saved = put_source(cluster, **told, **form.cleaned_data)
         except BadSource as wrong:
             form.add_error(wrong.field, str(wrong))
+        except LostRace as refusal:
+            form.add_error(None, str(refusal))
+            context["source"] = source = TelemetrySource.objects.filter(cluster=cluster).first()
+            was, status = mark_of(source), 409
         else:
             wake.wake_telemetry_of(cluster.pk)
             said = "A worker asks it now." if saved.is_on else "It is switched off: nobody asks it."
             messages.success(request, f"The telemetry of {cluster.name} is read from {saved.url}. {said}")
             return redirect("cluster", cluster_id=cluster.pk)
-    return render(request, "health/telemetry_form.html", {**context, "form": form}, status=400)
+    return render(request, "health/telemetry_form.html", {**context, "form": form, "was": was}, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -35,6 +35,19 @@ def test_an_admin_adds_and_changes_it(root, cluster):
     assert [entry.verb for entry in AuditEntry.objects.all()] == ["telemetry.put", "telemetry.put"]
 
 
+def test_who_says_what_they_read_replaces_nothing_else(root, bob, cluster):
+    read = root.put(place(cluster), {"url": ADDRESS}, format="json").json()["mark"]
+    root.put(place(cluster), {"url": ADDRESS, "is_on": False}, format="json")
+
+    late = root.put(place(cluster), {"url": ADDRESS, "matchers": 'cluster="eu-1"', "was": read}, format="json")
+
+    assert (late.status_code, late.json()["type"]) == (409, "urn:quarterdeck:problem:lost-race")
+    assert (TelemetrySource.objects.get().matchers, TelemetrySource.objects.get().is_on) == ("", False)
+    assert bob.get(place(cluster)).json()["mark"] is None
+    by_now = root.get(place(cluster)).json()["mark"]
+    assert root.put(place(cluster), {"url": ADDRESS, "was": by_now}, format="json").status_code == 200
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [

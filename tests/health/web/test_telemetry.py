@@ -1,11 +1,13 @@
 """The telemetry of a cluster's source and of a node's GPUs, on their pages."""
 
 import math
+import re
 from array import array
 from datetime import timedelta
 
 import pytest
 
+from health.inbox.listening import put_source, remove_source
 from health.models import TelemetrySource
 from health.sources import frames
 from health.telemetry.base import TelemetryReading, XidTold
@@ -103,6 +105,52 @@ def test_an_admin_adds_changes_asks_and_removes_it(admin, cluster):
     admin.post(f"{place}/remove")
     assert not TelemetrySource.objects.exists()
     assert AuditEntry.objects.last().verb == "telemetry.remove"
+
+
+def was_in(response) -> str:
+    return re.search(r'name="was" value="(\w+)"', response.content.decode())[1]
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_undone_unseen(admin, cluster):
+    source, place = make.a_source(cluster, url="https://192.0.2.1"), f"/clusters/{cluster.pk}/telemetry"
+    asked = {"url": "https://192.0.2.1", "matchers": 'cluster="mine"', "is_on": "on", "was": was_in(admin.get(place))}
+    put_source(cluster, actor="bob", now=NOON, url="https://192.0.2.2", is_on=False)
+
+    late = admin.post(place, asked)
+
+    source.refresh_from_db()
+    assert (late.status_code, source.url, source.matchers, source.is_on) == (409, "https://192.0.2.2", "", False)
+    said = late.content.decode()
+    assert "Somebody changed it since you opened this form." in said
+    assert "it says by now: address https://192.0.2.2, label matchers nothing, asked no." in said
+    assert "cluster=&quot;mine&quot;" in said
+    admin.post(place, {**asked, "was": was_in(late)})
+    source.refresh_from_db()
+    assert (source.url, source.matchers, source.is_on) == ("https://192.0.2.1", 'cluster="mine"', True)
+
+
+def test_a_source_that_somebody_else_added_or_removed_meanwhile_is_not_replaced_unseen(admin, cluster):
+    place, asked = f"/clusters/{cluster.pk}/telemetry", {"url": "https://192.0.2.1", "is_on": "on"}
+    without = was_in(admin.get(place))
+    source = put_source(cluster, actor="bob", now=NOON, url="https://192.0.2.2")
+    added = admin.post(place, {**asked, "was": without})
+    remove_source(source, actor="bob", now=NOON)
+    removed = admin.post(place, {**asked, "was": was_in(added)})
+
+    assert (added.status_code, removed.status_code) == (409, 409)
+    assert "Somebody added it since you opened this form." in added.content.decode()
+    assert "Somebody removed it since you opened this form." in removed.content.decode()
+    assert not TelemetrySource.objects.exists()
+    assert admin.post(place, {**asked, "was": was_in(removed)}).status_code == 302
+
+
+def test_what_is_removed_is_kept_as_it_was_when_it_went(admin, cluster):
+    source = make.a_source(cluster)
+    put_source(cluster, actor="bob", now=NOON, url="https://192.0.2.2")
+
+    remove_source(source, actor="ada", now=NOON)
+
+    assert AuditEntry.objects.last().evidence["url"] == "https://192.0.2.2"
 
 
 @pytest.mark.parametrize(
