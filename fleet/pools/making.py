@@ -1,5 +1,7 @@
 """Making, changing and deleting pools. Each is a decision, and is kept as one."""
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,10 +21,22 @@ from people.roster.accounts import take
 from wording.numbers import either
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
+POOL_DELETED = "Its pool was deleted."
 AT_ONCE = 500
 WRITTEN = (
     "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GoesWithPool:
+    """What an app above keeps of a pool, and cannot keep without it."""
+
+    said: Callable[[Pool, datetime], Iterable[str]]  # a sentence each
+    end: Callable[[Pool, str, datetime], None]  # given the actor: each with an entry of its own
+
+
+GOES_WITH: list[GoesWithPool] = []  # each app adds its own in `AppConfig.ready`
 
 
 class PoolTaken(Exception):
@@ -69,20 +83,28 @@ def mark_of(pool: Pool) -> str:
 
 
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
-    """Also ends the roles that were given on it.
+    """Also ends the roles that were given on it, and what the apps above keep of it.
 
     :raises PoolInUse: when a plan names it; PoolGone
     """
     with transaction.atomic():
         pool = _locked(pool)
-        _record(pool, "pool.delete", actor=actor, now=now, evidence={"name": pool.name, "selector": pool.selector})
+        was = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
+        _record(pool, "pool.delete", actor=actor, now=now, evidence=was)
         for binding in RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"):
             take(binding, place_of(pool), actor=actor, now=now)
+        for each in GOES_WITH:
+            each.end(pool, actor, now)
         try:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
         except ProtectedError as error:
             raise PoolInUse(_used(pool, error)) from error
+
+
+def going_with(pool: Pool, *, now: datetime) -> Sequence[str]:
+    """What else ends with it, besides roles: in sentences."""
+    return [sentence for each in GOES_WITH for sentence in each.said(pool, now)]
 
 
 def in_use(pool: Pool) -> str:

@@ -24,6 +24,7 @@ from fleet.pools.making import (
     change_pool,
     create_pool,
     delete_pool,
+    going_with,
     in_use,
     mark_of,
 )
@@ -104,6 +105,7 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
         "preview": shown,
         "may_see_roles": not refusal,
         "roles": roles if not refusal else (),
+        "going": going_with(pool, now=timezone.now()) if not refusal else (),
         "why_not": refusal or in_use(pool),
         "place": "pools",
     }

@@ -6,9 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from edges.moves import LostRace
 from fleet.models import Pool
+from fleet.pools.making import POOL_DELETED, GoesWithPool
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits
 from health.rules.gpus import GPU_RULES
@@ -87,6 +89,22 @@ def remove_limits(row: PoolLimits, *, version: int | None, actor: str, because: 
         if not PoolLimits.objects.filter(pk=row.pk, version=version or 0).delete()[0]:
             raise LostRace(CHANGED)
         _record(row, "remove", before=row, actor=actor, because=because, now=now)
+
+
+def _of_pool(pool: Pool) -> QuerySet[PoolLimits]:
+    return PoolLimits.objects.filter(pool=pool).select_related("pool__cluster").order_by("rule")
+
+
+def _said(pool: Pool, _: datetime) -> list[str]:
+    return [f"Its limits of {row.rule} go." for row in _of_pool(pool)]
+
+
+def _end(pool: Pool, actor: str, now: datetime) -> None:
+    for row in _of_pool(pool):
+        remove_limits(row, version=row.version, actor=actor, because=POOL_DELETED, now=now)
+
+
+LIMITS_OF_A_POOL = GoesWithPool(_said, _end)
 
 
 def _problems(rule: str, asked: LimitsAsked, because: str) -> list[tuple[str, str]]:

@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 
 from fleet.models import Cluster, Node, Pool
+from fleet.pools.making import POOL_DELETED, GoesWithPool
 from health.inbox.acts import record, recount
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.verbs import MUTABLE
 from health.judging.opening import Openings
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
+from health.models.mute import MuteQuerySet
 from people.models import AuditEntry
 
 MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
@@ -109,6 +111,22 @@ def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
         _record(row, "lift", actor=actor, because=because, now=now)
         Openings.of(cluster, now=now).unmute()
         recount(cluster, now=now)
+
+
+def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
+    return Mute.objects.in_force(now=now).filter(pool=pool).select_related("cluster", "pool").order_by("pk")
+
+
+def _said(pool: Pool, now: datetime) -> list[str]:
+    return [f"Its mute of {row.rule} until {row.until:%Y-%m-%d %H:%M} UTC is lifted." for row in _of_pool(pool, now)]
+
+
+def _end(pool: Pool, actor: str, now: datetime) -> None:
+    for row in _of_pool(pool, now):
+        lift(row, actor=actor, because=POOL_DELETED, now=now)
+
+
+MUTES_OF_A_POOL = GoesWithPool(_said, _end)
 
 
 def _silence(row: Mute, *, now: datetime) -> None:
