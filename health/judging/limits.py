@@ -23,7 +23,7 @@ class LimitsInForce:
     @classmethod
     def of(cls, cluster: Cluster, rules: Iterable[GpuRule]) -> "LimitsInForce":
         """One query; one more where a pool of the cluster has any."""
-        rows = list(PoolLimits.objects.filter(pool__cluster=cluster).select_related("pool__cluster").order_by("pk"))
+        rows = list(PoolLimits.objects.filter(pool__cluster=cluster).order_by("pk"))
         comparing = {rule.key: rule for rule in rules if isinstance(rule, Comparing)}
         rows = [row for row in rows if row.rule in comparing]
         found: dict[str, list[tuple[GpuRule, frozenset[str]]]] = {}

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from fleet.models import Pool
 from fleet.models.visible import Visible
-from health.rules.limits import Limits
+from health.rules.limits import A_POOL, Limits
 
 
 class PoolLimitsQuerySet(Visible["PoolLimits"]):
@@ -43,11 +43,10 @@ class PoolLimits(models.Model):
 
     @property
     def limits(self) -> Limits:
-        """Load it with its pool and that one's cluster."""
         return Limits(
             self.warn,
             self.critical,
             timedelta(seconds=self.warn_after_s),
             timedelta(seconds=self.critical_after_s),
-            whose=f"pool {self.pool.cluster.name}/{self.pool.name}",
+            whose=A_POOL,
         )

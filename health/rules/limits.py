@@ -11,6 +11,7 @@ from typing import Any
 from wording.durations import spell
 
 OURS = "Quarterdeck"
+A_POOL = "a pool"  # never which: who reads a finding may see its node by another pool
 LONGEST = timedelta(days=1)  # that something may last before anybody is told
 
 
@@ -22,8 +23,7 @@ class Limits:
     critical: float | None = None  # None: nothing of it ever is
     warn_after: timedelta = timedelta(0)  # how long it must be so
     critical_after: timedelta = timedelta(0)
-    whose: str = OURS  # "pool eu-1/h100"
-    whose_critical: str = ""  # blank: the same
+    whose: str = OURS
 
     def is_critical(self, value: float) -> bool:
         return self.critical is not None and value >= self.critical
@@ -42,16 +42,11 @@ class Limits:
         """
         after = self.after(is_critical=is_critical)
         lasting = f", which must last {spell(after)}" if after else ""
-        whose = self.set_by(is_critical=is_critical)
-        return f": {whose}’s limit for {'critical' if is_critical else 'a warning'}{lasting}"
-
-    def set_by(self, *, is_critical: bool) -> str:
-        return (self.whose_critical or self.whose) if is_critical else self.whose
+        return f": {self.whose}’s limit for {'critical' if is_critical else 'a warning'}{lasting}"
 
     @property
     def evidence(self) -> dict[str, float | str | None]:
-        of = f"{self.whose}; critical: {self.whose_critical}" if self.whose_critical else self.whose
-        return {"warn": self.warn, "critical": self.critical, "limits_of": of}
+        return {"warn": self.warn, "critical": self.critical, "limits_of": self.whose}
 
 
 @dataclass(frozen=True)
@@ -99,22 +94,9 @@ class Scale:
 
 
 def strictest(several: Sequence[Limits]) -> Limits:
-    """Of each number the strictest: whatever any of them would tell is told, no later and as no less.
-
-    Whose a limit is names, where those are two, whose number it is and whose time.
-    """
+    """Of each number the strictest: whatever any of them would tell is told, no later and as no less."""
     warn, warn_after = min(each.warn for each in several), min(each.warn_after for each in several)
     calling = [each for each in several if each.critical is not None] or several
     critical = min((each.critical for each in calling if each.critical is not None), default=None)
     after = min(warn_after, *(each.critical_after for each in calling))
-    hurried = [each.whose for each in several if each.warn_after == warn_after]
-    whose = _whose([each.whose for each in several if each.warn == warn], hurried)
-    timing = [each.whose for each in calling if each.critical_after == after] or hurried
-    of_critical = _whose([each.whose for each in calling if each.critical == critical], timing)
-    is_same = critical is None or of_critical == whose
-    return Limits(warn, critical, warn_after, after, whose, "" if is_same else of_critical)
-
-
-def _whose(of_number: Sequence[str], of_time: Sequence[str]) -> str:
-    both = [whose for whose in of_number if whose in of_time]
-    return both[0] if both else f"{of_number[0]} and {of_time[0]}"
+    return Limits(warn, critical, warn_after, after, several[0].whose)

@@ -94,7 +94,7 @@ def beyond(limits: Limits, metric: str, value: float, says: Callable[[float], st
         f"{says(limit)}{limits.said(is_critical=is_critical)}.",
         action,
         {metric: value, **limits.evidence},
-        why=f"{limit:g} {limits.set_by(is_critical=is_critical)}",
+        why=f"{limit:g} {limits.whose}",
         worsens_after=limits.critical_after,
         opens_after=limits.after(is_critical=is_critical),
     )

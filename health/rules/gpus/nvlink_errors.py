@@ -55,7 +55,7 @@ class NvlinkErrors:
             "Jobs over several GPUs of this node are slow or hang. Look at nvidia-smi nvlink -e and at the Fabric "
             "Manager's log; drain the node and reset the GPU, and reseat or replace it where the errors come again.",
             amounts | limits.evidence,
-            why="recovered" if has_recovered else f"{limit:g} {limits.set_by(is_critical=is_critical)}",
+            why="recovered" if has_recovered else f"{limit:g} {limits.whose}",
             worsens_after=timedelta(0) if has_recovered else limits.critical_after,
             opens_after=limits.after(is_critical=is_critical),
         )

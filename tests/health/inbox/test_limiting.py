@@ -30,7 +30,6 @@ def test_limits_are_kept_with_who_set_them_and_why(pool):
     row = put(pool)
 
     assert (row.limits.warn, row.limits.critical, row.limits.warn_after) == (75, 80, timedelta(minutes=3))
-    assert row.limits.whose == "pool eu-1/h100"
     entry = AuditEntry.objects.get(verb="limits.put")
     assert (entry.actor, entry.because, entry.evidence["before"]) == ("ada", "Old fans.", None)
     assert entry.evidence["limits"]["critical"] == 80

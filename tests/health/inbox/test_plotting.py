@@ -18,7 +18,7 @@ from tests.make import NOON
 
 TEMPERATURE = "DCGM_FI_DEV_GPU_TEMP"
 BEGAN = NOON - timedelta(hours=2)
-HOT = {"rule": "gpu-hot", "evidence": {"temperature_celsius": 92, "warn": 83, "critical": 85, "limits_of": "pool a/b"}}
+HOT = {"rule": "gpu-hot", "evidence": {"temperature_celsius": 92, "warn": 83, "critical": 85, "limits_of": "a pool"}}
 
 
 @pytest.mark.parametrize("rule", GPU_RULES, ids=lambda rule: rule.key)

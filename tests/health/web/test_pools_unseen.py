@@ -8,6 +8,7 @@ from tests.pages import visiting
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 PLACES = (
     "/findings?id={finding}",
+    "/findings?finding={finding}",
     "/api/v1/findings/{finding}",
     "/nodes/{node}",
     "/nodes/{node}/gpus/0",
