@@ -22,6 +22,7 @@ from health.models import Finding, PoolLimits, RuleShadow
 from people.rights import NotAllowed, Permission, require, why_not
 
 SHOWN = 50  # findings of a trial, the newest
+POOL_GONE = "The pool that this was for is gone, or none that you see. Choose another, and save it again."
 REFUSALS = (FindingRefusal, LostRace, NotAllowed)
 
 
@@ -64,7 +65,11 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, rule, form=form, status=400)
     given = form.cleaned_data
-    pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=given["pool"])
+    pool = Pool.objects.visible_to(request.user).select_related("cluster").filter(pk=given["pool"]).first()
+    if pool is None:
+        form = LimitsForm({**request.POST.dict(), "version": ""})  # any other pool has none yet
+        form.add_error(None, POOL_GONE)
+        return _page(request, rule, form=form, status=409)
     asked = LimitsAsked(given["warn"], given["critical"], given["warn_after_s"], given["critical_after_s"] or 0)
     done = f"These limits hold in {pool.cluster.name}/{pool.name} from the next look on."
     try:

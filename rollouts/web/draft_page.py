@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from edges.digits import whole
 from edges.requests import PersonRequest
 from fleet.models import Cluster, DriverObject, Pool
-from people.rights import NotAllowed, Permission, require, scope_of
+from people.rights import NotAllowed, Permission, Scope, require, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.reads.queries import changeable
@@ -21,19 +21,28 @@ from rollouts.web.draft_form import DraftForm
 from rollouts.web.loading import plan_for
 from rollouts.web.stage_form import advisable, gate_choices
 
+GONE = "The driver object that this was for is gone, or none that you may change. Choose another, and save it again."
+
 
 def new(request: PersonRequest) -> HttpResponse:
     choices = _objects(request)
     asked = request.POST.get("object") or request.GET.get("object") or ""
     if not asked and len(choices) == 1:
         asked = str(choices[0].pk)
-    if (pk := whole(asked)) is None:
+    pk = whole(asked)
+    chosen = next((each for each in choices if each.pk == pk), None)
+    if chosen is None and pk is not None and (request.method != "POST" or _may_draft(request).nowhere):
+        raise Http404
+    if request.method == "POST":
+        form = DraftForm(request.POST)
+        if chosen is None:
+            form.refuse([{"field": "", "sentence": GONE}])
+            return _form(request, form, chosen=None, choices=choices, status=409)
+        return _save(request, form, chosen, choices=choices)
+    if chosen is None:
         return render(request, "rollouts/draft.html", {"place": "plans", "choices": choices})
-    chosen = get_object_or_404(DriverObject.objects.select_related("cluster"), pk=pk, pk__in=[c.pk for c in choices])
-    if request.method != "POST":
-        form = DraftForm(stages=drafting.suggest_stages(chosen))
-        return _form(request, form, chosen=chosen, choices=choices)
-    return _save(request, DraftForm(request.POST), chosen, choices=choices)
+    form = DraftForm(stages=drafting.suggest_stages(chosen))
+    return _form(request, form, chosen=chosen, choices=choices)
 
 
 def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
@@ -104,24 +113,33 @@ def _read(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
 
 
 def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices=(), status: int = 200) -> HttpResponse:
-    cluster = plan.cluster if plan else chosen.cluster
+    """Without the object of a new plan it asks which one, and has the pools of all that there are."""
+    clusters = [chosen.cluster] if chosen else [plan.cluster] if plan else [each.cluster for each in choices]
     context: dict[str, Any] = {
         "place": "plans",
         "form": form,
         "chosen": chosen,
-        "subject": chosen or DriverObject(name=plan.object_name, kind=plan.object_kind, version=plan.from_version),
-        "cluster": cluster,
+        "subject": chosen or (plan and _as_it_was(plan)),
+        "cluster": clusters[0] if chosen or plan else None,
         "plan": plan,
         "choices": choices,
-        "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster),
+        "pools": Pool.objects.visible_to(request.user).filter(cluster__in=clusters).select_related("cluster"),
         "gates": gate_choices(),
         "advisable": advisable(),
     }
     return render(request, "rollouts/draft.html", context, status=status)
 
 
+def _as_it_was(plan: Plan) -> DriverObject:
+    return DriverObject(name=plan.object_name, kind=plan.object_kind, version=plan.from_version)
+
+
+def _may_draft(request: PersonRequest) -> Scope:
+    return scope_of(request.user, Permission.DRAFT)
+
+
 def _objects(request: PersonRequest) -> list[DriverObject]:
     """The objects a plan can be written for, where one may draft."""
-    there = scope_of(request.user, Permission.DRAFT)
+    there = _may_draft(request)
     rows = DriverObject.objects.filter(changeable()).select_related("cluster").order_by("cluster__name", "kind", "name")
     return list(rows if there.everywhere else rows.filter(cluster__in=there.cluster_ids))

@@ -177,6 +177,21 @@ def test_what_was_written_for_limits_that_were_taken_away_is_in_the_form_again(r
     assert PoolLimits.objects.get().warn == 61
 
 
+@pytest.mark.parametrize("version", ["", "1"])
+def test_what_was_written_for_a_pool_that_is_gone_is_in_the_form_again(root, pool, version):
+    other, asked = make.a_pool(pool.cluster, "other"), limits(pool, warn="76", because="A <warm> hall.")
+    pool.delete()
+
+    answer = root.post(f"{HOT}/limits", asked | {"version": version})
+
+    assert answer.status_code == 409
+    said = answer.content.decode()
+    assert "The pool that this was for is gone" in said
+    assert 'value="76"' in said
+    assert "A &lt;warm&gt; hall." in said
+    assert f'<option value="{other.pk}"' in said
+
+
 def test_why_limits_are_taken_away_is_in_the_form_again(root, pool):
     root.post(f"{HOT}/limits", limits(pool))
     row = PoolLimits.objects.get()

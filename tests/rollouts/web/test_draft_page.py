@@ -362,6 +362,29 @@ def test_a_stage_that_is_left_out_in_between_is_not_passed_over(ada, fleet):
     assert [again[f"stage-{at}-name"] for at in range(3)] == ["Canary", "", "Rest"]
 
 
+@pytest.mark.parametrize("asked", ["x", "999999"])
+def test_what_was_written_for_an_object_that_is_gone_comes_back(ada, fleet, asked):
+    refused = ada.post("/plans/new", written(fleet, object=asked, title=HOSTILE))
+
+    assert refused.status_code == 409
+    assert "The driver object that this was for is gone" in Page(refused.content.decode()).text
+    again = sent_again(refused)
+    assert (again["title"], again["to_version"], again["stage-0-name"]) == (HOSTILE, "580.126.20", "Canary")
+    assert again["stage-1-pool"] == str(fleet.pools.get().pk)
+    assert again["object"] == str(fleet.driver_objects.get(kind="NVIDIADriver").pk)
+    assert ada.post("/plans/new", again).status_code == 302
+
+
+def test_what_was_written_comes_back_also_where_no_object_is_left(ada, fleet):
+    asked = written(fleet)
+    fleet.driver_objects.all().delete()
+
+    refused = ada.post("/plans/new", asked)
+
+    assert refused.status_code == 409
+    assert "580.126.20" in refused.content.decode()
+
+
 def test_of_a_field_that_is_sent_twice_the_last_counts(ada, fleet):
     ada.post("/plans/new", written(fleet, **{"stage-0-name": ["First", "Second"]}))
 
