@@ -6,10 +6,12 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Cluster, GoneNode, Node, NodeEvent
+from health.backtest.nodes import replay_node
 from health.backtest.running import replay
-from health.backtest.timelines import pasts
+from health.backtest.timelines import LONG_AGO, NodePast, pasts
 from health.models import Finding
 from health.rules.base import Severity
+from health.rules.node_flapping import NodeFlapping
 from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event
 
 pytestmark = pytest.mark.django_db
@@ -171,3 +173,27 @@ def test_events_are_read_node_by_node(cluster):
 
 def test_a_cluster_without_gpu_nodes_is_not_known(cluster):
     assert "no GPU nodes" in run(cluster, "node-not-ready").because
+
+
+class ReadTurns(list):
+    """Counts what is read of it from its beginning to its end."""
+
+    read = 0
+
+    def __iter__(self):
+        for each in super().__iter__():
+            self.read += 1
+            yield each
+
+
+def test_of_a_node_that_flapped_for_long_its_turns_are_read_a_few_times_and_not_at_each_of_them():
+    begin = NOON - DAY
+    turns = ReadTurns([(LONG_AGO, True), *((begin + number * MINUTE, number % 2 == 1) for number in range(1000))])
+    still = {column: [(LONG_AGO, "")] for column in ("upgrade_state", "mig_config_state", "driver_version")}
+    node = NodePast(1, "uid", "gpu-1", LONG_AGO, None, {"is_ready": turns, **still}, {})
+
+    (one,) = replay_node(node, NodeFlapping(), begin=begin, end=NOON)
+
+    assert one.opened_at is not None
+    assert node.falls(begin, begin + 9 * MINUTE) == 5
+    assert turns.read < 10 * len(turns)
