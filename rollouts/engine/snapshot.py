@@ -75,7 +75,6 @@ class StageSnapshot:
     max_unavailable: int
     gates: tuple[Gate, ...]
     evidence: Evidence
-    node_uids: Mapping[str, str]  # target's name → node uid, in the order of release
     failures: Mapping[str, int] = field(default_factory=dict)  # target's name → since a person last said: go on
     glass: frozenset[str] = frozenset()  # gates that a person has passed over, for now
     waiting_since: Mapping[str, datetime] = field(default_factory=dict)  # gate → since when it waits; now: it did not

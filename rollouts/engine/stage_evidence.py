@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fleet.models import Node, Pod
@@ -95,7 +95,6 @@ def stage_snapshot(
         max_unavailable=stage.max_unavailable,
         gates=gates,
         evidence=evidence,
-        node_uids={target.node_name: target.node_uid for target in targets},
         failures=failures,
         glass=glass,
         waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
@@ -182,26 +181,22 @@ def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvi
 
 def _target(target: Target, around: AroundStages) -> TargetEvidence:
     node = around.nodes.get(target.node_uid)
-    baseline = read_baseline(target.baseline)
-    if node is None:
-        return TargetEvidence(
-            target.node_name,
-            TargetState(target.state),
-            target.state_since,
-            baseline,
-            is_seen=False,
-            is_lost=target.is_lost,
-            is_retried=target.retried_at is not None,
-        )
-    pods = around.pods.get(node.name, [])
-    return TargetEvidence(
+    written = TargetEvidence(
+        uid=target.node_uid,
         name=target.node_name,
         state=TargetState(target.state),
         state_since=target.state_since,
-        baseline=baseline,
-        is_seen=not around.is_stale,
+        baseline=read_baseline(target.baseline),
+        is_seen=False,
         is_lost=target.is_lost,
         is_retried=target.retried_at is not None,
+    )
+    if node is None:
+        return written
+    pods = around.pods.get(node.name, [])
+    return replace(
+        written,
+        is_seen=not around.is_stale,
         driver_version="" if node.driver_unknown_since else node.driver_version,
         upgrade_state=node.upgrade_state,
         is_ready=node.is_ready,

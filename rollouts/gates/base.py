@@ -87,6 +87,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class TargetEvidence:
+    uid: str  # of its node
     name: str
     state: TargetState
     state_since: datetime
@@ -155,7 +156,7 @@ class Evidence:
 
     seen_at: datetime  # the oldest of what it rests on
     to_version: str
-    targets: tuple[TargetEvidence, ...]
+    targets: tuple[TargetEvidence, ...]  # in the order of release
     approvals: tuple[ApprovalEvidence, ...] = ()
     workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
     workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere

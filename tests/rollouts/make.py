@@ -68,6 +68,7 @@ def ready(*operands: str) -> tuple[OperandEvidence, ...]:
 def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
     """A node that took the new driver and has everything back."""
     row: dict[str, Any] = {
+        "uid": f"uid-of-{name}",
         "state": TargetState.CHANGED,
         "state_since": NOON - timedelta(minutes=1),
         "baseline": a_baseline(),
@@ -146,8 +147,7 @@ def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StageSnap
     }
     written = row | given
     shown = written.pop("evidence", None) or evidence(*targets)
-    uids = {target.name: f"uid-of-{target.name}" for target in targets}
-    return StageSnapshot(index=index, evidence=shown, node_uids=uids, **written)
+    return StageSnapshot(index=index, evidence=shown, **written)
 
 
 def a_rollback_stage(*targets: TargetEvidence, **given: Any) -> StageSnapshot:

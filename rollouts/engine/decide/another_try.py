@@ -16,17 +16,12 @@ IN_VAIN = "Another turn would find the same driver pod, which does not come up: 
 
 def given_another_try(snapshot: Snapshot) -> Mapping[str, TargetEvidence]:
     """By node. They were let go once: what they do now by themselves is no escape."""
-    return {
-        stage.node_uids[target.name]: target
-        for stage in snapshot.forward
-        for target in stage.targets
-        if target.is_retried
-    }
+    return {target.uid: target for stage in snapshot.forward for target in stage.targets if target.is_retried}
 
 
 def waiting(stage: StageSnapshot) -> frozenset[str]:
     """Uids of those that wait for their next turn."""
-    return frozenset(stage.node_uids[target.name] for target in stage.evidence.tried_again)
+    return frozenset(target.uid for target in stage.evidence.tried_again)
 
 
 def waiting_anywhere(snapshot: Snapshot) -> frozenset[str]:

@@ -73,7 +73,7 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _targets(stages: Iterable[StageSnapshot]) -> dict[str, TargetEvidence]:
-    return {stage.node_uids[target.name]: target for stage in stages for target in stage.targets}
+    return {target.uid: target for stage in stages for target in stage.targets}
 
 
 def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: datetime) -> bool:

@@ -19,10 +19,9 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
     nodes = {node.uid: node for node in snapshot.nodes}
     gone = snapshot.gone if tells_who_is_gone(snapshot) else {}
     for target in stage.targets:
-        uid = stage.node_uids[target.name]
-        if uid in gone and (lost := _lost(stage, target, gone[uid])):
+        if target.uid in gone and (lost := _lost(stage, target, gone[target.uid])):
             yield lost
-        node = nodes.get(uid)
+        node = nodes.get(target.uid)
         if node is None or not target.is_seen:
             continue  # not seen is not changed, and not failed
         found = _next_state(snapshot, stage, target, node)
@@ -36,10 +35,10 @@ def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     if snapshot.stale_because or not snapshot.has_daemonsets:
         return ()
     found = (
-        _lost(stage, target, snapshot.gone[stage.node_uids[target.name]])
+        _lost(stage, target, snapshot.gone[target.uid])
         for stage in snapshot.forward
         for target in stage.targets
-        if stage.node_uids[target.name] in snapshot.gone
+        if target.uid in snapshot.gone
     )
     return tuple(move for move in found if move)
 

@@ -72,7 +72,7 @@ def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
         followed = (snapshot.rollback_stage,)
     elif snapshot.state is PlanState.ABORTING:
         followed = ()
-    return {stage.node_uids[target.name]: target for stage in followed for target in stage.targets}
+    return {target.uid: target for stage in followed for target in stage.targets}
 
 
 def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
@@ -82,7 +82,7 @@ def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
     soaks = {
         move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.SOAKING
     }
-    uids = {uid for stage in snapshot.stages if stage.index in soaks for uid in stage.node_uids.values()}
+    uids = {target.uid for stage in snapshot.stages if stage.index in soaks for target in stage.targets}
     return frozenset(uids & snapshot.opted_out.keys())
 
 

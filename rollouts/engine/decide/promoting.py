@@ -147,9 +147,7 @@ def _says_escaped(escaped: Sequence[NodeSnapshot]) -> str:
 
 def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     begun = (TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED)
-    return not any(
-        stage.node_uids[target.name] == node.uid for stage in snapshot.forward for target in stage.in_state(*begun)
-    )
+    return not any(target.uid == node.uid for stage in snapshot.forward for target in stage.in_state(*begun))
 
 
 def current_stage(snapshot: Snapshot) -> StageSnapshot | None:
@@ -215,7 +213,7 @@ def _finish(snapshot: Snapshot) -> Decision:
         target.name
         for stage in snapshot.forward
         for target in stage.in_state(TargetState.EXCLUDED)
-        if stage.node_uids[target.name] not in snapshot.gone
+        if target.uid not in snapshot.gone
     )
     free = tuple(name for name in out if name not in held)
     parts = (

@@ -1,7 +1,7 @@
 """Who goes next, who must be held, and who is called back. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -46,7 +46,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     ready = [
         target.name
         for target in held
-        if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.name)
+        if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.uid)
     ]
     restrained = restrained_in(snapshot, stage)
     wave = _going(snapshot, stage, ready, free.nodes)
@@ -98,10 +98,10 @@ def _going(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], room:
 
 def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str]) -> tuple[str, ...]:
     """One that is tried again, where the budget has no room: it counts as broken there, whether it goes or not."""
-    again = waiting(stage)
-    broken = {node.uid for node in snapshot.nodes if node.uid in again and node.is_unavailable}
+    broken = {node.uid for node in snapshot.nodes if node.is_unavailable}
+    again = (target.name for target in stage.evidence.tried_again if target.uid in broken)
     may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
-    return tuple(name for name in ready if stage.node_uids[name] in broken)[:1] if may_add else ()
+    return tuple(name for name in again if name in ready)[:1] if may_add else ()
 
 
 def wait_for_gates(
@@ -126,13 +126,13 @@ def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
     return tuple(target.name for target in released if now - target.state_since > stage.patience)
 
 
-def _may_go(snapshot: Snapshot, stage: StageSnapshot, name: str) -> bool:
+def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
     """The label to take off is ours and was seen, and the operator has the node in its queue."""
-    node = next((node for node in snapshot.nodes if node.uid == stage.node_uids[name]), None)
+    node = next((node for node in snapshot.nodes if node.uid == uid), None)
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
     if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
         return False
-    return is_ours and stage.node_uids[name] not in snapshot.restrained
+    return is_ours and uid not in snapshot.restrained
 
 
 def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, .
     Not those that are tried again: the operator has cordoned them in their first try.
     """
     uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage)
-    return tuple(target.name for target in stage.in_state(TargetState.HELD) if stage.node_uids[target.name] in uids)
+    return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
 
 def to_hold(snapshot: Snapshot) -> dict[str, str]:
@@ -165,34 +165,33 @@ def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelea
     """What a worker that was killed between its intent and its act has left."""
     labelled = {node.uid for node in snapshot.nodes if node.has_label}
     releasing = stage.in_state(TargetState.RELEASING)
-    left = tuple(target.name for target in releasing if stage.node_uids[target.name] in labelled)
+    left = tuple(target.name for target in releasing if target.uid in labelled)
     return FinishRelease(stage.index, left) if left else None
 
 
 def recall(snapshot: Snapshot, stages: Sequence[StageSnapshot] | None = None) -> tuple[Recall, ...]:
     """What was let go and has not begun, in these stages (hazard Z3). None: in every stage."""
-    begun = {node.uid for node in snapshot.nodes if node.has_begun}
-    found = []
-    for stage in snapshot.stages if stages is None else stages:
-        let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
-        if targets := tuple(target.name for target in let_go if stage.node_uids[target.name] not in begun):
-            found.append(Recall(stage.index, targets))
-    return tuple(found)
+    return _recall(snapshot, snapshot.stages if stages is None else stages, lambda _: True)
 
 
 def recall_restrained(snapshot: Snapshot, stages: Sequence[StageSnapshot]) -> tuple[Recall, ...]:
     """What was let go, has not begun, and may not go any more: its pool was frozen since (hazard Z3)."""
+    return _recall(snapshot, stages, lambda uid: uid in snapshot.restrained)
+
+
+def _recall(snapshot: Snapshot, stages: Sequence[StageSnapshot], wanted: Callable[[str], bool]) -> tuple[Recall, ...]:
+    begun = {node.uid for node in snapshot.nodes if node.has_begun}
     found = []
-    for one in recall(snapshot, stages):
-        uids = next(stage.node_uids for stage in stages if stage.index == one.stage_index)
-        if targets := tuple(name for name in one.targets if uids[name] in snapshot.restrained):
-            found.append(Recall(one.stage_index, targets))
+    for stage in stages:
+        let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
+        if targets := tuple(target.name for target in let_go if target.uid not in begun and wanted(target.uid)):
+            found.append(Recall(stage.index, targets))
     return tuple(found)
 
 
 def says_who_goes_back(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
     held = tuple(name for one in called_back for name in one.targets)
-    uids = {name: uid for stage in snapshot.stages for name, uid in stage.node_uids.items()}
+    uids = {target.name: target.uid for stage in snapshot.stages for target in stage.targets}
     return f"Holding {names(held)} again. {snapshot.restrained[uids[held[0]]]}"
 
 
@@ -202,8 +201,8 @@ def _to_go(nodes: int) -> str:
 
 def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     """Held target's name → what holds it back beside its plan."""
-    uids = {target.name: stage.node_uids[target.name] for target in stage.in_state(TargetState.HELD)}
-    return {name: snapshot.restrained[uid] for name, uid in uids.items() if uid in snapshot.restrained}
+    held = stage.in_state(TargetState.HELD)
+    return {target.name: snapshot.restrained[target.uid] for target in held if target.uid in snapshot.restrained}
 
 
 def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
@@ -218,9 +217,7 @@ def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordone
 def held_though_changed(snapshot: Snapshot) -> dict[str, str]:
     """Whose holds must not outlive the plan: nodes called back in the moment they began, late nodes, and those that
     left the object and came back, with a driver pod made anew."""
-    changed = {
-        stage.node_uids[target.name] for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)
-    }
+    changed = {target.uid for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)}
     new = (node for node in snapshot.nodes if node.uid in changed or _came_with_it(snapshot, node))
     held = (node for node in new if node.is_held and not node.hold_is_foreign)
     return {node.uid: node.name for node in held}

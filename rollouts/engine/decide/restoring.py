@@ -66,7 +66,7 @@ def _let_go(snapshot: Snapshot) -> frozenset[str]:
     if snapshot.state is PlanState.ABORTING:
         return frozenset()
     let_go = snapshot.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
-    return frozenset(snapshot.rollback_stage.node_uids[target.name] for target in let_go)
+    return frozenset(target.uid for target in let_go)
 
 
 def _template_is_back(snapshot: Snapshot) -> bool:
@@ -92,7 +92,7 @@ def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
 def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
     """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
     stage = snapshot.rollback_stage
-    left_out = {stage.node_uids[target.name] for target in stage.in_state(TargetState.EXCLUDED)}
+    left_out = {target.uid for target in stage.in_state(TargetState.EXCLUDED)}
     busy = ours(snapshot, lambda one: snapshot.is_as_before(one) and one.has_begun and one.uid not in left_out)
     if not busy:
         return None
@@ -103,10 +103,10 @@ def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
 def nobody_changed(snapshot: Snapshot) -> str:
     """Of one that was let go and went away nobody can say what became of its driver."""
     gone = [
-        f"{target.name} {snapshot.gone[uid]}"
+        f"{target.name} {snapshot.gone[target.uid]}"
         for stage in snapshot.forward
         for target in stage.targets
-        if (uid := stage.node_uids[target.name]) in snapshot.gone and (target.baseline or target.is_lost)
+        if target.uid in snapshot.gone and (target.baseline or target.is_lost)
     ]
     return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
 

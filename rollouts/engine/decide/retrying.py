@@ -27,7 +27,7 @@ def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     return tuple(
         MoveTarget(stage.index, target.name, TargetState.HELD, f"Failed in the rollback: try {tried + 1} of {TRIES}.")
         for target in stage.in_state(TargetState.FAILED)
-        if stage.node_uids[target.name] in can_be and (tried := stage.failures.get(target.name, 0)) < TRIES
+        if target.uid in can_be and (tried := stage.failures.get(target.name, 0)) < TRIES
     )
 
 
@@ -35,7 +35,7 @@ def beyond_us(snapshot: Snapshot) -> tuple[TargetEvidence, ...]:
     """Targets that come back by nothing that we may do. Ask after `try_again` had nothing to say."""
     stage = snapshot.rollback_stage
     crashing = _failed(snapshot, has_its_pod=True)
-    held = (one for one in stage.in_state(TargetState.HELD) if stage.node_uids[one.name] in crashing)
+    held = (one for one in stage.in_state(TargetState.HELD) if one.uid in crashing)
     return (*stage.in_state(TargetState.FAILED), *held)
 
 
@@ -44,7 +44,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
     stage = snapshot.rollback_stage
 
     def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:
-        return tuple(target for target in failed if stage.node_uids[target.name] in uids)
+        return tuple(target for target in failed if target.uid in uids)
 
     crashing, tried = those(_failed(snapshot, has_its_pod=True)), those(_failed(snapshot, has_its_pod=False))
     seen = those(frozenset(node.uid for node in snapshot.nodes))

@@ -104,14 +104,14 @@ def _says_who_holds(theirs: tuple[str, ...], version: str) -> str:
 
 def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
     """Nodes that changed, are changing or failed, and are not targets of the rollback stage yet."""
-    known = set(snapshot.rollback_stage.node_uids.values())
+    known = {target.uid for target in snapshot.rollback_stage.targets}
     astray = (node for node in snapshot.nodes if node.uid not in known and not snapshot.is_as_before(node))
     return {node.uid: node.name for node in astray if is_ours(node)}
 
 
 def _failed(snapshot: Snapshot) -> dict[str, str]:
     """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
-    targets = set(snapshot.rollback_stage.node_uids.values())
+    targets = {target.uid for target in snapshot.rollback_stage.targets}
     stuck = (node for node in snapshot.nodes if node.uid in targets and node.phase is Phase.FAILED)
     return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
 
@@ -130,9 +130,10 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     nodes = {node.uid: node for node in snapshot.nodes}
     restrained = restrained_in(snapshot, stage)
     may_go = [target for target in held if target.is_seen and target.name not in restrained]
-    ready = [target.name for target in may_go if _waits(nodes.get(stage.node_uids[target.name]))]
+    going = [target for target in may_go if _waits(nodes.get(target.uid))]
+    ready = [target.name for target in going]
     # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
-    broken = [name for name in ready if nodes[stage.node_uids[name]].is_unavailable]
+    broken = [target.name for target in going if nodes[target.uid].is_unavailable]
     may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
     budgets = snapshot.budgets
     one_broken = next_wave(broken, 1, budgets) if may_add and not free.nodes else ()
@@ -198,7 +199,7 @@ def _rolled_back(stage: StageSnapshot, because: str, passed_because: str = "") -
 
 def _how_it_ended(snapshot: Snapshot) -> str:
     stage = snapshot.rollback_stage
-    out = [(target.name, stage.node_uids[target.name]) for target in stage.in_state(TargetState.EXCLUDED)]
+    out = [(target.name, target.uid) for target in stage.in_state(TargetState.EXCLUDED)]
     gone = tuple(f"{name} {snapshot.gone[uid]}" for name, uid in out if uid in snapshot.gone)
     held = {node.uid for node in snapshot.nodes if node.is_held}
     kept = tuple(name for name, uid in out if uid in held)

@@ -42,5 +42,5 @@ def _written(snapshot: Snapshot, act: Act) -> Iterator[str]:
     if isinstance(act, OF_NODES):
         yield from act.nodes
     elif isinstance(act, FinishRelease):
-        uids = next(stage.node_uids for stage in snapshot.stages if stage.index == act.stage_index)
-        yield from (uids[name] for name in act.targets)
+        targets = next(stage.targets for stage in snapshot.stages if stage.index == act.stage_index)
+        yield from (target.uid for target in targets if target.name in act.targets)

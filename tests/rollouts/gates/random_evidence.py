@@ -71,6 +71,7 @@ waves = st.builds(
 def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.SearchStrategy[TargetEvidence]:
     return st.builds(
         TargetEvidence,
+        uid=st.just(f"uid-of-{name}"),
         name=st.just(name),
         state=st.sampled_from(TargetState),
         state_since=moments,
