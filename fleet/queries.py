@@ -12,11 +12,11 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from fleet.allocation.amounts import offers_of
 from fleet.allocation.cpu_memory import CpuMemory
 from fleet.allocation.holders import gpus_held, held_on
-from fleet.allocation.holding import GpuHeld, Unplaced
+from fleet.allocation.holding import Board, GpuHeld, Unplaced
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
-from fleet.allocation.telling import said_of_exporter
+from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
-from fleet.freshness.cluster import cluster_freshness
+from fleet.freshness.cluster import ClusterFreshness, cluster_freshness, heard_of
 from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_heard
 from fleet.freshness.sight import ClusterSight
 from fleet.models import (
@@ -142,15 +142,27 @@ class PodRow(DatedRow):
 
 @dataclass(frozen=True)
 class NodeInDetail(NodeRow):
-    """Everything about one node."""
+    """Everything about one node, for its page and for REST."""
 
+    heard: ClusterFreshness
     resources: Sequence[ResourceLine]
     gpus: Sequence[GpuHeld]
+    boards: Sequence[Board]
     unplaced: Sequence[Unplaced]
-    disagreements: Sequence[str]
+    disagreements: Sequence[str]  # of its exporter, with what is believed, or with what Kubernetes knows of
     exporter: ExporterReading | None
     exporter_note: str
     pods: Sequence[Pod] | None  # None: pods were never seen
+
+
+@dataclass(frozen=True)
+class GpuInDetail(DatedRow):
+    """Who holds one GPU, and how fresh that is, for its page and for REST."""
+
+    held: GpuHeld
+    heard: ClusterFreshness
+    pods_freshness: KindFreshness
+    pools: QuerySet[Pool]  # those of its node that the person sees
 
 
 @dataclass(frozen=True)
@@ -211,9 +223,9 @@ def seen_pools_of(node: Node, *, user) -> QuerySet[Pool]:
 
 
 def nodes_for(user) -> QuerySet[Node]:
-    """Those that the user sees, each with its cluster and pools. Asks once for their roles."""
+    """Those that the user sees, each with its cluster and who observes it, and pools. Asks once for their roles."""
     prefetch_related_objects([user], "bindings")
-    return Node.objects.visible_to(user).select_related("cluster").prefetch_related(pools_for(user))
+    return Node.objects.visible_to(user).select_related("cluster__observer").prefetch_related(pools_for(user))
 
 
 def for_rows(nodes: QuerySet[Node], *, user) -> QuerySet[Node]:
@@ -232,22 +244,37 @@ def pool_names(nodes: Collection[int], pools: Iterable[Any]) -> dict[int, list[s
 
 
 def see_node(node: Node, *, now: datetime) -> NodeInDetail:
-    """Seven queries."""
-    (seen,) = see_nodes([node], now=now)
+    """Eight queries, of a node that `nodes_for` has read."""
+    heard = heard_of(node.cluster, now=now)
     pods = list(node.pods.select_related("cluster"))
     held = held_on([node], now=now)[node.pk]
     gpus = (held.of(gpu) for gpu in node.gpus.select_related("node__cluster"))
     return NodeInDetail(
         node=node,
-        own_freshness=seen.own_freshness,
-        pods_freshness=seen.pods_freshness,
-        resources=lines_of(node, knows_pods=seen.knows_pods),
-        gpus=[_as_known(gpu, knows_pods=seen.knows_pods) for gpu in gpus],
+        own_freshness=heard.by_kind[NODES],
+        pods_freshness=heard.by_kind[PODS],
+        heard=heard,
+        resources=lines_of(node, knows_pods=heard.knows_pods),
+        gpus=[_as_known(gpu, knows_pods=heard.knows_pods) for gpu in gpus],
+        boards=held.boards,
         unplaced=held.unplaced,
-        disagreements=held.disagreements,
+        disagreements=[*held.disagreements, *jobs_in_words(held)],
         exporter=held.exporter,
         exporter_note=said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
-        pods=pods if seen.knows_pods else None,
+        pods=pods if heard.knows_pods else None,
+    )
+
+
+def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
+    """Load it with its node and who observes the cluster. Two queries, and what `gpus_held` costs."""
+    heard = heard_of(gpu.node.cluster, now=now)
+    (held,) = gpus_held([gpu], now=now)
+    return GpuInDetail(
+        own_freshness=heard.by_kind[NODES],
+        held=_as_known(held, knows_pods=heard.knows_pods),
+        heard=heard,
+        pods_freshness=heard.by_kind[PODS],
+        pools=seen_pools_of(gpu.node, user=user),
     )
 
 

@@ -100,7 +100,8 @@ class NodeSerializer(NodeRowSerializer):
     unplaced = UnplacedSerializer(many=True)
     disagreements = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Of its DCGM exporter with claims and kubelets, which are believed.",
+        help_text="Of its DCGM exporter with claims and kubelets, which are believed; and each job of a batch system "
+        "on its GPUs, of which Kubernetes knows nothing.",
     )
     exporter = ExporterSerializer(allow_null=True, help_text="Null: no DCGM exporter of it was ever asked.")
     exporter_note = serializers.CharField(

@@ -14,12 +14,11 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.devices import offered_on
-from fleet.allocation.holders import gpus_held
 from fleet.freshness.cluster import heard_of
 from fleet.history.lines import Span
 from fleet.history.placements import GpuPlacement, on_gpu
-from fleet.models import Gpu, Observer, Pool
-from fleet.queries import gpu_at, lines_of
+from fleet.models import Gpu, Observer
+from fleet.queries import gpu_at, lines_of, see_gpu
 from fleet.web import states
 from fleet.web.node_gone import gone
 from fleet.web.node_history import timeline_of
@@ -132,16 +131,15 @@ def _unlisted(row: Gpu) -> dict[str, Any]:
 
 def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
     node = row.node
-    heard = heard_of(node.cluster, now=now)
-    (held,) = gpus_held([row], now=now)
+    detail = see_gpu(row, user=user, now=now)
+    held, heard, uuid = detail.held, detail.heard, detail.held.uuid
     offered = offered_on(node.cluster_id, [node.name]).get(node.name)
     devices = offered.devices if offered else ()
-    uuid = row.uuid or held.uuid
     unhealthy = node.unhealthy_of(row.index, uuid)
     return {
         "gpu": row,
         "node": node,
-        "pools": Pool.objects.visible_to(user).filter(nodes=node),
+        "pools": detail.pools,
         "held": held,
         "uuid": uuid,
         "address": next((each.address for each in devices if uuid and each.board == uuid and each.address), ""),

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import Board, Held, Unplaced
+from fleet.allocation.holding import Board, Unplaced
 from fleet.allocation.physical import physical_of
-from fleet.allocation.telling import jobs_in_words, said_of_exporter
-from fleet.models import ExporterRound, Node, Pod
-from fleet.queries import lines_of
+from fleet.models import Node, Pod
+from fleet.queries import NodeInDetail
 from fleet.states.pod import ENDED
 from fleet.web.states import PodWord, word_of
 from gpu import labels as keys
@@ -56,23 +54,23 @@ class PodLine:
     seen: PodWord
 
 
-def of_node(node: Node, pods: Sequence[Pod], *, as_of: datetime | None, now: datetime) -> dict[str, Any]:
-    """`pods`: of tenants on it; `as_of`: when they were last seen, where that is not now. Costs six queries."""
-    layout = Layout.read(node.layout)
-    lines = lines_of(node)
-    held = held_on([node], now=now)[node.pk]
+def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
+    node, layout, as_of = seen.node, Layout.read(seen.node.layout), seen.heard.pods_as_of
+    pods = [pod for pod in seen.pods or () if not pod.operand]
+    pods.sort(key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
     return {
         "physical": physical_of([node]),
-        "resource_lines": lines,
+        "resource_lines": seen.resources,
         "none_because": none_because(node),
-        "ways": _ways(lines, [pod for pod in pods if pod.phase not in ENDED]),
-        "boards": [board for board in held.boards if _is_named(board)],
-        "nameless": sum(not _is_named(board) for board in held.boards),
-        "unplaced": [(one, unplaced_in_words(one, layout)) for one in held.unplaced],
-        "nobody_knows": _nobody_knows(held),
-        "disagreements": [*held.disagreements, *jobs_in_words(held)],
-        "exporter_note": said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
-        "knows_which": bool(node.unhealthy) or any(board.taints for board in held.boards),
+        "ways": _ways(seen.resources, [pod for pod in pods if pod.phase not in ENDED]),
+        "boards": [board for board in seen.boards if _is_named(board)],
+        "nameless": sum(not _is_named(board) for board in seen.boards),
+        "unplaced": [(one, unplaced_in_words(one, layout)) for one in seen.unplaced],
+        # Whether GPUs are held, and of none it is told by whom.
+        "nobody_knows": bool(seen.unplaced) and not any(board.holders for board in seen.boards),
+        "disagreements": seen.disagreements,
+        "exporter_note": seen.exporter_note,
+        "knows_which": bool(node.unhealthy) or any(board.taints for board in seen.boards),
         "unhealthy": node.unhealthy,
         "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now, as_of=as_of)) for pod in pods],
     }
@@ -132,8 +130,3 @@ def _ways(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[WayOnNode]
 
 def _is_named(board: Board) -> bool:
     return board.index is not None or bool(board.uuid)
-
-
-def _nobody_knows(held: Held) -> bool:
-    """Whether GPUs are held, and of none it is told by whom."""
-    return bool(held.unplaced) and not any(board.holders for board in held.boards)

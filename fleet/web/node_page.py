@@ -10,10 +10,8 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.allocation.cpu_memory import CpuMemory
-from fleet.freshness.cluster import heard_of
-from fleet.models import GoneNode, Node, Observer, Pod
-from fleet.queries import nodes_for
+from fleet.models import GoneNode, Node, Observer
+from fleet.queries import nodes_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
 from people.models import User
@@ -40,12 +38,12 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def _visible(request: PersonRequest, node_id: int) -> Node:
-    return get_object_or_404(nodes_for(request.user).select_related("cluster__observer"), pk=node_id)
+    return get_object_or_404(nodes_for(request.user), pk=node_id)
 
 
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
-    tenants = Pod.objects.filter(cluster=row.cluster_id, node_name=row.name, operand="").select_related("node")
-    heard = heard_of(row.cluster, now=now)
+    detail = see_node(row, now=now)
+    heard = detail.heard
     administers = scope_of(user, Permission.ADMINISTER).covers_cluster(row.cluster_id)
     context = f" --context {row.cluster.context}" if row.cluster.context and administers else ""
     return {
@@ -55,8 +53,8 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
         "knows_pods": heard.knows_pods,
-        **node_gpus.of_node(row, list(tenants.order_by("-gpus", "namespace", "name")), as_of=heard.pods_as_of, now=now),
-        "cpu_memory": cpu_memory.of_node(CpuMemory.of(vars(row), knows_pods=heard.knows_pods)),
+        **node_gpus.of_node(detail, now=now),
+        "cpu_memory": cpu_memory.of_node(detail.cpu_memory),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",

@@ -7,11 +7,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from fleet.allocation.holders import gpus_held
 from fleet.api.gpus import GpuSerializer
 from fleet.api.nodes import OfAGpu
 from fleet.api.serializers import FreshnessSerializer, RefSerializer
-from fleet.queries import see_nodes, seen_pools_of
+from fleet.queries import see_gpu
 from health.api.telemetry import NodeTelemetrySerializer
 from health.inbox.reading import titles
 from health.models import Finding
@@ -57,17 +56,14 @@ class GpuDetail(OfAGpu):
     def get(self, request, node_id: int, index: int) -> Response:
         """Its history is under its address: `placements`, `timeline`, `hours`, `twin`, `telemetry/history`."""
         gpu, now = self.gpu(node_id, index), timezone.now()
-        (held,) = gpus_held([gpu], now=now)
-        (node,) = see_nodes([gpu.node], now=now)
-        if not node.knows_pods:
-            held = replace(held, holders=None)
+        seen = see_gpu(gpu, user=self.user, now=now)
         known, found = telemetry_of(gpu.node, now=now), Finding.objects.all().around(gpu)
         said = {
-            "gpu": held,
-            "seen_at": node.seen_at,
-            "freshness": node.freshness,
-            "pods_freshness": node.pods_freshness,
-            "pools": seen_pools_of(gpu.node, user=self.user),
+            "gpu": seen.held,
+            "seen_at": seen.seen_at,
+            "freshness": seen.freshness,
+            "pods_freshness": seen.pods_freshness,
+            "pools": seen.pools,
             "driver_version": gpu.node.driver_version,
             "driver_unknown_since": gpu.node.driver_unknown_since,
             "findings": found.open,

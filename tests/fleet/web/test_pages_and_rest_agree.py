@@ -79,3 +79,13 @@ def test_a_pool_that_picks_none_of_what_was_listed_has_none(viewer):
     assert "No GPU node is in this pool" in page(viewer, f"/pools/{pool.pk}").text
     (row,) = viewer.get("/api/v1/pools").json()["results"]
     assert (row["counts"]["gpu_nodes"], row["counts"]["physical_gpus"]) == (0, 0)
+
+
+def test_the_page_of_a_node_and_rest_tell_of_the_same_jobs_that_kubernetes_does_not_know(viewer):
+    node = make.a_node(make.a_cluster("north"), gpus=2)
+    make.a_reading(node, make.a_device_told(0), make.a_device_told(1) | {"jobs": ["4711"]})
+
+    (sentence,) = viewer.get(f"/api/v1/nodes/{node.pk}").json()["disagreements"]
+
+    assert sentence.startswith("Job 4711 of a batch system runs on GPU 1")
+    assert sentence in page(viewer, f"/nodes/{node.pk}").text
