@@ -18,7 +18,6 @@ from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness, heard_of
 from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_heard
-from fleet.freshness.sight import ClusterSight
 from fleet.models import (
     Bookmark,
     Cluster,
@@ -36,9 +35,7 @@ from fleet.models.kinds import KIND_OF_OBJECT
 from fleet.segments.labelled import labelled
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
-from people.rights import Permission, scope_of
 
-Freshnesses = Mapping[str, KindFreshness]
 OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns that only its own page shows
 LARGEST_INDEX = 9999  # of a GPU; a finding names none beyond
 
@@ -46,22 +43,44 @@ LARGEST_INDEX = 9999  # of a GPU; a finding names none beyond
 @dataclass(frozen=True)
 class ClusterRow:
     cluster: Cluster
-    freshness: Freshnesses  # by kind; nodes and pods are always in it
-    tally: Tally
-    sight: ClusterSight
-    kubeconfig: str | None  # a path on the workers, and
-    context: str | None  # only for those who administer the cluster
+    freshness: ClusterFreshness
+    bookmarks: list[Bookmark]
+    alike: Sequence[Alike]  # what is counted of its nodes, known or not
+
+    @cached_property
+    def tally(self) -> Tally:
+        return _as_heard(self.alike, self.freshness)
 
     @property
     def kinds(self) -> list[KindFreshness]:
-        return list(self.freshness.values())
+        """Nodes and pods are always among them."""
+        return list(self.freshness.by_kind.values())
+
+    @property
+    def seq(self) -> int:
+        return self.cluster.observer.batch if hasattr(self.cluster, "observer") else 0
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read."""
+        is_behind = hasattr(self.cluster, "observer") and self.cluster.observer.behind_since is not None
+        return bool(not self.freshness.is_fresh or self.cluster.foreign_uid or is_behind or self.freshness.troubles)
 
 
 @dataclass(frozen=True)
 class PoolRow:
     pool: Pool
-    nodes_freshness: KindFreshness
+    freshness: ClusterFreshness
     tally: Tally
+
+    @property
+    def nodes_freshness(self) -> KindFreshness:
+        return self.freshness.by_kind[NODES]
+
+    @property
+    def as_of(self) -> datetime | None:
+        """When its cluster was last heard, where that is not now."""
+        return None if self.freshness.is_fresh else self.freshness.heard_at
 
 
 @dataclass(frozen=True)
@@ -172,44 +191,37 @@ class NodeGone:
 
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterRow]:
-    """Five queries, of clusters with their observers. Counts only the nodes that the user may see."""
-    administers = scope_of(user, Permission.ADMINISTER)
-    marks = _bookmarks([cluster.pk for cluster in clusters])
-    heard = {
-        each.pk: cluster_freshness(
-            marks[each.pk], now=now, observer=getattr(each, "observer", None), added_at=each.added_at
-        )
-        for each in clusters
-    }
-    alike = read_alike(user, clusters=[cluster.pk for cluster in clusters])
-    return [
-        ClusterRow(
-            cluster=cluster,
-            freshness=heard[cluster.pk].by_kind,
-            sight=heard[cluster.pk].sight,
-            tally=known(tally([each for each in alike if each.cluster == cluster.pk]), heard[cluster.pk].by_kind),
-            kubeconfig=cluster.kubeconfig if administers.covers_cluster(cluster.pk) else None,
-            context=cluster.context if administers.covers_cluster(cluster.pk) else None,
-        )
-        for cluster in clusters
-    ]
+    """Three queries, of clusters with their observers. Counts only the nodes that the user may see."""
+    keys = [cluster.pk for cluster in clusters]
+    marks = _bookmarks(keys)
+    alike: dict[int, list[Alike]] = defaultdict(list)
+    for each in read_alike(user, clusters=keys):
+        alike[each.cluster].append(each)
+    return [see_cluster(cluster, marks[cluster.pk], alike[cluster.pk], now=now) for cluster in clusters]
+
+
+def see_cluster(cluster: Cluster, bookmarks: list[Bookmark], alike: Sequence[Alike], *, now: datetime) -> ClusterRow:
+    """One of what was read at one moment. Asks no database."""
+    observer = getattr(cluster, "observer", None)
+    heard = cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)
+    return ClusterRow(cluster, heard, bookmarks, alike)
 
 
 def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolRow]:
     clusters = {pool.cluster_id for pool in pools}
-    freshness, alike = freshness_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
-    return [see_pool(pool, alike, freshness[pool.cluster_id]) for pool in pools]
+    heard, alike = _heard_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
+    return [see_pool(pool, alike, heard[pool.cluster_id]) for pool in pools]
 
 
-def see_pool(pool: Pool, alike: Iterable[Alike], kinds: Freshnesses) -> PoolRow:
-    """One of what was counted at one moment. Asks no database."""
-    return PoolRow(pool, kinds[NODES], known(tally([each for each in alike if pool.pk in each.pools]), kinds))
+def see_pool(pool: Pool, alike: Iterable[Alike], heard: ClusterFreshness) -> PoolRow:
+    """The same of a pool."""
+    return PoolRow(pool, heard, _as_heard([each for each in alike if pool.pk in each.pools], heard))
 
 
 def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:
     """One query. Load them with `for_rows`, or each row costs two more."""
-    freshness = freshness_by_cluster({node.cluster_id for node in nodes}, now=now)
-    return [NodeRow(kinds[NODES], node, kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id],)]
+    heard = _heard_by_cluster({node.cluster_id for node in nodes}, now=now)
+    return [NodeRow(kinds[NODES], node, kinds[PODS]) for node in nodes for kinds in (heard[node.cluster_id].by_kind,)]
 
 
 def pools_for(user) -> Prefetch:
@@ -280,11 +292,8 @@ def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
 
 def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[GpuHeld]:
     """Load them with their nodes. One query, and what `gpus_held` costs."""
-    freshness = freshness_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
-    return [
-        _as_known(held, knows_pods=freshness[held.gpu.node.cluster_id][PODS].is_known)
-        for held in gpus_held(gpus, now=now)
-    ]
+    heard = _heard_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
+    return [_as_known(held, knows_pods=heard[held.gpu.node.cluster_id].knows_pods) for held in gpus_held(gpus, now=now)]
 
 
 def _as_known(held: GpuHeld, *, knows_pods: bool) -> GpuHeld:
@@ -340,28 +349,27 @@ def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:
 def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectRow]:
     """Four queries."""
     clusters = {each.cluster_id for each in driver_objects}
-    freshness = freshness_by_cluster(clusters, now=now)
+    kinds = {cluster: heard.by_kind for cluster, heard in _heard_by_cluster(clusters, now=now).items()}
     numbers = nodes_by_owner(clusters)
-    known = {cluster for cluster, kinds in freshness.items() if kinds[NODES].is_known}
     return [
         DriverObjectRow(
-            _of_object(each, freshness[each.cluster_id]),
+            _of_object(each, kinds[each.cluster_id]),
             each,
-            numbers.get(key_of(each), 0) if each.cluster_id in known else None,
+            numbers.get(key_of(each), 0) if kinds[each.cluster_id][NODES].is_known else None,
         )
         for each in driver_objects
     ]
 
 
-def _of_object(driver_object: DriverObject, kinds: Freshnesses) -> KindFreshness:
+def _of_object(driver_object: DriverObject, kinds: Mapping[str, KindFreshness]) -> KindFreshness:
     kind = KIND_OF_OBJECT.get(driver_object.kind, driver_object.kind)
     return kinds.get(kind) or never_heard(kind)
 
 
 def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
     """One query."""
-    freshness = freshness_by_cluster({pod.cluster_id for pod in pods}, now=now)
-    return [PodRow(freshness[pod.cluster_id][PODS], pod) for pod in pods]
+    heard = _heard_by_cluster({pod.cluster_id for pod in pods}, now=now)
+    return [PodRow(heard[pod.cluster_id].by_kind[PODS], pod) for pod in pods]
 
 
 def unread_of(cluster: Cluster) -> list[dict[str, str]]:
@@ -379,9 +387,10 @@ def matching(cluster: Cluster, selector: str) -> list[Node]:
     return list(nodes.only("pk", "name", "cluster_id"))
 
 
-def freshness_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, Freshnesses]:
+def _heard_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, ClusterFreshness]:
+    """What is heard of each, not who listens."""
     found = _bookmarks(cluster_ids)
-    return {cluster_id: cluster_freshness(found[cluster_id], now=now).by_kind for cluster_id in cluster_ids}
+    return {cluster_id: cluster_freshness(found[cluster_id], now=now) for cluster_id in cluster_ids}
 
 
 def _bookmarks(cluster_ids: Collection[int]) -> dict[int, list[Bookmark]]:
@@ -391,5 +400,5 @@ def _bookmarks(cluster_ids: Collection[int]) -> dict[int, list[Bookmark]]:
     return found
 
 
-def known(counted: Tally, kinds: Freshnesses) -> Tally:
-    return counted.as_known(nodes=kinds[NODES].is_known, pods=kinds[PODS].is_known)
+def _as_heard(alike: Sequence[Alike], heard: ClusterFreshness) -> Tally:
+    return tally(alike).as_known(nodes=heard.by_kind[NODES].is_known, pods=heard.knows_pods)

@@ -1,12 +1,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing, RowSerializer
+from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
 from fleet.drivers.mode import DriverSetBy
@@ -16,7 +17,7 @@ from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.models.bookmark import UNREAD_MOST
 from fleet.pools.asking import set_approval
 from fleet.queries import ClusterRow, see_clusters, unread_of
-from people.rights import Permission, require, scope_of
+from people.rights import Permission, Scope, require, scope_of
 
 MODES = [(mode.value, mode.value) for mode in DriverSetBy]
 ADMINS = "How the workers reach it. Null: only admins see it."
@@ -39,10 +40,10 @@ class ClusterSerializer(RowSerializer):
     cpu_memory = ClusterCpuMemorySerializer(
         source="tally.cpu_memory", help_text="Of the nodes that the caller may see."
     )
-    sight = SightSerializer()
+    sight = SightSerializer(source="freshness.sight")
     freshness = FreshnessSerializer(source="kinds", many=True)
-    kubeconfig = serializers.CharField(allow_null=True, help_text=ADMINS)
-    context = serializers.CharField(allow_null=True, help_text=ADMINS)  # type: ignore[assignment]
+    kubeconfig = serializers.SerializerMethodField(help_text=ADMINS)
+    context = serializers.SerializerMethodField(help_text=ADMINS)  # type: ignore[assignment]
 
     class Meta:
         model = Cluster
@@ -50,6 +51,16 @@ class ClusterSerializer(RowSerializer):
             "id", "name", "uid", "foreign_uid", "mode", "approval", "server_version", "added_at", "counts",
             "cpu_memory", "sight", "freshness", "kubeconfig", "context",
         )  # fmt: skip
+
+    def get_kubeconfig(self, cluster: Flat) -> str | None:
+        return cluster.kubeconfig if self._administered.covers_cluster(cluster.pk) else None
+
+    def get_context(self, cluster: Flat) -> str | None:
+        return cluster.context if self._administered.covers_cluster(cluster.pk) else None
+
+    @cached_property
+    def _administered(self) -> Scope:
+        return scope_of(self.context["request"].user, Permission.ADMINISTER)  # type: ignore[index] # not the field
 
 
 class OperatorSerializer(serializers.Serializer):

@@ -21,13 +21,13 @@ from fleet.freshness.sight import unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Observer, Operand
 from fleet.models.bookmark import VOID
 from fleet.models.kinds import DRIVER_OBJECTS
-from fleet.queries import known
+from fleet.queries import ClusterRow
 from fleet.web import cpu_memory
 from fleet.web.cluster_acts import about
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
-from fleet.web.summary import ClusterLine, line_for, read_fleet
+from fleet.web.summary import line_for, read_fleet
 from kube.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -68,7 +68,7 @@ def observer_of(row: Cluster) -> Observer | None:
     return row.observer if hasattr(row, "observer") else None
 
 
-def _cluster(request: PersonRequest, line: ClusterLine) -> dict[str, Any]:
+def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
     now, row, heard, bookmarks = timezone.now(), line.cluster, line.freshness, line.bookmarks
     sees_all = scope_of(request.user, Permission.SEE).covers_cluster(row.pk)
     objects = list(DriverObject.objects.filter(cluster=row))
@@ -85,7 +85,7 @@ def _cluster(request: PersonRequest, line: ClusterLine) -> dict[str, Any]:
         "rules": rules_of(kinds),
         "sums": read.whole,
         "read": read,
-        "cpu_memory": cpu_memory.of_cluster(known(read.whole, heard.by_kind).cpu_memory),
+        "cpu_memory": cpu_memory.of_cluster(line.tally.cpu_memory),
         "drivers": drivers_of(row, objects, operands, unseen=unseen_in(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
@@ -117,7 +117,7 @@ def _as_of(
     return min((at for each in marks if (at := each.heard_at or each.listed_at)), default=None)
 
 
-def _of_all(line: ClusterLine, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
+def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
     """What is of no pool: only for those who see the whole cluster."""
     row, told = line.cluster, {each.kind for each in line.bookmarks if each.is_told}
     as_of = {

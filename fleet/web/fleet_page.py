@@ -17,12 +17,12 @@ from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pool
-from fleet.queries import OF_ONE_NODE, pool_names
+from fleet.queries import OF_ONE_NODE, ClusterRow, pool_names
 from fleet.segments.facets import UNKNOWN
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
-from fleet.web.summary import ClusterLine, FleetRead, counted_by, heard_by, lines_for, not_counted, read_fleet
+from fleet.web.summary import FleetRead, counted_by, heard_by, lines_for, not_counted, read_fleet
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
@@ -66,7 +66,7 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
     return response
 
 
-def _overview(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+def _overview(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]:
     read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
     unseen = [line for line in clusters if not line.freshness.is_fresh]
     return {
@@ -90,7 +90,7 @@ def _bar(gpus: GpuAmount) -> list[tuple[str, float, float]]:
     return [("allocated", 0, allocated), ("free", allocated, free), ("missing", 100 - missing, missing)]
 
 
-def _clusters(clusters: list[ClusterLine]) -> dict[str, Any]:
+def _clusters(clusters: list[ClusterRow]) -> dict[str, Any]:
     """The first of them in a row each, the bad ones before the others; the rest is folded."""
     worst_first = sorted(clusters, key=lambda line: not line.is_bad)
     return {
@@ -122,7 +122,7 @@ class NodeLine:
     offers: Sequence[Offer]
 
 
-def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any]:
+def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]:
     wanted = NodeFilter.read(request.GET)
     every, pools = Node.objects.visible_to(request.user).with_gpus(), Pool.objects.visible_to(request.user)
     # Sorted by their keys alone, and only those of this page are read whole.
@@ -155,7 +155,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterLine]) -> dict[str, Any
     }
 
 
-def _line(node: Node, of: ClusterLine, pools: Sequence[str]) -> NodeLine:
+def _line(node: Node, of: ClusterRow, pools: Sequence[str]) -> NodeLine:
     heard, physical = of.freshness, physical_of([node])
     return NodeLine(
         node,
@@ -180,7 +180,7 @@ def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str,
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 
-def _choices(clusters: list[ClusterLine], read: FleetRead) -> dict[str, Any]:
+def _choices(clusters: list[ClusterRow], read: FleetRead) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
     return {
         "cluster_choices": [line.cluster.name for line in clusters],

@@ -47,7 +47,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     now = timezone.now()
     seen = heard_of(pool.cluster, now=now)
     members = [each for each in read_alike(clusters=[pool.cluster_id]) if pool.pk in each.pools]
-    sums = see_pool(pool, members, seen.by_kind).tally
+    sums = see_pool(pool, members, seen).tally
     where = f"cluster {pool.cluster.name}"
     return {
         "pool": pool,

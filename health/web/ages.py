@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef
 
 from fleet.models import Cluster, ExporterRound, Node
-from fleet.web.summary import ClusterLine
+from fleet.queries import ClusterRow
 from health.models import SourceState, TelemetrySource
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import can_see
@@ -30,7 +30,7 @@ class Age:
     because: str = ""
 
 
-def ages_of(user: User, lines: Sequence[ClusterLine], *, now: datetime) -> list[Age]:
+def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[Age]:
     """Of each cluster that this person sees, and of what tells of its GPUs. Three queries.
 
     Who does not see a cluster whole has no more of its source than how old it is: what it said names addresses.

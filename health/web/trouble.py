@@ -8,7 +8,8 @@ from django.db.models import Count
 
 from fleet.allocation.tally import tally
 from fleet.models import Cluster
-from fleet.web.summary import ClusterLine, counted_by
+from fleet.queries import ClusterRow
+from fleet.web.summary import counted_by
 from health.inbox.seeing import not_heard
 from health.lifecycle import FindingState
 from health.models import Finding
@@ -32,7 +33,7 @@ class Trouble:
         return self.has_clusters and not (self.open or self.faulty or unsure)
 
 
-def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = None, now: datetime) -> Trouble:
+def trouble_of(user, lines: Sequence[ClusterRow], *, cluster: Cluster | None = None, now: datetime) -> Trouble:
     """Of all that the person sees, or of one cluster. Three queries.
 
     `lines`: of these. A finding that is listed under its cause is not counted.
@@ -54,7 +55,7 @@ def trouble_of(user, lines: Sequence[ClusterLine], *, cluster: Cluster | None = 
     )
 
 
-def _unheard(lines: Sequence[ClusterLine], *, now: datetime) -> list[str]:
+def _unheard(lines: Sequence[ClusterRow], *, now: datetime) -> list[str]:
     """By name. One that is not seen is said to be that; one without GPUs has none to be heard."""
     seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
     silent = not_heard([line.cluster.pk for line in seen], now=now)

@@ -47,7 +47,7 @@ def test_clusters_and_pools_are_counted_alike(viewer, cluster):
     (as_cluster,) = cluster_lines(User.objects.get(), now=timezone.now())
     (as_pool,) = read_as(User.objects.get()).pools
 
-    for what, sums in (("clusters", as_cluster.sums), ("pools", as_pool.sums)):
+    for what, sums in (("clusters", as_cluster.tally), ("pools", as_pool.tally)):
         (row,) = viewer.get(f"/api/v1/{what}").json()["results"]
         assert {name: row["counts"][name] for name in COUNTS} == {name: getattr(sums, name) for name in COUNTS}
         for kind in ("gpus", "slices", "shares"):

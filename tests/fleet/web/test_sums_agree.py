@@ -91,7 +91,7 @@ def test_the_api_counts_clusters_pools_and_segments_alike(viewer, fleet):
 
 def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
     read = read_as(User.objects.get())
-    pools, unpooled, overlap = [line.sums for line in read.pools], read.unpooled.sums, read.overlap.sums
+    pools, unpooled, overlap = [line.tally for line in read.pools], read.unpooled.tally, read.overlap.tally
 
     for number in ("gpu_nodes", "faulty", "well", "held"):
         parts = sum(getattr(sums, number) for sums in pools)
