@@ -11,14 +11,13 @@ from django.db.models import Count, Q
 from fleet.allocation.holders import held_on
 from fleet.allocation.holding import Held
 from fleet.freshness.kinds import PODS
-from fleet.models import Bookmark, GoneNode, Node, NodeEvent, Pod
+from fleet.models import Bookmark, Cluster, GoneNode, Node, NodeEvent, Pod
 from fleet.queries import seen_pools_of
 from gpu.resources import Layout, whole_gpus
 from health.impact import HeldBy, Impact, impact_of
 from health.inbox.seeing import LastSeen, last_seen_of
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
-from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute
 from health.models.mute import pools_of
 from health.rules import RULES
@@ -35,13 +34,12 @@ OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject n
 
 @dataclass(frozen=True)
 class FindingCounts:
-    """Of findings on their own: what is listed under another is not counted. The first four are the unresolved."""
+    """Of findings on their own that are not over: what is listed under another is not counted."""
 
     open: int = 0
     acknowledged: int = 0
     confirming: int = 0
     muted: int = 0
-    resolved: int = 0
     mine: int = 0
 
     @property
@@ -85,14 +83,14 @@ class Detail:
         return f"{spell(abs(ago))} {'before' if ago >= timedelta(0) else 'after'} it began"
 
 
-def counts_of(user: User) -> FindingCounts:
-    """Two queries."""
-    own = Finding.objects.on_their_own_to(user).told()
-    states = dict(own.order_by().values_list("state").annotate(number=Count("pk")))
-    return FindingCounts(
-        **{state.value: states.get(state.value, 0) for state in FindingState},
-        mine=own.unresolved().filter(assigned_to=user.get_username()).count(),
-    )
+def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
+    """Of all that the person sees, or of one cluster. One query."""
+    own = Finding.objects.on_their_own_to(user).told().unresolved()
+    if cluster is not None:
+        own = own.filter(cluster=cluster)
+    mine = Count("pk", filter=Q(assigned_to=user.get_username()))
+    rows = list(own.order_by().values_list("state").annotate(Count("pk"), mine=mine))
+    return FindingCounts(**{state: number for state, number, _ in rows}, mine=sum(mine for _, _, mine in rows))
 
 
 def titles() -> Mapping[str, str]:

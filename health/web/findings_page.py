@@ -14,6 +14,7 @@ from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
 from fleet.web.summary import line_for, lines_for
+from health.inbox.reading import counts_of
 from health.inbox.seeing import dated, not_heard
 from health.lifecycle import FindingState
 from health.models import Finding
@@ -51,7 +52,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
     """How many findings and faulty nodes there are, for the head of a cluster's page."""
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
-    trouble = trouble_of(request.user, [line], cluster=line.cluster, now=now)
+    trouble = trouble_of(counts_of(request.user, cluster=line.cluster), [line], now=now)
     return render(request, "health/_cluster_trouble.html", {"cluster": line.cluster, "trouble": trouble})
 
 
@@ -107,7 +108,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
 def _strip(request: PersonRequest) -> dict[str, Any]:
     """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
     found, now = open_findings(request), timezone.now()
-    trouble = trouble_of(request.user, lines_for(request, now=now), now=now)
+    trouble = trouble_of(counts_of(request.user), lines_for(request, now=now), now=now)
     first = confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)]
     waiting = dated(first, heard_at=trouble.heard_at, now=now)
     return {

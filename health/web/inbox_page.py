@@ -151,7 +151,8 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     tab = tab if tab in TABS else "all"
     wanted = Filter.read(request)
     clusters = lines_for(request, now=now)
-    counts, trouble = counts_of(user), trouble_of(user, clusters, now=now)
+    counts = counts_of(user)
+    trouble = trouble_of(counts, clusters, now=now)
     page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
     shown = dated(page.object_list, heard_at=trouble.heard_at, now=now)
     as_seen_by(user, shown)
@@ -162,7 +163,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     )
     return {
         "tab": tab,
-        "tabs": [Tab(each, label, _number(each, counts)) for each, label in TABS.items()],
+        "tabs": [Tab(each, label, _number(user, each, counts)) for each, label in TABS.items()],
         "counts": counts,
         "trouble": trouble,
         "filter": wanted,
@@ -193,9 +194,9 @@ def _rows(user: User, tab: str) -> QuerySet[Finding]:
     return found.filter(state=FindingState.MUTED) if tab == "muted" else found
 
 
-def _number(tab: str, counts: FindingCounts) -> int:
-    named = {"all": counts.unresolved, "unacknowledged": counts.open}
-    return named[tab] if tab in named else int(getattr(counts, tab))
+def _number(user: User, tab: str, counts: FindingCounts) -> int:
+    named = {"all": counts.unresolved, "unacknowledged": counts.open, "mine": counts.mine, "muted": counts.muted}
+    return named[tab] if tab in named else _rows(user, tab).count()
 
 
 def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool = False) -> Finding | None:

@@ -51,10 +51,11 @@ def on_trial(rule: str = RULE) -> RuleShadow:
 
 def what_people_are_told(cluster) -> tuple[int, ...]:
     user = a_user(role="viewer")
-    trouble = trouble_of(user, cluster_lines(user, now=NOON), now=NOON)
+    counts = counts_of(user)
+    trouble = trouble_of(counts, cluster_lines(user, now=NOON), now=NOON)
     told = Finding.objects.open().count(), Finding.objects.confirming().count()
     nodes = sum(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
-    return (*told, nodes, trouble.open, trouble.confirming, counts_of(user).unresolved)
+    return (*told, nodes, trouble.open, trouble.confirming, counts.unresolved)
 
 
 def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
