@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleet.allocation.amounts import offers_of
 from fleet.models import Node, Pod
 from fleet.states.node import REBOOTING, TITLES, NodeState
 from fleet.states.pod import PodState
@@ -85,9 +86,9 @@ def _word(node: Node, code: NodeState) -> str:
 
 
 def _missing(node: Node) -> str:
-    gpus = max(0, (node.gpu_expected or 0) - (node.gpu_allocatable or 0))
-    if gpus == node.gpus_missing:  # whole ones only
-        return f"{gpus} of {node.gpu_expected} GPUs missing"
+    whole = next((offer for offer in offers_of(node, knows_pods=False) if not offer.unit), None)
+    if whole and whole.missing == node.gpus_missing:  # whole ones only
+        return f"{whole.missing} of {whole.expected} GPUs missing"
     return f"{node.missing_in_words} missing"
 
 
