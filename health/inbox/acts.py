@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from edges import unseen
 from edges.moves import LostRace
 from fleet.models import Cluster, Observer
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -34,8 +35,19 @@ def acknowledge(finding: Finding, *, actor: str, because: str = "", key: str = "
     _tell(finding, "acknowledge", act, actor=actor, because=because, key=key, now=now)
 
 
-def assign(finding: Finding, *, to: str, actor: str, because: str = "", key: str = "", now: datetime) -> None:
-    """:raises BadAct: nobody of that name may see it; LostRace: it became somebody else's meanwhile"""
+def mark_of(finding: Finding, verb: str) -> str:
+    """Of what somebody has to have seen to say this. Blank: it is the same whatever they saw."""
+    columns = VERBS[verb].changes
+    return unseen.mark_of(finding, columns) if columns else ""
+
+
+def assign(
+    finding: Finding, *, to: str, actor: str, because: str = "", key: str = "", seen: str = "", now: datetime
+) -> None:
+    """`seen`, of this and the others: its `mark_of` when it was shown. Blank: as it is now.
+
+    :raises BadAct: nobody of that name may see it; LostRace: it became somebody else's meanwhile
+    """
     person = User.objects.filter(username=to, is_active=True).first()
     if person is None or not may_see(person, finding):
         raise BadAct(("to", f"Nobody named {to} may see this finding."))
@@ -45,10 +57,10 @@ def assign(finding: Finding, *, to: str, actor: str, because: str = "", key: str
             raise FindingRefusal(f"It is {to}'s already.")
         _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to=to)
 
-    _tell(finding, "assign", act, actor=actor, because=because, key=key, now=now, to=to)
+    _tell(finding, "assign", act, actor=actor, because=because, key=key, seen=seen, now=now, to=to)
 
 
-def release(finding: Finding, *, actor: str, because: str = "", key: str = "", now: datetime) -> None:
+def release(finding: Finding, *, actor: str, because: str = "", key: str = "", seen: str = "", now: datetime) -> None:
     """Nobody looks after it any more.
 
     :raises FindingRefusal: when nobody does; LostRace: it changed meanwhile
@@ -62,20 +74,22 @@ def release(finding: Finding, *, actor: str, because: str = "", key: str = "", n
         else:
             raise FindingRefusal("It is nobody's: there is nothing to release.")
 
-    _tell(finding, "release", act, actor=actor, because=because, key=key, now=now)
+    _tell(finding, "release", act, actor=actor, because=because, key=key, seen=seen, now=now)
 
 
-def accept(finding: Finding, *, actor: str, because: str, key: str = "", now: datetime) -> None:
+def accept(finding: Finding, *, actor: str, because: str, key: str = "", seen: str = "", now: datetime) -> None:
     """The recommended action is right."""
-    _judge(finding, "accept", ACCEPTED, actor=actor, because=because, key=key, now=now)
+    _judge(finding, "accept", ACCEPTED, actor=actor, because=because, key=key, seen=seen, now=now)
 
 
-def dismiss(finding: Finding, *, actor: str, because: str, key: str = "", now: datetime) -> None:
+def dismiss(finding: Finding, *, actor: str, because: str, key: str = "", seen: str = "", now: datetime) -> None:
     """The recommended action is not right here."""
-    _judge(finding, "dismiss", DISMISSED, actor=actor, because=because, key=key, now=now)
+    _judge(finding, "dismiss", DISMISSED, actor=actor, because=because, key=key, seen=seen, now=now)
 
 
-def _judge(finding: Finding, verb: str, verdict: str, *, actor: str, because: str, key: str, now: datetime) -> None:
+def _judge(
+    finding: Finding, verb: str, verdict: str, *, actor: str, because: str, key: str, seen: str, now: datetime
+) -> None:
     def act() -> None:
         if finding.verdict:
             raise FindingRefusal(f"{finding.verdict_by} {finding.verdict} the action already.")
@@ -84,7 +98,7 @@ def _judge(finding: Finding, verb: str, verdict: str, *, actor: str, because: st
             verdict_because=because,
         )  # fmt: skip
 
-    _tell(finding, verb, act, actor=actor, because=because, key=key, now=now)
+    _tell(finding, verb, act, actor=actor, because=because, key=key, seen=seen, now=now)
 
 
 def _tell(
@@ -96,6 +110,7 @@ def _tell(
     because: str,
     key: str,
     now: datetime,
+    seen: str = "",
     to: str = "",
 ) -> None:
     if key and _is_done(finding, verb, actor, key):
@@ -104,6 +119,8 @@ def _tell(
         raise BadAct(("because", "Say why: it is kept."))
     if refusal := why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by):
         raise FindingRefusal(refusal)
+    if seen and seen != mark_of(finding, verb):
+        raise LostRace(_by_now(finding, verb))
     try:
         with transaction.atomic():
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=finding.cluster_id)
@@ -116,6 +133,13 @@ def _tell(
         if key and _is_done(finding, verb, actor, key):
             return
         raise
+
+
+def _by_now(finding: Finding, verb: str) -> str:
+    if "action" in VERBS[verb].changes:
+        return f"It recommends something else since you looked: {finding.action}"
+    whose = f"{finding.assigned_to}’s" if finding.assigned_to else "nobody’s"
+    return f"It is {whose} since you looked. To go on all the same, say it again."
 
 
 def record(

@@ -18,6 +18,7 @@ class FindingVerb:
     consequence: str  # for who is about to say it
     done: str  # once it is written down
     needs_reason: bool = True
+    changes: tuple[str, ...] = ()  # columns that mean it as they were shown: of others nobody has decided
 
 
 UNRESOLVED = frozenset({FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED})
@@ -37,6 +38,7 @@ VERBS: Mapping[str, FindingVerb] = {
         "Says whose it is. They find it under “Mine”.",
         "Assigned.",
         needs_reason=False,
+        changes=("assigned_to",),
     ),
     "release": FindingVerb(
         "Release",
@@ -44,6 +46,7 @@ VERBS: Mapping[str, FindingVerb] = {
         "Nobody looks after it then: it is open again, and nobody's.",
         "Released: it is nobody's now.",
         needs_reason=False,
+        changes=("assigned_to",),
     ),
     "accept": FindingVerb(
         "Accept",
@@ -51,12 +54,14 @@ VERBS: Mapping[str, FindingVerb] = {
         "Says that the recommended action is right. It is not carried out by this: you do it. It is counted for the "
         "rule.",
         "Kept: the action was right.",
+        changes=("action",),
     ),
     "dismiss": FindingVerb(
         "Dismiss",
         UNRESOLVED,
         "Says that the recommended action is not right here. The finding stays. It is counted for the rule.",
         "Kept: the action was not right here.",
+        changes=("action",),
     ),
     "mute": FindingVerb(
         "Mute",

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.requests import PersonRequest, answered, reason
+from edges.unseen import LENGTH
 from fleet.models import Pool
 from health.inbox import acts, muting
 from health.inbox.refusals import BadAct
@@ -57,6 +58,8 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
 def _tell(request: PersonRequest, finding: Finding, verb: str) -> None:
     to = request.POST.get("to", "").strip()[: LONGEST_NAME + 1]  # one more: it is nobody's
     more: dict[str, Any] = {"to": to} if verb == "assign" else {}
+    if VERBS[verb].changes:
+        more["seen"] = request.POST.get("seen", "")[:LENGTH]
     TOLD[verb](finding, because=reason(request), **more, **_told(request))
 
 

@@ -21,6 +21,7 @@ from fleet.models import Cluster, GoneNode, Observer
 from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
+from health.inbox.acts import mark_of
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
 from health.inbox.reading import (
@@ -110,6 +111,7 @@ class ActButton:
     consequence: str
     why_not: str
     needs_reason: bool
+    seen: str = ""  # the mark of what it is about to change, as it is shown
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def _button(verb: str, finding: Finding, may_not: str) -> ActButton:
         why_not = f"{finding.verdict_by} {finding.verdict} the action already."
     if not why_not and verb == "release" and not (finding.assigned_to or finding.acknowledged_by):
         why_not = "It is nobody's: there is nothing to release."
-    return ActButton(verb, its.label, its.consequence, why_not, its.needs_reason)
+    return ActButton(verb, its.label, its.consequence, why_not, its.needs_reason, mark_of(finding, verb))
 
 
 def _in_words(value: object) -> str:

@@ -1,4 +1,5 @@
 from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,12 @@ from health.inbox.refusals import FindingRefusal
 from health.models import Finding, Mute
 from people.roster.accounts import CONSOLE
 
-TOLD = {"acknowledge": acts.acknowledge, "release": acts.release, "accept": acts.accept, "dismiss": acts.dismiss}
+TOLD: Mapping[str, Callable[..., None]] = {
+    "acknowledge": acts.acknowledge,
+    "release": acts.release,
+    "accept": acts.accept,
+    "dismiss": acts.dismiss,
+}
 
 
 class Command(BaseCommand):

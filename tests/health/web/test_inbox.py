@@ -7,6 +7,7 @@ import pytest
 
 from fleet.models import Bookmark, Observer
 from fleet.web.summary import cluster_lines
+from health.inbox import acts
 from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
@@ -262,6 +263,51 @@ def test_the_buttons_do_what_they_say(cluster, ada):
     assert (seen.state, seen.verdict, mute.until) == (FindingState.MUTED, "dismissed", NOON + timedelta(hours=72))
     ada.post(f"/mutes/{mute.pk}/lift", {"because": "Monday."})
     assert Finding.objects.get().state == FindingState.OPEN
+
+
+def seen_in(client, finding, verb: str) -> str:
+    shown = client.get(f"/findings?finding={finding.pk}").content.decode()
+    on_button, in_form = (
+        re.findall(rf'data-dialog="dialog-act-{verb}"[^>]* data-seen="(\w*)"', shown),
+        re.findall(rf'id="dialog-act-{verb}".*?name="seen" value="(\w*)"', shown, re.DOTALL),
+    )
+    assert on_button == in_form[:1]
+    return in_form[0]
+
+
+def told(client, finding, verb: str, seen: str, **given: str) -> str:
+    client.post(f"/findings/{finding.pk}/{verb}", {"because": "Mine.", "seen": seen, **given})
+    return page(client, f"/findings?finding={finding.pk}").text
+
+
+@pytest.mark.parametrize("verb", ["assign", "release"])
+def test_what_became_somebody_elses_since_the_page_was_opened_is_theirs(cluster, ada, verb):
+    finding = make.a_finding(cluster, assigned_to="zoe")
+    make.a_user("bob", role="viewer")
+    make.a_user("amy", role="viewer")
+    seen = seen_in(ada, finding, verb)
+    acts.assign(finding, to="amy", actor="amy", now=NOON)
+
+    said = told(ada, finding, verb, seen, to="bob")
+
+    assert Finding.objects.get().assigned_to == "amy"
+    assert "It is amy’s since you looked." in said
+    told(ada, finding, verb, seen_in(ada, finding, verb), to="bob")
+    assert Finding.objects.get().assigned_to == ("bob" if verb == "assign" else "")
+
+
+@pytest.mark.parametrize("verb", ["accept", "dismiss"])
+def test_no_action_is_judged_that_the_page_never_showed(cluster, ada, verb):
+    finding = make.a_finding(cluster, action="Reset it.")
+    seen = seen_in(ada, finding, verb)
+    Finding.objects.update(action="Replace it.")
+
+    said = told(ada, finding, verb, seen)
+
+    assert Finding.objects.get().verdict == ""
+    assert "It recommends something else since you looked: Replace it." in said
+    told(ada, finding, verb, seen_in(ada, finding, verb))
+    assert Finding.objects.get().verdict
 
 
 def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
