@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from edges.documents import LARGEST_BYTES
 from edges.requests import PersonRequest
+from edges.unseen import LENGTH
 from people.rights import NotAllowed, Permission, require_somewhere
 from rollouts.evidence.exporting import evidence_of
-from rollouts.steering.documents import apply, look, read, write
+from rollouts.steering.documents import NotAsShown, apply, look, read, write
 from rollouts.steering.refusals import BadPlan, Refusal
 from rollouts.web.loading import plan_for
 
@@ -54,9 +55,14 @@ def paste(request: PersonRequest) -> HttpResponse:
 
 def _answer(request: PersonRequest, context: dict[str, Any], content: str | bytes) -> HttpResponse:
     document, now = read(content), timezone.now()
-    if not request.POST.get("seen"):
+    seen = request.POST.get("seen", "")[:LENGTH]
+    if not seen:
         return _page(request, {**context, "shown": look(document, actor=request.user, now=now)}, 200)
-    done = apply(document, actor=request.user, now=now)
+    try:
+        done = apply(document, actor=request.user, now=now, seen=seen)
+    except NotAsShown as refusal:
+        shown = look(document, actor=request.user, now=now)
+        return _page(request, {**context, "shown": shown, "refusal": str(refusal)}, 409)
     messages.success(request, f"{done.plan.title}: {done.outcome}.")
     return redirect("plan", plan_id=done.plan.pk)
 

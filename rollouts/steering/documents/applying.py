@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from edges.digests import digest
+from edges.unseen import LENGTH
 from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
 from people.rights import Permission, require
@@ -47,12 +48,17 @@ class Difference:
         return f"{self.field} is {_shown(self.drafted)} there and {_shown(self.document)} here"
 
 
+class NotAsShown(OutOfDate):
+    """Since it was shown the document, or what is there, came to be another."""
+
+
 @dataclass(frozen=True)
 class Applied:
     outcome: Applying
     plan: Plan  # unsaved, where it is only looked at and not drafted yet
     differences: Sequence[Difference]  # between the draft as it was and the document
     preview: Preview | None  # None: it was applied, and the plan's own preview says it
+    mark: str = ""  # the same while the same would be drafted, or changed of the same draft
 
 
 @dataclass(frozen=True)
@@ -72,25 +78,37 @@ class _Wanted:
             return Applying.DRAFTED
         return Applying.EDITED if self.differences else Applying.UNCHANGED
 
+    @property
+    def name(self) -> str:
+        """Of the title, the version and the stages: whatever was drafted beside a document has no such digest."""
+        return digest(contents(self.plan, self.rows))
+
+    @property
+    def mark(self) -> str:
+        differences = [(each.field, each.drafted, each.document) for each in self.differences]
+        return digest([self.there.pk if self.there else None, differences, self.name])[:LENGTH]
+
 
 def look(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
     """What applying it would do, and what the plan would do then. Touches nothing. As `apply`."""
     wanted = _wanted(document, actor=actor, now=now)
     told = preview(wanted.plan, stages=wanted.rows, now=now)
-    return Applied(wanted.outcome, wanted.there or wanted.plan, wanted.differences, told)
+    return Applied(wanted.outcome, wanted.there or wanted.plan, wanted.differences, told, wanted.mark)
 
 
-def apply(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
+def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "") -> Applied:
     """Draft it, or edit the draft it was applied to before. The same document again changes nothing.
+
+    `seen`: the mark of what the actor was shown; blank: they asked for no look before.
 
     :raises BadPlan: naming each field that is wrong
     :raises NotAllowed: without the right to draft in that cluster
-    :raises OutOfDate: when somebody has changed the draft by other means since, with what differs
+    :raises OutOfDate: when somebody has changed the draft by other means since, with what differs; NotAsShown
     """
     wanted = _wanted(document, actor=actor, now=now)
-    plan = wanted.there
-    # Of the title, the version and the stages: whatever was drafted beside a document has no digest.
-    name = digest(contents(wanted.plan, wanted.rows))
+    if seen and seen != wanted.mark:
+        raise NotAsShown("Since you looked it would do something else. Look again: nothing was written.")
+    plan, name = wanted.there, wanted.name
     if plan is None:
         plan = drafting.draft(
             cluster=wanted.plan.cluster,

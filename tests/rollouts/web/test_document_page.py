@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -23,12 +24,16 @@ def paste(client, **given):
     return client.post("/plans/documents", given)
 
 
+def seen_in(shown) -> str:
+    return re.search(r'name="seen" value="(\w+)"', shown.content.decode())[1]
+
+
 def test_the_first_answer_shows_what_it_would_do_and_the_second_drafts_it(ada):
     text = TEXT.format(a_fleet().name)
 
     shown = paste(ada, text=text)
     assert not Plan.objects.exists()
-    done = paste(ada, text=text, seen="1")
+    done = paste(ada, text=text, seen=seen_in(shown))
 
     assert "would be drafted" in shown.content.decode()
     assert "wave 2" in shown.content.decode()
@@ -45,12 +50,40 @@ def test_what_is_wrong_is_said_by_field_and_the_text_is_kept(ada):
 
 
 def test_a_file_counts_before_the_text(ada):
-    file = SimpleUploadedFile("plan.yaml", TEXT.format(a_fleet().name).encode())
+    content = TEXT.format(a_fleet().name).encode()
+    shown = paste(ada, file=SimpleUploadedFile("plan.yaml", content), text="x")
 
-    reply = paste(ada, file=file, text="x", seen="1")
+    reply = paste(ada, file=SimpleUploadedFile("plan.yaml", content), text="x", seen=seen_in(shown))
 
     assert reply.status_code == 302
     assert Plan.objects.count() == 1
+
+
+def test_what_was_written_after_the_look_is_shown_before_it_is_drafted(ada):
+    text = TEXT.format(a_fleet().name)
+    seen = seen_in(paste(ada, text=text))
+
+    other = paste(ada, text=text.replace("580.126.20", "580.126.16"), seen=seen)
+
+    assert (other.status_code, Plan.objects.count()) == (409, 0)
+    assert "Since you looked it would do something else" in other.content.decode()
+    paste(ada, text=text.replace("580.126.20", "580.126.16"), seen=seen_in(other))
+    assert Plan.objects.get().to_version == "580.126.16"
+
+
+def test_a_draft_that_another_document_changed_since_the_look_is_not_changed_unseen(ada):
+    text = TEXT.format(a_fleet().name) + "title: New driver\n"
+    paste(ada, text=text, seen=seen_in(paste(ada, text=text)))
+    plan, mine = Plan.objects.get(), text.replace("count: 1", "count: 2")
+    seen = seen_in(paste(ada, text=mine))
+    theirs = text.replace("name: Rest", "name: Others")
+    paste(ada, text=theirs, seen=seen_in(paste(ada, text=theirs)))
+
+    late = paste(ada, text=mine, seen=seen)
+
+    assert late.status_code == 409
+    assert "Others" in late.content.decode()
+    assert [stage.name for stage in plan.stages.forward()] == ["Canary", "Others"]
 
 
 def test_a_draft_is_downloaded_and_its_change_shown_field_by_field(ada, bob, eve):
