@@ -84,7 +84,10 @@ class PoolPreviewSerializer(serializers.Serializer):
     """The nodes that a pool with this selector would have now, and what that changes."""
 
     count = serializers.IntegerField(source="nodes")
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of them has.")
+    uncounted_nodes = serializers.IntegerField(
+        source="uncounted", help_text="GPU nodes of which nobody says how many GPUs they have."
+    )
     entering = serializers.IntegerField()
     leaving = serializers.IntegerField()
     enters = NodeNameSerializer(many=True, help_text="The first of them by name.")

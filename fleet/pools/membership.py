@@ -61,7 +61,8 @@ class MembershipPreview:
     """What a pool would have, and what that changes."""
 
     nodes: int
-    gpus: int
+    gpus: int | None  # None: nobody says how many any of them has
+    uncounted: int  # GPU nodes of which nobody says it
     entering: int
     leaving: int
     enters: Sequence[NodeName]  # the first of them by name
@@ -80,7 +81,7 @@ class PoolsAndNodes:
     """A cluster's nodes and pools as they are: read once for any number of previews. Three queries."""
 
     pools: Mapping[int, Pool]
-    known: Mapping[int, tuple[str, int]]  # node → its name and physical GPUs
+    known: Mapping[int, tuple[str, int | None]]  # node → its name and physical GPUs; None: nobody says how many
     members: Mapping[int, set[int]]  # pool → nodes
     places: Mapping[int, set[int]]  # node → pools
 
@@ -90,8 +91,9 @@ class PoolsAndNodes:
         for node, place in Node.pools.through.objects.filter(pool__cluster=cluster).values_list("node_id", "pool_id"):
             members[place].add(node)
             places[node].add(place)
-        rows = Node.objects.filter(cluster=cluster).order_by().values_list("pk", "name", "physical_gpus")
-        known = {pk: (name, gpus or 0) for pk, name, gpus in rows}
+        nodes = Node.objects.filter(cluster=cluster).order_by()
+        rows = nodes.values_list("pk", "name", "physical_gpus", "is_gpu_node")
+        known = {pk: (name, gpus if is_gpu_node else gpus or 0) for pk, name, gpus, is_gpu_node in rows}
         return cls({each.pk: each for each in Pool.objects.filter(cluster=cluster)}, known, members, places)
 
 
@@ -147,10 +149,13 @@ def preview(
     else:
         after = claimed(cluster, selector, pool=pool)
     enters, leaves = after - before, before - after
+    gpus = [standing.known[pk][1] for pk in after if pk in standing.known]
+    uncounted, total = gpus.count(None), sum(number or 0 for number in gpus)
     elsewhere = Counter(place for node in after for place in standing.places.get(node, ()) if place != own)
     return MembershipPreview(
         nodes=len(after),
-        gpus=sum(standing.known[pk][1] for pk in after if pk in standing.known),
+        gpus=total if total or not uncounted else None,
+        uncounted=uncounted,
         entering=len(enters),
         leaving=len(leaves),
         enters=_first(standing.known, enters),
@@ -165,7 +170,7 @@ def preview(
     )
 
 
-def _first(known: Mapping[int, tuple[str, int]], keys: set[int]) -> list[NodeName]:
+def _first(known: Mapping[int, tuple[str, int | None]], keys: set[int]) -> list[NodeName]:
     return heapq.nsmallest(
         NAMED, (NodeName(pk, known[pk][0]) for pk in keys if pk in known), key=lambda each: each.name
     )

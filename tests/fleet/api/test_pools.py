@@ -55,6 +55,16 @@ def test_changing_something_else_leaves_its_nodes_alone(root):
     assert (pool.max_unavailable, pool.nodes.count()) == (3, 1)
 
 
+def test_a_preview_knows_no_number_where_nobody_says_one(root):
+    cluster = a_cluster()
+    a_node(cluster, gpus=0)
+    a_node(cluster, gpus=0, is_gpu_node=False)
+
+    said = post(root, "pool-previews", cluster=cluster.pk, selector=SELECTOR).json()
+
+    assert (said["count"], said["gpus"], said["uncounted_nodes"]) == (2, None, 1)
+
+
 def test_a_preview_changes_nothing(root):
     cluster = a_cluster()
     node = a_node(cluster)
@@ -64,6 +74,7 @@ def test_a_preview_changes_nothing(root):
     assert reply.json() == {
         "count": 1,
         "gpus": 8,
+        "uncounted_nodes": 0,
         "entering": 1,
         "leaving": 0,
         "enters": [{"id": node.pk, "name": node.name}],

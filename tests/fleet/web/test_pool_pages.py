@@ -8,7 +8,7 @@ from fleet.web import pool_file_page, pool_form, pool_page
 from people.models import AuditEntry
 from tests import make
 from tests.make import NOON
-from tests.pages import HOSTILE, page, visiting
+from tests.pages import HOSTILE, Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -280,6 +280,20 @@ def test_the_page_of_a_pool(viewer):
                   "3 nodes at once", "40.00 an hour", "6.8.0-60-generic ×1", "6.8.0-71-generic ×1"):  # fmt: skip
         assert words in seen.text, words
     assert "/?pool=east/h200&kernel=6.8.0-71-generic#nodes" in seen.links
+
+
+def test_gpus_that_nobody_has_counted_are_neither_none_nor_priced(admin):
+    cluster = make.a_cluster("east")
+    pool = make.a_pool(cluster, "h200", price_per_gpu_hour="2.5")
+    make.a_node(cluster, "gpu-1", pool=pool, gpus=0)
+    unknown = Page(admin.post(f"/pools/{pool.pk}/edit", filled(cluster)).content.decode()).text
+    make.a_node(cluster, "gpu-2", pool=pool)
+    some = Page(admin.post(f"/pools/{pool.pk}/edit", filled(cluster)).content.decode()).text
+
+    assert "What it would have: 1 node, with GPUs not counted" in unknown
+    assert "0 GPUs" not in unknown
+    assert "What it would have: 2 nodes, 8 GPUs, 1 node with GPUs not counted" in some
+    assert "at least 20.00 an hour for all of it" in page(admin, f"/pools/{pool.pk}").text
 
 
 def test_pages_of_nothing_say_what_to_do(admin, viewer):
