@@ -18,6 +18,11 @@ class CommandQuerySet(models.QuerySet["Command"]):
     def in_force(self) -> "CommandQuerySet":
         return self.filter(verb=Verb.PAUSE, ended_at__isnull=True)
 
+    def standing(self) -> "CommandQuerySet":
+        """By which a plan stands still: the pause in force, and the halt that brought it into its state."""
+        halted = Q(verb=Verb.HALT, at=models.F("plan__state_since"))
+        return self.filter(halted | Q(verb=Verb.PAUSE, ended_at__isnull=True))
+
     def newest(self) -> int | None:
         """The key of what was told last. None: nothing was."""
         return self.order_by("-pk").values_list("pk", flat=True).first()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Prefetch
 
@@ -35,22 +36,21 @@ class StageOnPage:
     counts: Counter[str]  # targets by the state they are shown in
 
 
-@dataclass(frozen=True)
-class PlanOnPage:
+@dataclass(frozen=True, kw_only=True)
+class PlanStanding:
+    """Why a plan is not moving, as its page, REST and lists say it."""
+
     plan: Plan
-    stages: list[StageOnPage]
-    current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
     pause: Command | None
     halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
-    passed_over: list[str]  # gates that do not count now by a person's word, a sentence each
-    restraint: Restraint | None  # what holds all of it back beside its own commands, where it would let something go
-    held: int  # nodes that carry our label, as last read back
-    to_hold: int  # nodes whose label is not as we want it yet
-    foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
-    placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
-    seq: int  # key of the newest event: what the page was made from
-    operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence
-    unlooked: str = ""  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
+    unlooked: str  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
+    # What holds all of it back beside its own commands, where it would let something go; not asked for a list.
+    restraint: Restraint | None = None
+    operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence; not asked for a list
+
+    @property
+    def shown_state(self) -> str:
+        return "paused" if self.pause and self.plan.state in VERBS["pause"].states else self.plan.state
 
     @property
     def why(self) -> str:
@@ -62,11 +62,6 @@ class PlanOnPage:
         if self.plan.is_final:
             return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
         return self.unlooked or self.plan.waiting_for or "A worker has not looked at it yet."
-
-    @property
-    def ahead(self) -> list[StageOnPage]:
-        """The stages that are not over, of a plan that is under way."""
-        return [one for one in self.stages if one.stage.state not in OVER] if self.plan.is_under_way else []
 
     @property
     def besides(self) -> list[str]:
@@ -93,6 +88,40 @@ class PlanOnPage:
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanOnPage(PlanStanding):
+    stages: list[StageOnPage]
+    current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
+    passed_over: list[str]  # gates that do not count now by a person's word, a sentence each
+    held: int  # nodes that carry our label, as last read back
+    to_hold: int  # nodes whose label is not as we want it yet
+    foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
+    placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
+    seq: int  # key of the newest event: what the page was made from
+
+    @property
+    def ahead(self) -> list[StageOnPage]:
+        """The stages that are not over, of a plan that is under way."""
+        return [one for one in self.stages if one.stage.state not in OVER] if self.plan.is_under_way else []
+
+
+def standings_of(plans: Sequence[Plan], *, now: datetime) -> list[PlanStanding]:
+    """Of many plans in one query, so without restraints: the rounds of each say them in what it waits for."""
+    told: dict[int, list[Command]] = defaultdict(list)
+    for command in Command.objects.standing().filter(plan__in=[plan.pk for plan in plans]):
+        told[command.plan_id].append(command)
+    return [PlanStanding(**_standing(plan, told[plan.pk], now=now)) for plan in plans]
+
+
+def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str, Any]:
+    return {
+        "plan": plan,
+        "pause": next((one for one in told if one.verb == Verb.PAUSE), None),
+        "halt": next((one for one in told if one.verb == Verb.HALT and plan.state == PlanState.HALTED), None),
+        "unlooked": unlooked(plan, now=now),
+    }
+
+
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     """All that a plan's page shows, in a fixed number of queries (13 at most; 15 while the operator is down)."""
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
@@ -102,13 +131,10 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     stages = [_on_page(stage, opt_outs) for stage in rows]
     holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
     newest = plan.events.values_list("pk", flat=True).first()
-    told = list(plan.commands.in_force() | plan.commands.filter(verb=Verb.HALT, at=plan.state_since))
     return PlanOnPage(
-        plan=plan,
+        **_standing(plan, list(plan.commands.standing()), now=now),
         stages=stages,
         current=_current(plan, stages),
-        pause=next((one for one in told if one.verb == Verb.PAUSE), None),
-        halt=next((one for one in told if one.verb == Verb.HALT and plan.state == PlanState.HALTED), None),
         passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
         restraint=_restraint(plan, _current(plan, stages), now=now),
         held=sum(placed is not None for _, placed, _ in holds),
@@ -117,7 +143,6 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         placed=[at for wanted, at, foreign in holds if wanted and not foreign],
         seq=newest or 0,
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
-        unlooked=unlooked(plan, now=now),
     )
 
 

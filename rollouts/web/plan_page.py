@@ -19,7 +19,6 @@ from rollouts.preflight.way_back import way_back
 from rollouts.reads.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.at_once import at_once_now
 from rollouts.steering.remaining import holding, remaining
-from rollouts.verbs import VERBS
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
@@ -110,7 +109,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "preview": preview,
         "resume_says": resume_says(row, on_page, driver_object, at_once),
         "since_then": _since_then(row) if sight.is_live else "",
-        "shown_state": "paused" if on_page.pause and row.state in VERBS["pause"].states else row.state,
+        "shown_state": on_page.shown_state,
         "soak_until": soak_until(on_page.current) if sight.is_live else None,
         "overridable": [check for check in preview.blockers if check.may_be_overridden] if preview else [],
         "rollback": row.sealed.get("rollback", ""),

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -16,8 +17,8 @@ from fleet.freshness.sight import sights_of_all
 from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
-from rollouts.models import Command, Plan, Stage, StageKind, Target
-from rollouts.reads.on_page import unlooked
+from rollouts.models import Plan, Stage, StageKind, Target
+from rollouts.reads.on_page import standings_of
 
 PER_PAGE = 30
 FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)
@@ -42,13 +43,14 @@ def strip_part(request: PersonRequest) -> HttpResponse:
 def _plans(request: PersonRequest) -> dict[str, Any]:
     visible = Plan.objects.visible_to(request.user)
     over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
-    over.object_list = _with_back(over.object_list)
+    now = timezone.now()
+    over.object_list = _standing(_with_back(over.object_list), now=now)
     under_way = _under_way(visible)
     return {
         "place": "plans",
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
-        "drafts": list(_counted(visible.filter(state=PlanState.DRAFT))),
+        "drafts": _standing(list(_counted(visible.filter(state=PlanState.DRAFT))), now=now),
         "over": over,
         "waiting_for_me": _to_decide(request),
         "may_draft": _may_draft(request),
@@ -56,13 +58,19 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
 
 
 def _under_way(visible) -> list[Plan]:
-    """Each with how well its cluster is seen, and whether a worker looks at it."""
+    """Each with how well its cluster is seen."""
     now = timezone.now()
-    under_way, sights = _with_back(_counted(visible.under_way())), sights_of_all(now=now)
+    under_way, sights = _standing(_with_back(_counted(visible.under_way())), now=now), sights_of_all(now=now)
     for plan in under_way:
-        plan.unlooked = unlooked(plan, now=now)  # type: ignore[attr-defined]
         plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
     return under_way
+
+
+def _standing(plans: list[Plan], *, now: datetime) -> list[Plan]:
+    """Each with why it is not moving. One query."""
+    for each in standings_of(plans, now=now):
+        each.plan.standing = each  # type: ignore[attr-defined]
+    return plans
 
 
 def _counted(plans: QuerySet[Plan]) -> QuerySet[Plan]:
@@ -71,10 +79,9 @@ def _counted(plans: QuerySet[Plan]) -> QuerySet[Plan]:
     changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
     failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)
     newest = Max("events__pk")
-    paused = Exists(Command.objects.in_force().filter(plan=OuterRef("pk")))
     return (
         plans.select_related("cluster")
-        .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest, is_paused=paused)
+        .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest)
         .order_by("-created_at")
     )
 

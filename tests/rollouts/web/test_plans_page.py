@@ -84,7 +84,7 @@ def test_what_lists_and_a_plans_page_call_back_are_the_same_nodes():
 def test_plans_that_are_over_cost_the_same_however_many_there_are(django_assert_num_queries):
     viewer = visiting(make.a_user(role="viewer"))
     make.a_plan(title="First")
-    Plan.objects.update(state="rolled-back")
+    Plan.objects.update(state="rolled-back", because="Over.")
     page(viewer, "/plans")
     with CaptureQueriesContext(connection) as few:
         page(viewer, "/plans")
@@ -213,3 +213,17 @@ def test_the_home_page_counts_one_node_as_one():
     Target.objects.filter(pk__in=[other.pk for other in others]).update(state="excluded")
 
     assert "1 of 1 node changed" in page(visiting(make.a_user(role="viewer")), "/parts/plans/strip").text
+
+
+@pytest.mark.parametrize(("verb", "state"), [("pause", "promoting"), ("halt", "halted")])
+def test_a_list_says_why_a_plan_stands_still_as_its_own_page_does(verb: str, state: str):
+    """Also before a worker has heard of it."""
+    plan = make.a_plan(title="Going")
+    Plan.objects.filter(pk=plan.pk).update(state=state, because="A gate failed.", waiting_for="Letting gpu-0 go.")
+    plan.commands.create(verb=verb, actor="ben", at=plan.state_since, because="Lunch.")
+    viewer = visiting(make.a_user(role="viewer"))
+
+    for path in ("/plans", "/parts/plans/strip", f"/plans/{plan.pk}"):
+        assert f"ben {'paused' if verb == 'pause' else 'halted'} it: Lunch." in page(viewer, path).text
+    assert "A gate failed." not in page(viewer, "/plans").text
+    assert "Letting gpu-0 go." not in page(viewer, "/plans").text
