@@ -303,7 +303,7 @@ EVENTS: tuple[Event, ...] = (
 )
 RESTS_ON: dict[Kind, tuple[Event, ...]] = {  # what a write of this kind has looked at before
     Kind.VERSION: (_unlabel, _unlabel, _version, _join),
-    Kind.WAY_BACK: (_unlabel, _version),
+    Kind.ROLLBACK: (_unlabel, _version),
     Kind.LEASE: (take_lease, lead_elsewhere),
     Kind.HOLD: (_unlabel, _label),
     Kind.RELEASE: (_unlabel, _label, _cordon, _opt_out),

@@ -46,7 +46,7 @@ class Kind(StrEnum):
     HOLD = "hold"
     STATE = "state"  # the operator's mark of a node
     VERSION = "version"  # the new one
-    WAY_BACK = "way back"  # the old one
+    ROLLBACK = "rollback"  # the old one
     LEASE = "lease"
     JOB = "job"  # one that pulls an image
     JOB_GONE = "job gone"
@@ -182,7 +182,7 @@ def _kind_of(method: str, path: str, body: bytes) -> Kind | None:
     if method != "PATCH":
         return None
     if not path.startswith(NODES):
-        return Kind.VERSION if json.loads(body)[-1]["value"] == DRIVER_NEXT else Kind.WAY_BACK
+        return Kind.VERSION if json.loads(body)[-1]["value"] == DRIVER_NEXT else Kind.ROLLBACK
     if HOLD not in body:
         return Kind.STATE
     return Kind.RELEASE if b'"remove"' in body else Kind.HOLD

@@ -84,7 +84,7 @@ class HeldBackSerializer(serializers.Serializer):
 
     plan = serializers.IntegerField(source="plan.pk")
     title = serializers.CharField(source="plan.title")
-    is_held = serializers.BooleanField(help_text="False: it is on its way back, and goes on.")
+    is_held = serializers.BooleanField(help_text="False: it is rolling back, and goes on.")
     to_go = serializers.IntegerField(help_text="Nodes that would stay held.")
     called_back = serializers.IntegerField(help_text="Nodes let go that have not begun: they are held again.")
     going_on = serializers.IntegerField(help_text="Nodes that have begun: no label stops those.")

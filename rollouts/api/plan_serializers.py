@@ -90,7 +90,7 @@ class PlanInDetail:
     buttons: list[Button]
     holding: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
-    way_back: list[Check]
+    rollback_checks: list[Check]
 
     @property
     def plan(self) -> Plan:
@@ -127,7 +127,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
     takes = serializers.CharField(
         source="duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
     )
-    way_back = PreflightCheckSerializer(
+    rollback_checks = PreflightCheckSerializer(
         many=True, help_text="What to know before a rollback now; it bars none. Empty in states that lead to none."
     )
     seq = serializers.IntegerField(source="on_page.seq", help_text="Of the newest event this was made from.")
@@ -146,7 +146,7 @@ class PlanSerializer(RowSerializer, PlanRowSerializer):
             "buttons",
             "takes_s",
             "takes",
-            "way_back",
+            "rollback_checks",
             "seq",
         )
 

@@ -23,7 +23,7 @@ from rollouts.api.previews import PreviewSerializer
 from rollouts.api.serializers import StageDraftSerializer
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
-from rollouts.preflight.way_back import way_back
+from rollouts.preflight.rollback import rollback_checks
 from rollouts.reads.on_page import buttons, plan_on_page
 from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
@@ -124,7 +124,7 @@ def shown(plan: Plan, user) -> dict[str, Any]:
         buttons(plan, user),
         holding(on_page, now=now),
         duration=expected(plan, on_page, now=now),
-        way_back=way_back(on_page),
+        rollback_checks=rollback_checks(on_page),
     )
     return PlanSerializer(detail).data
 
@@ -136,5 +136,5 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
     except ObjectGone:
         told = None
     on_page = plan_on_page(plan, now=now)
-    detail = DraftInDetail(on_page, buttons(plan, user), holding=None, duration=None, way_back=[], preview=told)
+    detail = DraftInDetail(on_page, buttons(plan, user), holding=None, duration=None, rollback_checks=[], preview=told)
     return DraftSerializer(detail).data

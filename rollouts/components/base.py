@@ -82,8 +82,8 @@ class Component(Protocol):
         """`loaded`: what the node itself names; `is_in_sync`: its pod is of the newest template."""
         ...
 
-    def no_way_back(self, version: str) -> str:
-        """Why there is no proven way back to what is there now. Blank: there is one."""
+    def no_rollback(self, version: str) -> str:
+        """Why nothing could be rolled back to what is there now. Blank: it could."""
         ...
 
     def preflight(self, facts: Any) -> Iterable[Check]:

@@ -90,7 +90,7 @@ class Driver:
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:
         return is_in_sync and same(loaded, wanted)
 
-    def no_way_back(self, version: str) -> str:
+    def no_rollback(self, version: str) -> str:
         """A version is put back by its name, and told to be back by what nodes name as loaded."""
         if not version:
             return "The object names no version: the operator's own default runs, and no name leads back to it."
@@ -104,8 +104,8 @@ class Driver:
             yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT)
         if facts.to_version == facts.object_version:
             yield Check("same-version", f"The object already asks for {facts.to_version}.")
-        if because := self.no_way_back(facts.object_version):
-            yield Check("no-way-back", because, "Name the version that runs now in the object, then draft anew.")
+        if because := self.no_rollback(facts.object_version):
+            yield Check("no-rollback", because, "Name the version that runs now in the object, then draft anew.")
         yield from self._mode(facts)
         yield from _nodes(facts)
         yield from _policy(facts)

@@ -73,7 +73,7 @@ class HeldBack:
     @property
     def sentence(self) -> str:
         if not self.is_held:
-            return "It is on its way back, and goes on: this holds no rollback."
+            return "It is rolling back, and goes on: this holds no rollback."
         if self.plan.state == PlanState.ABORTING:
             return "It is being given up: what never changed is let go, unless the operator would take it then."
         if not (self.to_go or self.called_back or self.going_on):

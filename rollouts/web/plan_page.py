@@ -15,7 +15,7 @@ from fleet.models import DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
-from rollouts.preflight.way_back import way_back
+from rollouts.preflight.rollback import rollback_checks
 from rollouts.reads.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.at_once import at_once_now
 from rollouts.steering.remaining import holding, remaining
@@ -46,7 +46,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
         "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
-        "way_back": way_back(context["on_page"]),
+        "rollback_checks": rollback_checks(context["on_page"]),
         "written": written,
         # Of a node, a gate and a pull there is no telling whether their form can be opened once more.
         "may_write_again": written.get("verb") in {each.verb for each in context["buttons"] if each.is_allowed},

@@ -158,9 +158,7 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     if on_the_way:
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].because}" if warning else ""
-        under_way = (
-            f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way back to {snapshot.from_version}."
-        )
+        under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.from_version}."
         return Decision(f"{under_way}{but}", look_again_in=SOON)
     return _settle(snapshot, answers, now=now)
 

@@ -1,6 +1,6 @@
 """The CUDA that the pods' images were built with, against the driver that they are to run on.
 
-Newer drivers run older CUDA: what runs on a node can only be too new for a driver that is older, as on a way back.
+Newer drivers run older CUDA: what runs on a node can only be too new for a driver that is older, as in a rollback.
 """
 
 from collections.abc import Collection, Iterator, Sequence

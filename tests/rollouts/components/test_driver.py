@@ -97,11 +97,11 @@ def test_what_the_upgrade_controller_says_is_read_as_a_phase(component, state: s
 
 @EACH
 @pytest.mark.parametrize("version", ["", "sha256:0123", "580"])
-def test_without_a_full_version_there_is_no_way_back(component, version: str):
+def test_without_a_full_version_there_is_no_rollback(component, version: str):
     facts = replace(BY_POLICY if component.kind == "ClusterPolicy" else BY_CRD, object_version=version)
 
-    assert component.no_way_back(version)
-    assert "no-way-back" in codes(component, facts)
+    assert component.no_rollback(version)
+    assert "no-rollback" in codes(component, facts)
 
 
 @EACH

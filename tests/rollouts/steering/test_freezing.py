@@ -169,7 +169,7 @@ def test_what_a_freeze_of_rollbacks_does_to_a_plan_without_a_rollback_stage_is_n
     (spared,) = freezing.held_back_by(Where(), holds_rollbacks=False, user=ada)
 
     assert (held.plan, held.to_go, held.sentence) == (plan, 0, says)
-    assert spared.sentence == "It is on its way back, and goes on: this holds no rollback."
+    assert spared.sentence == "It is rolling back, and goes on: this holds no rollback."
 
 
 @pytest.mark.parametrize("first", range(len(ORDER)))

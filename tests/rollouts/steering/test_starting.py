@@ -117,7 +117,7 @@ BLOCKERS = {
     "stale": lambda cluster: cluster.bookmarks.update(heard_at=NOON - timedelta(minutes=5)),
     "mode": lambda cluster: setattr(cluster, "mode", "observe-only") or cluster.save(),
     "drifted": driver(version="570.1.1"),
-    "no-way-back": driver(version=""),
+    "no-rollback": driver(version=""),
     "same-version": driver(version=NEW),
     "no-policy": lambda _: DriverObject.objects.filter(kind="ClusterPolicy").delete(),
     "crd-off": lambda _: DriverObject.objects.filter(kind="ClusterPolicy").update(uses_driver_crd=False),

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Node, Pod
 from rollouts.models import Target
-from rollouts.preflight.way_back import way_back
+from rollouts.preflight.rollback import rollback_checks
 from rollouts.reads.on_page import plan_on_page
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import a_started_plan, in_state
@@ -24,7 +24,7 @@ def plan(cluster, owner):
 
 
 def told(plan):
-    return way_back(plan_on_page(plan, now=NOON))
+    return rollback_checks(plan_on_page(plan, now=NOON))
 
 
 def test_pods_on_changed_nodes_that_the_old_driver_does_not_run_are_named(plan):
@@ -60,7 +60,7 @@ def test_a_plan_that_has_changed_nothing_has_nothing_to_go_back_from(plan, djang
     on_page = plan_on_page(plan, now=NOON)
 
     with django_assert_max_num_queries(0):
-        assert way_back(on_page) == []
+        assert rollback_checks(on_page) == []
 
 
 def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client):
@@ -70,5 +70,5 @@ def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client
     answer = client.get(f"/api/v1/plans/{plan.pk}").json()
 
     assert "too new for driver" in page
-    assert [check["code"] for check in answer["way_back"]] == ["cuda-too-new"]
+    assert [check["code"] for check in answer["rollback_checks"]] == ["cuda-too-new"]
     assert next(button for button in answer["buttons"] if button["verb"] == "rollback")["is_allowed"]

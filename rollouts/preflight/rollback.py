@@ -10,7 +10,7 @@ from rollouts.verbs import VERBS
 HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}
 
 
-def way_back(on_page: PlanOnPage) -> list[Check]:
+def rollback_checks(on_page: PlanOnPage) -> list[Check]:
     """Pods came to the changed nodes since, and may need what the old driver does not run. Two queries at most."""
     plan = on_page.plan
     if PlanState(plan.state) not in VERBS["rollback"].states:
