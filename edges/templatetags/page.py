@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from edges.parts import taken
 from wording import instants
 from wording.durations import spell
-from wording.numbers import count
+from wording.numbers import count, either
 
 register = template.Library()
 KEPT = 500  # drawings, of which the same few stand in every row. By type: text that is safe equals one that is not
@@ -91,6 +91,7 @@ def time_of_day(at: datetime) -> SafeString:
 
 register.filter("spell", spell)
 register.simple_tag(count, name="plural")
+register.simple_tag(either)
 
 
 def _time(at: datetime, words: str, kind: str) -> SafeString:
