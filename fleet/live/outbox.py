@@ -2,7 +2,8 @@
 
 from typing import Any
 
-TOO_MANY_NODES = 2000  # past that, a page is better off fetching
+from fleet.messages.announce import TOO_MANY_NODES
+
 Message = dict[str, Any]
 
 
