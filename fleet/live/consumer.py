@@ -116,11 +116,10 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             told |= {"nodes": [], "all": True}
         self._post(key, told)
 
-    async def plan_changed(self, message: dict[str, Any]) -> None:
-        """From `rollouts.messages.announce`. Its numbers have gaps of their own: the page fetches on each."""
-        key = f"plan-{message['plan']}"
-        if any(key in opened.keys or f"plans-of-{message['cluster']}" in opened.keys for opened in self.opened):
-            self._post(key, {**message, "topic": key})
+    async def topic_changed(self, message: dict[str, Any]) -> None:
+        """From an app above, for who has one of its keys. Its numbers have gaps of their own: pages fetch on each."""
+        if any(key in opened.keys for key in message["keys"] for opened in self.opened):
+            self._post(message["topic"], message)
 
     async def heartbeat(self, message: dict[str, Any]) -> None:
         self.heard_at = time.monotonic()

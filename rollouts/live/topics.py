@@ -42,4 +42,4 @@ def _clusters(user: User) -> frozenset[str]:
     """The clusters of which one hears every plan, also those that are written later."""
     there = scope_of(user, Permission.SEE)
     seen = Cluster.objects.values_list("pk", flat=True) if there.everywhere else there.cluster_ids
-    return frozenset(f"plans-of-{pk}" for pk in seen)
+    return frozenset(map(announce.plans_of, seen))

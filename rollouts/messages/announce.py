@@ -7,10 +7,16 @@ def plan_group(plan_id: int) -> str:
     return f"plan-{plan_id}"
 
 
+def plans_of(cluster_id: int) -> str:
+    """The key of who hears every plan of a cluster."""
+    return f"plans-of-{cluster_id}"
+
+
 PLANS_GROUP = "plans"
 
 
 def plan_changed(plan_id: int, cluster_id: int, seq: int) -> None:
     """`seq` is the key of the event that was written with the change: a gap makes the page fetch again."""
-    message = {"type": "plan.changed", "plan": plan_id, "cluster": cluster_id, "seq": seq}
-    announce.send((plan_group(plan_id), PLANS_GROUP), message)
+    topic = plan_group(plan_id)
+    message = {"type": "topic.changed", "topic": topic, "keys": [topic, plans_of(cluster_id)], "seq": seq}
+    announce.send((topic, PLANS_GROUP), message)

@@ -87,6 +87,20 @@ async def test_relays_a_change_with_its_number_and_the_one_before():
     assert told["nodes"] == [[7, 2]]
 
 
+async def test_relays_what_another_app_tells_of_its_topics_to_who_opened_them():
+    one, other = await make_row(make.a_plan)(), await make_row(make.a_plan)()
+    viewer = await make_row(make.a_user)(role="viewer")
+
+    async with Browser(viewer, f"plan-{one.pk}") as browser:
+        await browser.hears()
+        for plan in (other, one):
+            message = {"type": "topic.changed", "topic": f"plan-{plan.pk}", "keys": [f"plan-{plan.pk}"], "seq": 7}
+            await get_channel_layer().group_send(f"plan-{one.pk}", message)
+        told = await browser.hears()
+
+    assert (told["topic"], told["seq"]) == (f"plan-{one.pk}", 7)
+
+
 async def test_a_slow_browser_gets_the_newest_state_and_not_the_backlog():
     cluster = await make_row(a_cluster_at)(0)
     viewer = await make_row(make.a_user)(role="viewer")
