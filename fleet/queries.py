@@ -35,6 +35,7 @@ from fleet.models.kinds import KIND_OF_OBJECT
 from fleet.segments.labelled import labelled
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
+from wording.instants import to_the_second
 
 OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns that only its own page shows
 LARGEST_INDEX = 9999  # of a GPU; a finding names none beyond
@@ -310,7 +311,7 @@ class NodeLeft(Exception):
     """What was asked for is a node that left its cluster."""
 
     def __init__(self, gone: NodeGone) -> None:
-        super().__init__(f"{gone.row.name} left {gone.row.cluster.name} at {gone.row.gone_at:%Y-%m-%d %H:%M:%S} UTC.")
+        super().__init__(f"{gone.row.name} left {gone.row.cluster.name} at {to_the_second(gone.row.gone_at)}.")
         self.gone = gone
 
 

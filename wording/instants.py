@@ -3,6 +3,16 @@
 from datetime import UTC, datetime, tzinfo
 
 
+def to_the_second(at: datetime | None) -> str:
+    """ "2026-11-30 08:00:00 UTC", on whichever day it is read. None: "the beginning"."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "the beginning"
+
+
+def to_the_minute(at: datetime) -> str:
+    """ "2026-11-30 08:00 UTC": where seconds say nothing."""
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
 def clock(at: datetime, *, now: datetime) -> str:
     """ "08:00:00" today, else "2026-11-30 08:00:00". In UTC."""
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S}"

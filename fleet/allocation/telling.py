@@ -1,12 +1,13 @@
 """What there is to say of a node's exporter of GPUs, where it matters who holds which GPU."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from fleet.allocation.holding import Held, ToldBy
 from fleet.models import ExporterReading, ExporterRound, ExportersState, Node, Pod
 from gpu.resources.names import Vendor
+from wording.instants import to_the_second
 
 NONE_HERE = {
     ExportersState.NONE: "in this cluster",
@@ -58,12 +59,14 @@ def _rests_on_it(held: Held) -> bool:
 
 
 def _age(held: Held, reading: ExporterReading) -> str:
-    why = f"{reading.refused} That is so since {_clock(reading.refused_since)}." if reading.refused else ""
+    why = f"{reading.refused} That is so since {to_the_second(reading.refused_since)}." if reading.refused else ""
     if held.is_current:
         return why
     if reading.read_at is None:
         return f"Its {_exporter(held)} was never read. {why}".rstrip()
-    last = f"Its {_exporter(held)} was last read at {_clock(reading.read_at)}: what it said was seen then, not now."
+    last = (
+        f"Its {_exporter(held)} was last read at {to_the_second(reading.read_at)}: what it said was seen then, not now."
+    )
     return f"{last} {why}".rstrip()
 
 
@@ -101,7 +104,3 @@ def _because(node: Node, held: Held, reading: ExporterReading) -> str:
 
 def _was_new(pod: Pod, reading: ExporterReading) -> bool:
     return reading.read_at is not None and reading.read_at - (pod.started_at or pod.created_at) < NAMED_WITHIN
-
-
-def _clock(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "the beginning"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from fleet.models import Bookmark, BookmarkState
 from fleet.models.kinds import MIRRORED
 from kube import resources
+from wording.instants import to_the_second
 from wording.numbers import either
 
 NODES, PODS = resources.NODES.name, resources.PODS.name
@@ -96,7 +97,9 @@ def unheard(seen: KindFreshness) -> KindFreshness:
     """The same of one whose own watch may be well, in a cluster that does not answer: one that hangs tells it last."""
     if seen.state is not Freshness.LIVE:
         return seen
-    sentence = f"{seen.name} were last heard of at {_clock(seen.heard_at)}, and their cluster does not answer now."
+    sentence = (
+        f"{seen.name} were last heard of at {to_the_second(seen.heard_at)}, and their cluster does not answer now."
+    )
     return replace(seen, state=Freshness.FAILING, sentence=sentence)
 
 
@@ -157,13 +160,13 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
         case Freshness.LIVE:
             return f"{name} are live.{_unread(bookmark)}"
         case Freshness.FAILING:
-            return f"{name} were last heard of at {_clock(bookmark.heard_at)}, and are not heard now.{because}"
+            return f"{name} were last heard of at {to_the_second(bookmark.heard_at)}, and are not heard now.{because}"
         case Freshness.LOADING:
-            return f"{name} are being listed for the first time, since {_clock(bookmark.state_since)}.{because}"
+            return f"{name} are being listed for the first time, since {to_the_second(bookmark.state_since)}.{because}"
         case Freshness.STALE:
-            return f"{name} have not been seen since {_clock(bookmark.heard_at)}.{_listing(bookmark)}{because}"
+            return f"{name} have not been seen since {to_the_second(bookmark.heard_at)}.{_listing(bookmark)}{because}"
         case Freshness.FORBIDDEN:
-            return f"{name} may not be read here since {_clock(bookmark.state_since)}.{because}"
+            return f"{name} may not be read here since {to_the_second(bookmark.state_since)}.{because}"
         case Freshness.ABSENT:
             return f"{name} are not installed in this cluster.{because}"
         case Freshness.NEVER:
@@ -173,7 +176,7 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
 def _listing(bookmark: Bookmark) -> str:
     if bookmark.state != BookmarkState.LISTING:
         return ""
-    return f" A new list was asked for at {_clock(bookmark.state_since)} and is not complete."
+    return f" A new list was asked for at {to_the_second(bookmark.state_since)} and is not complete."
 
 
 def _unread(bookmark: Bookmark) -> str:
@@ -184,7 +187,3 @@ def _unread(bookmark: Bookmark) -> str:
     shown = either(number, "is shown as it last was", "are shown as they last were")
     or_more = " or more" if bookmark.has_more_unread else ""
     return f" Not so {number}{or_more} that cannot be read, and {shown}, if ever."
-
-
-def _clock(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "the beginning"

@@ -7,6 +7,8 @@ was written. A burst may be late once; behind is who stays late.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from wording.instants import to_the_second
+
 LATE_MS = 2000
 LATE_FOR = timedelta(seconds=10)
 
@@ -36,5 +38,5 @@ def sentence(name: str, *, lag_ms: int, behind_since: datetime | None) -> str:
         return ""
     return (
         f"Quarterdeck cannot keep up with {name}: changes are shown {lag_ms / 1000:.1f} s late, and have been since "
-        f"{behind_since:%d %b %H:%M:%S} UTC. Its worker has too little CPU, or the database is slow."
+        f"{to_the_second(behind_since)}. Its worker has too little CPU, or the database is slow."
     )

@@ -14,6 +14,7 @@ from fleet.history.placements import boards_now, how_it_was, placed_at, seen_unt
 from fleet.models import GoneNode
 from fleet.queries import timeline
 from people.models import User
+from wording.instants import to_the_second
 from wording.numbers import count
 
 AROUND = timedelta(minutes=30)
@@ -54,7 +55,7 @@ class NodeMoment:
         since = min((one.since for one in self.true_then if one.is_of_our_sight), default=None)
         if since is None:
             return ""
-        return f"Nobody saw its cluster then, since {since:%Y-%m-%d %H:%M:%S} UTC: this is how it was when last seen."
+        return f"Nobody saw its cluster then, since {to_the_second(since)}: this is how it was when last seen."
 
 
 # Of the apps above: what was so of this node at that moment, as far as this person may see it.
@@ -99,16 +100,16 @@ def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueT
 
 def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
     if isinstance(node, GoneNode) and at >= node.gone_at:
-        return f"It had left its cluster by then, at {node.gone_at:%Y-%m-%d %H:%M:%S} UTC."
+        return f"It had left its cluster by then, at {to_the_second(node.gone_at)}."
     kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
     if now - at > kept:
         return f"Timelines are kept for {count(kept.days, 'day')}: what was before is not known."
     if not isinstance(node, GoneNode) and (heard_at := last_heard(node.cluster_id, NODES, now=now)) and at > heard_at:
-        return f"Its cluster was last heard of at {heard_at:%Y-%m-%d %H:%M:%S} UTC: what came after is not known."
+        return f"Its cluster was last heard of at {to_the_second(heard_at)}: what came after is not known."
     first = timeline(node).order_by("at", "pk").first()
     is_whole = first is not None and "ready" in first.detail  # nothing of it was pruned
     if first is not None and is_whole and at < first.at:
-        return f"It was seen for the first time at {first.at:%Y-%m-%d %H:%M:%S} UTC: how it was before is not known."
+        return f"It was seen for the first time at {to_the_second(first.at)}: how it was before is not known."
     if first is None and isinstance(node, GoneNode):
         return "Nothing of its timeline is kept."
     return ""

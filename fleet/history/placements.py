@@ -19,6 +19,7 @@ from fleet.models import GoneNode, Gpu, Node, PodPlacement
 from gpu.resources import Layout, ResourceKind
 from gpu.resources.names import GPU
 from wording.durations import spell
+from wording.instants import to_the_minute
 
 Boards = Mapping[str, Collection[int]]  # by the pod's UID
 
@@ -130,7 +131,9 @@ def how_it_ended(row: PodPlacement, boards: Boards) -> str:
     how = f"ended ({row.ended})" if row.ended else "is gone"
     if row.seen_until is not None:
         lasted = f" for at least {spell(row.seen_until - row.since)}"
-        return f"{row} {how}, and was last seen at {_at(row.seen_until)}: it held {what(row, boards)}{lasted}."
+        return (
+            f"{row} {how}, and was last seen at {to_the_minute(row.seen_until)}: it held {what(row, boards)}{lasted}."
+        )
     lasted = f" for {spell(row.until - row.since)}" if row.until is not None else ""
     return f"{row} {how}: it held {what(row, boards)}{lasted}."
 
@@ -140,17 +143,13 @@ def how_it_was(row: PodPlacement, at: datetime, boards: Boards, heard_at: dateti
     held, seen_until = f"{row} held {what(row, boards)}", seen_until_of(row, heard_at)
     if seen_until is None or at <= seen_until:
         return f"{held}."
-    then = f"; at {_at(row.until)} it was gone" if row.until is not None else ", and nobody has looked since"
-    return f"{held} when it was last seen, at {_at(seen_until)}{then}."
+    then = f"; at {to_the_minute(row.until)} it was gone" if row.until is not None else ", and nobody has looked since"
+    return f"{held} when it was last seen, at {to_the_minute(seen_until)}{then}."
 
 
 def seen_until_of(row: PodPlacement, heard_at: datetime | None) -> datetime | None:
     """When it was last known there. None: it is there, or was seen to end."""
     return row.seen_until if row.until is not None else heard_at and max(heard_at, row.since)
-
-
-def _at(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def detail_of(row: PodPlacement, boards: Boards) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from kube.resources import (
     Resource,
 )
 from people.rights import Permission, scope_of
+from wording.instants import to_the_second
 
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
 CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds whose rows each is made of
@@ -162,7 +163,7 @@ def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> WatchedBy:
         word = f"asked {times(observer.failures)} in vain" if observer.failures else "in between two leases"
         return WatchedBy(observer, has_lease=False, glyph="waiting", word=word, problem="", skew=_skew(observer))
     if unwatched_since is not None:
-        ended = f"{unwatched_since:%Y-%m-%d %H:%M:%S} UTC"
+        ended = to_the_second(unwatched_since)
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
         return WatchedBy(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)

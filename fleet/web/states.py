@@ -7,7 +7,7 @@ from fleet.allocation.amounts import offers_of
 from fleet.models import Node, Pod
 from fleet.states.node import REBOOTING, TITLES, NodeState
 from fleet.states.pod import PodState
-from wording.instants import clock
+from wording.instants import clock, to_the_minute
 from wording.numbers import count
 
 GLYPHS: dict[NodeState, str] = {
@@ -111,7 +111,7 @@ def _because(node: Node, code: NodeState) -> str:
 def _reconfiguring(node: Node) -> str:
     """What the MIG manager does, to which layout, seen since when."""
     doing = "reboots the node to change" if node.mig_config_state == REBOOTING else "is changing"
-    since = f", seen since {node.mig_changing_since:%Y-%m-%d %H:%M} UTC" if node.mig_changing_since else ""
+    since = f", seen since {to_the_minute(node.mig_changing_since)}" if node.mig_changing_since else ""
     layout = node.mig_config or "one that its label does not name"
     return f"The MIG manager {doing} its MIG layout to {layout}{since}: its GPUs are away until it is done."
 

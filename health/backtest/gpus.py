@@ -27,6 +27,7 @@ from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import NotTold, Past
 from health.telemetry.prometheus.ranges import Steps
 from health.telemetry.prometheus.source import SKEW_S
+from wording.instants import to_the_minute
 from wording.lists import names
 
 PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
@@ -207,7 +208,7 @@ class GpuReplay:
             if since := node.unfinished_since:
                 self._unfinished[node.name] = since
         if self._unfinished:
-            which = names([f"{name} ({since:%Y-%m-%d %H:%M} UTC)" for name, since in sorted(self._unfinished.items())])
+            which = names([f"{name} ({to_the_minute(since)})" for name, since in sorted(self._unfinished.items())])
             self.notes.append(
                 "Nothing says when these were done with a new driver or layout, and from then on their GPUs are not "
                 f"judged: {which}."

@@ -25,6 +25,7 @@ from health.rules.limits import Limits
 from health.rules.node_flapping import WITHIN
 from health.sources.secrets import NoSecret
 from health.telemetry.prometheus.answers import Unusable
+from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count
 
@@ -163,7 +164,7 @@ def _from_timelines(cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, *,
         if node.is_known:
             found += replay_node(node, rule, begin=begin, end=now)
         if known_until := node.known_until(READ):
-            unsure.append(f"{node.name} ({known_until:%Y-%m-%d %H:%M} UTC)")
+            unsure.append(f"{node.name} ({to_the_minute(known_until)})")
     if nodes == unknown:
         return Replayed(cluster.name, "It has no GPU nodes of which anything is kept.")
     notes = ["It was not written down when Quarterdeck itself did not run: what changed then counts as of its return."]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from health.inbox.reading import Detail
+from wording.instants import to_the_second
 from wording.numbers import count
 
 
@@ -19,14 +20,14 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     where = f", {'pool' if len(detail.pools) == 1 else 'pools'} {', '.join(detail.pools)}" if detail.pools else ""
     yield f"- Where: {_plain(finding.subject)}, cluster {_plain(finding.cluster.name)}{_plain(where)}"
     again = f"; {finding.recurrence}" if finding.recurrence else ""
-    yield f"- Since {_at(finding.since)}{again}"
+    yield f"- Since {to_the_second(finding.since)}{again}"
     if detail.last_seen:
         yield f"- {detail.last_seen.sentence}"
     if finding.resolved_at:
         because = f", as {finding.resolved_because}" if finding.resolved_because else ""
-        yield f"- Resolved {_at(finding.resolved_at)}{because}"
+        yield f"- Resolved {to_the_second(finding.resolved_at)}{because}"
     if finding.acknowledged_by and finding.acknowledged_at:
-        yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {_at(finding.acknowledged_at)}"
+        yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {to_the_second(finding.acknowledged_at)}"
     if finding.assigned_to:
         yield f"- Assigned to {_plain(finding.assigned_to)}"
     if detail.impact:
@@ -41,17 +42,13 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     if detail.elsewhere:
         yield f"- The same rule is right in {count(detail.elsewhere, 'other place')} now"
     if detail.driver_change:
-        changed = f"{_at(detail.driver_change.at)}, {detail.driver_changed}"
+        changed = f"{to_the_second(detail.driver_change.at)}, {detail.driver_changed}"
         yield f"- Last driver change: {changed}: {_plain(detail.driver_change.sentence)}"
     elif finding.node_id:
         yield "- Last driver change: none was seen"
     yield f"- {link}"
     yield ""
-    yield f"As of {_at(now)}."
-
-
-def _at(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"As of {to_the_second(now)}."
 
 
 def _plain(text: str) -> str:

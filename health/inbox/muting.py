@@ -14,6 +14,7 @@ from health.lifecycle import FindingState
 from health.models import Finding, Mute
 from health.models.mute import MuteQuerySet
 from people.models import AuditEntry
+from wording.instants import to_the_minute
 
 MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
 SCOPES = ("finding", "node", "pool", "cluster")
@@ -83,7 +84,7 @@ def _given(row: Mute, *, now: datetime) -> Mute | None:
     found = Mute.objects.filter(by=row.by, key=row.key).select_related("cluster", "pool").first() if row.key else None
     if found and not _are_alike(found, row):
         raise FindingRefusal(
-            f"This form, or this Idempotency-Key, has muted already: {found}, until {found.until:%Y-%m-%d %H:%M} UTC. "
+            f"This form, or this Idempotency-Key, has muted already: {found}, until {to_the_minute(found.until)}. "
             "Look at that one; then send this anew."
         )
     if found and not found.is_in_force(now=now):

@@ -15,6 +15,7 @@ from health.judging.hearing import of_silent_nodes
 from health.models import Finding, TelemetrySource
 from health.rules.exporter_silent import ExporterSilent
 from health.sources.of_node import STALE_AFTER, instant, standing_of
+from wording.instants import to_the_second
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class LastSeen:
     def sentence(self) -> str:
         if self.at is None:
             return "Nobody sees now whether it is still so."
-        return f"Nobody has seen since {self.at:%Y-%m-%d %H:%M:%S} UTC whether it is still so."
+        return f"Nobody has seen since {to_the_second(self.at)} whether it is still so."
 
 
 def last_seen_of(

@@ -18,6 +18,7 @@ from health.rules.base import RANKS, Severity
 from health.subjects import identity_of
 from people.models import User
 from people.rights import Permission, scope_of
+from wording.instants import to_the_minute
 
 OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
 STAMPS = {
@@ -212,7 +213,7 @@ class Finding(models.Model):
     def recurrence(self) -> str:
         """How often it came back. Blank: it did not."""
         first = self.first_opened_at or self.opened_at
-        return f"opened {self.times} times since {first:%Y-%m-%d %H:%M} UTC" if self.times > 1 and first else ""
+        return f"opened {self.times} times since {to_the_minute(first)}" if self.times > 1 and first else ""
 
     @property
     def is_of_gpu(self) -> bool:

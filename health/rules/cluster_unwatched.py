@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import ClusterFacts, Severity, Wrong
+from wording.instants import to_the_second
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class ClusterUnwatched:
             return None
         return Wrong(
             Severity.CRITICAL,
-            f"No worker watches {cluster.name} since {cluster.unwatched_since:%d %b %H:%M:%S} UTC: what pages show of "
+            f"No worker watches {cluster.name} since {to_the_second(cluster.unwatched_since)}: what pages show of "
             "it is from then.",
             cluster.unwatched_action,
             {"unwatched_since": cluster.unwatched_since.isoformat()},

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from wording.instants import to_the_minute
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class CordonRemoved:
             return None
         return Wrong(
             Severity.WARNING,
-            f"{node.name} was cordoned before its driver upgrade, and has taken pods again since {since:%d %b %H:%M} "
-            "UTC: the upgrade was to leave it cordoned, and the driver manager takes a cordon off whoever set it.",
+            f"{node.name} was cordoned before its driver upgrade, and has taken pods again since "
+            f"{to_the_minute(since)}: the upgrade was to leave it cordoned, and the driver manager takes a cordon off "
+            "whoever set it.",
             "Look why it had been cordoned. Where that is not over, cordon it again (kubectl cordon) and look what has "
             "come to it since. Where a person uncordoned it meanwhile, dismiss this.",
             {"uncordoned_since": since.isoformat(), "upgrade_state": node.upgrade_state},

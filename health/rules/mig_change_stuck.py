@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from gpu.resources import Layout, missing_in_words
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from wording.instants import to_the_minute
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class MigChangeStuck:
         return Wrong(
             Severity.CRITICAL if lost else Severity.WARNING,
             f"{node.name}: the MIG manager has been changing its layout to {node.mig_config or '(none named)'} since "
-            f"{node.mig_overdue_since:%d %b %H:%M} UTC; mig.config.state is still {node.mig_state}."
+            f"{to_the_minute(node.mig_overdue_since)}; mig.config.state is still {node.mig_state}."
             + (f" Meanwhile it lacks {lost}." if lost else ""),
             # gpu-operator #2833: after a time-out it waits for a change of the label, which never comes.
             "Read the MIG manager's log on this node. Where it gave up, set the label nvidia.com/mig.config to another "

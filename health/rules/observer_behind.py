@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import ClusterFacts, Severity, Wrong
+from wording.instants import to_the_second
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class ObserverBehind:
             return None
         return Wrong(
             Severity.WARNING,
-            f"Quarterdeck cannot keep up with {cluster.name} since {cluster.behind_since:%d %b %H:%M:%S} UTC: changes "
+            f"Quarterdeck cannot keep up with {cluster.name} since {to_the_second(cluster.behind_since)}: changes "
             "are shown late. Its worker has too little CPU, or the database is slow.",
             "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
             {"lag_ms": cluster.lag_ms},

@@ -5,6 +5,7 @@ from datetime import datetime
 from fleet.models import ExporterRound, ExportersState
 from health.models import SourceState, TelemetrySource
 from health.sources.of_node import standing_of
+from wording.instants import to_the_minute
 from wording.numbers import count
 
 
@@ -38,4 +39,4 @@ def _why_exporters(asked: ExporterRound) -> str:
 
 
 def _unasked(what: str, last: datetime | None) -> str:
-    return f"Nobody has asked {what} since {last:%Y-%m-%d %H:%M} UTC." if last else f"Nobody has asked {what} yet."
+    return f"Nobody has asked {what} since {to_the_minute(last)}." if last else f"Nobody has asked {what} yet."

@@ -11,6 +11,7 @@ from gpu.operands import DRIVER
 from gpu.versions import agree, agree_on_driver, is_digest, read
 from health.stack.desired import Desired
 from health.stack.on_node import OperandOnNode
+from wording.instants import to_the_minute
 
 DRA = frozenset({"gpu.nvidia.com", "gpu.amd.com"})
 
@@ -98,7 +99,7 @@ def _limits(version: str) -> str:
 def _label(node: Node, offered: Sequence[Said]) -> Said:
     by = "label of the node"
     if node.driver_unknown_since:
-        since = f"{node.driver_unknown_since:%d %b %H:%M} UTC"
+        since = to_the_minute(node.driver_unknown_since)
         if not node.driver_version:
             return Said(
                 DriverVersionRole.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False

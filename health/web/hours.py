@@ -11,6 +11,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Gpu, Node
 from health.inbox.hours import HOURS, NodeHour, hours_of
+from wording.instants import to_the_minute
 from wording.lists import names
 
 TALL, WIDE, GAP = 40, 10, 2  # pixels of a bar
@@ -36,7 +37,7 @@ class Bar:
     @property
     def words(self) -> str:
         found = [finding.sentence for finding in self.hour.findings]
-        said = f"{self.hour.hour:%Y-%m-%d %H:%M} UTC. {self.hour.sentence}"
+        said = f"{to_the_minute(self.hour.hour)}. {self.hour.sentence}"
         return f"{said} Findings: {names(found, most=3)}" if found else said
 
 

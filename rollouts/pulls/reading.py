@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
 from people.rights import Permission, why_not
 from rollouts.images.progress import PullOutcome
 from rollouts.lifecycle import PlanState
 from rollouts.models import ImagePull, Plan, PullJob
+from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count, either
 
@@ -143,7 +143,7 @@ def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: in
     """`pulled`: those that are nodes of the plan now. The numbers are of its other nodes."""
     at = max((job.told_at for job in pulled if job.told_at), default=None)
     where = names([f"{job.node_name} ({job.system})" if job.system else job.node_name for job in pulled])
-    when = f" at {spoken(at)}" if at else ""
+    when = f" at {to_the_minute(at)}" if at else ""
     of_all = f"{len(pulled)} of {count(len(pulled) + unknown + under_way + untried, 'node')}"
     said = [f"The image of {shown.pull.to_version} was pulled beforehand on {of_all}{when}: {where}."]
     said += [f"On {count(unknown, 'node')} nothing was proven."] if unknown else []
@@ -156,9 +156,5 @@ def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: in
 def failed_sentence(shown: PullOnPage, failed: Sequence[PullJob]) -> str:
     first = failed[0]
     others = f" So it is on {either(len(failed) - 1, 'one more', f'{len(failed) - 1} more')}." if failed[1:] else ""
-    when = f" at {spoken(first.told_at)}" if first.told_at else ""
+    when = f" at {to_the_minute(first.told_at)}" if first.told_at else ""
     return f"The image of {shown.pull.to_version} could not be pulled on {first.node_name}{when}: {first.says}{others}"
-
-
-def spoken(at: datetime) -> str:
-    return f"{at:%d %b %H:%M} UTC"

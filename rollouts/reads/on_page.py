@@ -19,7 +19,7 @@ from rollouts.reads.completion import OVER, completion_of
 from rollouts.reads.operators import operator_down
 from rollouts.reads.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
-from wording.instants import moment
+from wording.instants import moment, to_the_minute
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
@@ -172,7 +172,7 @@ def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
 
 def _says_glass(stage: Stage, glass: BreakGlass) -> str:
     title = GATES[glass.gate].title if glass.gate in GATES else glass.gate
-    until = f"{glass.until:%d %b %H:%M} UTC"
+    until = to_the_minute(glass.until)
     return f"{title} of {stage.name} does not count until {until}: {glass.by} passed it over. {glass.because}"
 
 

@@ -74,7 +74,8 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
 
     found = Finding.objects.get(rule="mig-change-stuck", node=node)
     assert found.opened_at == late
-    assert f"to all-1g.5gb since {node.mig_changing_since:%d %b %H:%M} UTC; mig.config.state is still" in found.sentence
+    since = f"{node.mig_changing_since:%Y-%m-%d %H:%M} UTC"
+    assert f"to all-1g.5gb since {since}; mig.config.state is still" in found.sentence
     assert "Meanwhile it lacks 4 GPUs." in found.sentence
     assert seen("k3s-a100-pending").gpus_missing == 4
     assert state_of(seen("k3s-a100-pending")).word == "4 of 4 GPUs missing"

@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from wording.instants import moment
+from wording.instants import moment, to_the_minute, to_the_second
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)  # a Friday
 
@@ -20,6 +20,11 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)  # a Friday
 )
 def test_the_nearer_the_shorter(at: datetime, words: str):
     assert moment(at, now=NOW) == words
+
+
+def test_what_is_told_for_good_is_told_with_its_year():
+    assert (to_the_minute(NOW), to_the_second(NOW)) == ("2026-11-20 12:00 UTC", "2026-11-20 12:00:00 UTC")
+    assert to_the_second(None) == "the beginning"
 
 
 def test_another_zone_has_its_own_today():

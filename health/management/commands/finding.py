@@ -12,6 +12,7 @@ from health.inbox import acts, muting
 from health.inbox.refusals import FindingRefusal
 from health.models import Finding, Mute
 from people.roster.accounts import CONSOLE
+from wording.instants import to_the_minute
 
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
@@ -64,7 +65,7 @@ class Command(BaseCommand):
     def _mutes(self) -> None:
         rows = Mute.objects.in_force(now=timezone.now()).select_related("cluster", "pool")
         for row in rows:
-            self.stdout.write(f"{row.pk}  {row} until {row.until:%Y-%m-%d %H:%M} UTC, by {row.by}: {row.because}")
+            self.stdout.write(f"{row.pk}  {row} until {to_the_minute(row.until)}, by {row.by}: {row.because}")
 
     def _lift(self, key: int, because: str) -> None:
         row = Mute.objects.filter(pk=key).select_related("cluster", "pool").first()
@@ -82,7 +83,7 @@ class Command(BaseCommand):
             until = now + timedelta(hours=given["hours"])
             row = muting.scoped(finding, given["scope"])
             muting.mute(row, actor=CONSOLE, because=because, until=until, now=now)
-            self.stdout.write(f"Muted until {until:%Y-%m-%d %H:%M} UTC: {row}.")
+            self.stdout.write(f"Muted until {to_the_minute(until)}: {row}.")
         elif verb == "assign":
             acts.assign(finding, to=given["to"], actor=CONSOLE, because=because, now=now)
             self.stdout.write(f"It is {given['to']}'s.")

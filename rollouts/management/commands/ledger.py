@@ -6,6 +6,7 @@ from fleet.management.commands.import_pools import cluster_of
 from rollouts.models import Disruption, DomainBudget
 from rollouts.ordering.domains import DomainKind
 from rollouts.steering.budgeting import says
+from wording.instants import to_the_second
 
 
 class Command(BaseCommand):
@@ -21,6 +22,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{says(DomainKind(row.kind), row.max_unavailable, row.label)} {row.because}".strip())
         places = list(Disruption.objects.in_force().filter(cluster=cluster).select_related("plan"))
         for one in places:
-            self.stdout.write(f"{one.node_name}: out since {one.taken_at:%Y-%m-%d %H:%M:%S} UTC, by {one.plan}.")
+            self.stdout.write(f"{one.node_name}: out since {to_the_second(one.taken_at)}, by {one.plan}.")
         if not places:
             self.stdout.write("No plan has a node out.")

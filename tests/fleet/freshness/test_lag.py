@@ -42,6 +42,6 @@ def test_says_how_late_and_since_when():
     assert sentence("north", lag_ms=100, behind_since=None) == ""
     assert sentence("north", lag_ms=12_340, behind_since=NOON) == (
         "Quarterdeck cannot keep up with north: changes are shown 12.3 s late, and have been since "
-        "21 Nov 12:00:00 UTC. "
+        "2026-11-21 12:00:00 UTC. "
         "Its worker has too little CPU, or the database is slow."
     )

@@ -98,7 +98,7 @@ def test_a_label_that_vanished_is_unknown_since_and_not_the_version_it_had(viewe
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "Unknown since 21 Nov 11:53 UTC: the label is gone. It last said 570.172.08." in seen.text
+    assert "Unknown since 2026-11-21 11:53 UTC: the label is gone. It last said 570.172.08." in seen.text
 
 
 def test_lists_say_of_a_label_that_vanished_what_it_was_and_since_when(viewer):

@@ -302,7 +302,7 @@ def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
-    assert f"No worker watches {cluster.name} since 21 Nov 12:00:00 UTC" in finding.sentence
+    assert f"No worker watches {cluster.name} since 2026-11-21 12:00:00 UTC" in finding.sentence
     assert finding.action.startswith("1 slot for 2 clusters: raise -c")
 
 

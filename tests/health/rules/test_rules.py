@@ -73,7 +73,7 @@ def test_a_lag_is_about_quarterdeck_itself():
     behind = ClusterFacts("prod", lag_ms=7250, behind_since=NOON)
 
     assert (
-        "cannot keep up with prod since 21 Nov 12:00:00 UTC: changes are shown late"
+        "cannot keep up with prod since 2026-11-21 12:00:00 UTC: changes are shown late"
         in ObserverBehind().judge(behind).sentence
     )
     assert ObserverBehind().judge(replace(behind, behind_since=None)) is None

@@ -62,7 +62,7 @@ def test_a_node_that_is_silent_does_not_disagree_and_says_since_when():
     (label,) = [said for said in found.sources if said.role == "running"]
     assert found.disagreement == ""
     assert (label.is_known, label.version) == (False, "570.172.08")
-    assert label.note == "Unknown since 21 Nov 12:00 UTC: the label is gone. It last said 570.172.08."
+    assert label.note == "Unknown since 2026-11-21 12:00 UTC: the label is gone. It last said 570.172.08."
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ def test_an_image_that_a_registry_refused_is_grave_and_names_the_node():
     (check,) = said(plan)
 
     assert (check.code, check.is_grave) == ("image-failed", True)
-    assert check.sentence.startswith(f"The image of {plan.to_version} could not be pulled on gpu-1 at 21 Nov 12:00 UTC")
+    words = f"The image of {plan.to_version} could not be pulled on gpu-1 at 2026-11-21 12:00 UTC"
+    assert check.sentence.startswith(words)
     assert len(check.about) == 1
 
 
@@ -54,7 +55,7 @@ def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_no
 
     assert (check.code, check.is_good) == ("image-pulled", True)
     assert check.sentence == (
-        f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 21 Nov 12:00 UTC: "
+        f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 2026-11-21 12:00 UTC: "
         "gpu-1 (ubuntu21.04), gpu-2 (ubuntu22.04). The other one was not tried."
     )
 

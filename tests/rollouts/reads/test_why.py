@@ -121,7 +121,7 @@ def test_a_gate_that_somebody_passed_over_is_said_beside_it(state, until, is_sai
 
     call_command("why", str(plan.pk))
 
-    said = "Passed over: Soak of Canary does not count until 21 Nov 13:00 UTC: ben passed it over. Morning."
+    said = "Passed over: Soak of Canary does not count until 2026-11-21 13:00 UTC: ben passed it over. Morning."
     assert (said in capsys.readouterr().out.splitlines()) is is_said
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
     assert len(on_page.passed_over) == int(is_said)
