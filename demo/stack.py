@@ -99,7 +99,7 @@ class Stack:
         )
         self._start_cluster()
         self._say("database and people")
-        self.manage(["migrate", "--verbosity", "0"], ["create_demo_people", "--password", PASSWORD])
+        self.make_database()
         self._start_product()
         self._wait_for_cluster()
         if self._with_prometheus:
@@ -120,6 +120,10 @@ class Stack:
     def url(self) -> str:
         """Where the web process is."""
         return f"http://{LOOPBACK}:{self.port}"
+
+    def make_database(self) -> None:
+        """Make what is not there yet of the tables and of the people; the flows make both once for all stacks."""
+        self.manage(["migrate", "--verbosity", "0"], ["create_demo_people", "--password", PASSWORD])
 
     def way_in(self) -> tuple[Path, str]:
         """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""
