@@ -119,7 +119,7 @@ def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
 
 
 def _said(pool: Pool, now: datetime) -> list[str]:
-    return [f"Its mute of {row.rule} until {row.until:%Y-%m-%d %H:%M} UTC is lifted." for row in _of_pool(pool, now)]
+    return [f"Its mute of {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
 
 
 def _end(pool: Pool, actor: str, now: datetime) -> None:
