@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from fleet.models import Node, Operand, Pod
 from gpu.operands import DRIVER, title_of
+from gpu.resources.names import is_dra
 from health.models import CrashLog
 from health.stack.causes import PodSigns, Signs
 from health.stack.rows import StackRows
@@ -33,6 +34,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
         runtime=node.container_runtime,
         mig_config=node.mig_config,
         mig_state=node.mig_config_state,
+        has_dra=any(map(is_dra, node.capacity)),
         gpus_expected=sum(node.expected.values()) or node.gpu_expected or 0,
         gpus_allocatable=sum(node.allocatable.values()) or node.gpu_allocatable or 0,
     )

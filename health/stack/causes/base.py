@@ -105,6 +105,7 @@ class Signs:
     mig_config: str = ""
     mig_state: str = ""
     slice_devices: int | None = None  # of this operand's DRA driver, in the node's ResourceSlices; None: no slice
+    has_dra: bool = False  # a DRA driver offers GPUs of this node
     gpus_expected: int = 0  # devices of any kind that were ever there
     gpus_allocatable: int = 0
 

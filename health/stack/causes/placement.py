@@ -14,6 +14,7 @@ from gpu.operands import DEVICE_PLUGIN, DRIVER, MIG_MANAGER
 from health.stack.causes.affinity import takes
 from health.stack.causes.base import Cause, Rule, Signs, Weight
 
+DEVICE_PLUGIN_GATE = f"{keys.DEPLOY_PREFIX}device-plugin"  # also of the control daemon of MPS
 OPERANDS = f"{keys.DEPLOY_PREFIX}operands"
 WORKLOAD = "nvidia.com/gpu.workload.config"  # container, vm-passthrough, vm-vgpu
 PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
@@ -56,12 +57,12 @@ def switched_off(signs: Signs) -> Cause | None:
     gate = next((key for key in off if key.startswith(keys.DEPLOY_PREFIX)), "")
     if not gate:
         return None
-    return Cause(
-        "switched_off",
-        Weight.CHOSEN,
-        f"It is switched off on this node: {gate}=false.",
-        f"To bring it back: kubectl label node {signs.node} {gate}=true --overwrite",
-    )
+    off_here = f"It is switched off on this node: {gate}=false."
+    if signs.has_dra and gate == DEVICE_PLUGIN_GATE:
+        beside = "A DRA driver offers the GPUs here: beside it a device plugin would give each of them away once more."
+        return Cause("switched_off", Weight.CHOSEN, off_here, beside)
+    back = f"To bring it back: kubectl label node {signs.node} {gate}=true --overwrite"
+    return Cause("switched_off", Weight.CHOSEN, off_here, back)
 
 
 def paused(signs: Signs) -> Cause | None:

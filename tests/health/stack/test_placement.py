@@ -24,6 +24,19 @@ def test_why_there_is_no_pod(labels, key, weight):
     assert (cause.key, cause.weight) == (key, weight)
 
 
+@pytest.mark.parametrize(("operand", "plugin"), [("device-plugin", True), ("gpu-feature-discovery", False)])
+def test_beside_a_dra_driver_nobody_is_told_to_bring_the_device_plugin_back(operand, plugin):
+    """NVIDIA's guide to its DRA driver has the device plugin switched off: each would give the same GPUs away."""
+    gate = f"nvidia.com/gpu.deploy.{operand}"
+    off = {"labels": PRESENT | {gate: "false"}, "selector": {gate: "true"}}
+
+    cause = why(signs(operand, has_dra=True, **off))
+
+    assert cause.key == "switched_off"
+    assert ("kubectl" not in cause.action) is plugin
+    assert "kubectl label node gpu-1" in why(signs(operand, **off)).action
+
+
 def test_an_operand_that_nobody_wants_here_has_no_cause():
     other = {"nvidia.com/gpu.deploy.vgpu-manager": "true"}
 
