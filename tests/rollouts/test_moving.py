@@ -86,7 +86,8 @@ def test_browsers_are_told_once_it_is_committed(plan: Plan, monkeypatch, django_
     ((groups, message),) = told
     assert f"plan-{plan.pk}" in groups
     assert message["seq"] == PlanEvent.objects.first().pk
-    assert message["plan"] == plan.pk
+    assert message["topic"] == f"plan-{plan.pk}"
+    assert {f"plan-{plan.pk}", f"plans-of-{plan.cluster_id}"} == set(message["keys"])
 
 
 def test_nobody_is_told_of_what_was_rolled_back(plan: Plan, monkeypatch, django_capture_on_commit_callbacks):
