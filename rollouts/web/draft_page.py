@@ -27,7 +27,7 @@ GONE = "The driver object that this was for is gone, or none that you may change
 def new(request: PersonRequest) -> HttpResponse:
     choices = _objects(request)
     asked = request.POST.get("object") or request.GET.get("object") or ""
-    if not asked and len(choices) == 1:
+    if not asked and len(choices) == 1 and request.method != "POST":
         asked = str(choices[0].pk)
     pk = whole(asked)
     chosen = next((each for each in choices if each.pk == pk), None)

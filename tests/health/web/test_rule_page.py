@@ -189,7 +189,10 @@ def test_what_was_written_for_a_pool_that_is_gone_is_in_the_form_again(root, poo
     assert "The pool that this was for is gone" in said
     assert 'value="76"' in said
     assert "A &lt;warm&gt; hall." in said
-    assert f'<option value="{other.pk}"' in said
+    assert f'<option value="{other.pk}">' in said  # nobody has chosen it
+    answer = root.post(f"{HOT}/limits", asked | {"version": "", "pool": ""})
+    assert answer.status_code == 400
+    assert PoolLimits.objects.count() == 0
 
 
 def test_why_limits_are_taken_away_is_in_the_form_again(root, pool):

@@ -371,7 +371,10 @@ def test_what_was_written_for_an_object_that_is_gone_comes_back(ada, fleet, aske
     again = sent_again(refused)
     assert (again["title"], again["to_version"], again["stage-0-name"]) == (HOSTILE, "580.126.20", "Canary")
     assert again["stage-1-pool"] == str(fleet.pools.get().pk)
-    assert again["object"] == str(fleet.driver_objects.get(kind="NVIDIADriver").pk)
+    assert again["object"] == ""  # nobody has chosen another one
+    assert ada.post("/plans/new", again).status_code == 409
+    assert Plan.objects.count() == 0
+    again["object"] = str(fleet.driver_objects.get(kind="NVIDIADriver").pk)
     assert ada.post("/plans/new", again).status_code == 302
 
 
