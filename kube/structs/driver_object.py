@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kube.structs.meta import Condition, Seen, Struct
+from kube.structs.meta import Condition, Seen, Struct, Variable
 
 
 class Switch(Struct, frozen=True):
@@ -20,13 +20,8 @@ class CdiSpec(Switch, frozen=True):
     nri_plugin_enabled: bool | None = None  # from 26.3.0 on
 
 
-class ManagerVariable(Struct, frozen=True):
-    name: str = ""
-    value: str | None = ""
-
-
 class DriverManager(Struct, frozen=True):
-    env: list[ManagerVariable] | None = None
+    env: list[Variable] | None = None
 
 
 class DriverSpec(Struct, frozen=True):

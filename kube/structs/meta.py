@@ -50,6 +50,13 @@ class Condition(Struct, frozen=True):
     last_transition_time: datetime | None = None
 
 
+class Variable(Struct, frozen=True):
+    """Of a container's environment, where its value is written down; most are not read on from here."""
+
+    name: str = ""
+    value: str | None = ""
+
+
 class Seen(Struct, frozen=True):
     """An object with its identity."""
 

@@ -3,19 +3,12 @@ from typing import Any
 
 import msgspec
 
-from kube.structs.meta import Condition, Seen, Struct, find
+from kube.structs.meta import Condition, Seen, Struct, Variable, find
 
 
 class Resources(Struct, frozen=True):
     requests: dict[str, str | int | float] | None = None
     limits: dict[str, str | int | float] | None = None
-
-
-class Variable(Struct, frozen=True):
-    """Of a container's environment, where its value is written down; most are not read on from here."""
-
-    name: str = ""
-    value: str | None = ""
 
 
 class Container(Struct, frozen=True):

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from fleet.observe.mirror.rows.pod import pod_row
 from kube.structs import PodSeen
-from kube.structs.pod import Container, Variable
+from kube.structs.meta import Variable
+from kube.structs.pod import Container
 from tests.fleet.documents import a_pod_seen
 
 
