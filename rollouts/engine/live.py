@@ -101,12 +101,9 @@ def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[Da
         if pod.spec.node_name and pod.metadata.owner
     }
     nodes, unread = client.list_nodes_and_unread(connection)
-    offered = _offered(plan, connection) if any(_is_silent(node) for node in nodes if node.name in found) else {}
+    is_unnamed = any(node.name in found and not driver_version_in(node.labels) for node in nodes)
+    offered = _offered(plan, connection) if is_unnamed else {}
     return NodesNow(tuple(nodes), {one.uid: one.name for one in unread}, found, offered)
-
-
-def _is_silent(node: NodeSeen) -> bool:
-    return not driver_version_in(node.labels)
 
 
 def _offered(plan: Plan, connection: client.Connection) -> Mapping[str, Offered]:
