@@ -46,7 +46,7 @@ class NodeSeen:
 
     def runs(self, version: str) -> bool:
         """Slices write numbers: 580.95.05 is 580.95.5 there."""
-        return bool(self.loaded) and numbers(self.loaded) == numbers(version)
+        return bool(self.loaded) and _numbers(self.loaded) == _numbers(version)
 
     @property
     def state(self) -> str:
@@ -89,7 +89,7 @@ def note_opt_outs(node: NodeSeen, body: Any) -> None:
         (node.unclear.add if is_same else node.unclear.discard)(name)
 
 
-def numbers(version: str) -> list[int]:
+def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 

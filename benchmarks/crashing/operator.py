@@ -4,29 +4,23 @@ The simulator plays them whole, in seconds; a schedule has milliseconds. A step 
 state at most (k8s-operator-libs, pkg/upgrade).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.crashing.dra_driver import DraDriver
 from benchmarks.crashing.line import Line
-from benchmarks.crashing.nodes_seen import offered_in
-from simulator.actors.dra.api import Api
-from simulator.actors.dra.slices import resource_slice
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.gpu_operator.policy_driver import policy_driver_set
 from simulator.actors.gpu_operator.template import daemon_set, version_of
-from simulator.actors.kubelet.host import host_of
 from simulator.actors.objects import Obj, annotations, is_unschedulable, labels, name, namespace, spec, uid
 from simulator.actors.revisions import HASH_LABEL, frozen_template, hash_of, revision_of
 from simulator.clock import stamp
-from simulator.fleets.machines import CLAIMS_LABEL
 from simulator.fleets.planting import OS_TAG
-from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD, RESOURCE_SLICE
+from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from simulator.store import Store
 
-ME, PLUGIN = "gpu-operator", "gpu-kubelet-plugin"
-MODEL, GPUS = "NVIDIA-H100-80GB-HBM3", 1  # of a node with DRA: more would only take time
-SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+ME = "gpu-operator"
 DRIVERS = f"{keys.COMPONENT}={keys.DRIVER_COMPONENT}"
 IDLE = frozenset({"", "upgrade-done", "upgrade-required"})
 NEXT = {"cordon-required": "pod-restart-required", "pod-restart-required": "uncordon-required"}
@@ -42,6 +36,9 @@ class Operator:
     new_version: str = ""
     made: int = 0  # driver pods
     kept_pod: Obj = field(default_factory=dict, repr=False)  # the last one: what the next is made like
+
+    def __post_init__(self) -> None:
+        self.dra = DraDriver(self.line)
 
     @property
     def store(self) -> Store:
@@ -70,13 +67,6 @@ class Operator:
         wanted = self.daemonset()["spec"]["template"]["spec"]["nodeSelector"].items()
         return {name(node): node for node in self.store.list(NODE)[0] if wanted <= labels(node).items()}
 
-    def offered(self) -> dict[str, str]:
-        """Node → the driver that its ResourceSlice names."""
-        return {spec(one)["nodeName"]: offered_in(one) for one in self._slices()}
-
-    def _slices(self) -> list[Obj]:
-        return self.store.list(RESOURCE_SLICE)[0]
-
     def newest(self) -> str:
         owner = uid(self.daemonset())
         listed, _, _ = self.store.list(CONTROLLER_REVISION, keys.NAMESPACE)
@@ -88,7 +78,7 @@ class Operator:
     def step(self) -> None:
         self._render()
         newest, pods, nodes = self.newest(), self.pods(), self.nodes()
-        self._collect_slices()
+        self.dra.collect()
         for called in nodes.keys() - pods.keys():  # it joined, or was taken up again
             pods[called] = self._make_pod(called, newest)
             self._load(called)
@@ -134,7 +124,7 @@ class Operator:
             self._make_pod(called, newest)
         if called in self.sick and version_of(self.daemonset()["spec"]["template"]["spec"]) == self.new_version:
             self._patch(called, "upgrade-failed", loaded="")
-            self._offer(called, "")
+            self.dra.offer(called, "")
             return
         self._load(called)
         self._patch(called, "uncordon-required")
@@ -142,9 +132,7 @@ class Operator:
     def _load(self, called: str) -> None:
         """The newest driver, and whoever validates it. Where DRA offers the GPUs no label names it."""
         version = version_of(self.daemonset()["spec"]["template"]["spec"])
-        if CLAIMS_LABEL in labels(self.store.get(NODE, called)):
-            self._offer(called, version)
-        else:
+        if not self.dra.offer(called, version):
             self._patch(called, None, loaded=version)
         listed, _, _ = self.store.list(POD, keys.NAMESPACE, label_selector=f"app={keys.VALIDATOR_APP}")
         for pod in (one for one in listed if spec(one).get("nodeName") == called):
@@ -166,34 +154,6 @@ class Operator:
         if unschedulable is not None:
             body["spec"] = {"unschedulable": unschedulable or None}
         self.line.tell(ME, "PATCH", f"/api/v1/nodes/{called}", body)
-
-    # The DRA driver
-
-    def _offer(self, called: str, version: str) -> None:
-        """Its pod on this node publishes what it sees. Blank: no driver, and so no device."""
-        node = self.store.get(NODE, called)
-        if CLAIMS_LABEL not in labels(node):
-            return
-        host = replace(host_of(node), driver=version, model=MODEL, gpus=GPUS)  # one that joins says of itself nothing
-        held = next((one for one in self._slices() if spec(one)["nodeName"] == called), None)
-        generation = spec(held)["pool"]["generation"] + 1 if held else 1
-        made = resource_slice(Api(), node, host, gpus=range(GPUS if version else 0), generation=generation)
-        if held:
-            self.line.tell(PLUGIN, "PATCH", f"{SLICES}/{name(held)}", {"spec": made["spec"]})
-        else:
-            made["metadata"] = {**made["metadata"], "name": f"{called}-{generation}"}
-            self.line.tell(PLUGIN, "POST", SLICES, made)
-
-    def _collect_slices(self) -> None:
-        """The garbage collector takes those whose node is gone; of one that was made anew there is a new slice."""
-        slices = self._slices()
-        nodes = {name(node): node for node in self.store.list(NODE)[0]} if slices else {}
-        for held in slices:
-            node = nodes.get(on := spec(held)["nodeName"])
-            if node is None or held["metadata"]["ownerReferences"][0]["uid"] != uid(node):
-                self.store.delete(RESOURCE_SLICE, name(held))
-                if node is not None:
-                    self._offer(on, offered_in(held))
 
     # The DaemonSet
 

@@ -111,7 +111,7 @@ class PairSchedule(Schedule):
         nodes = [node for node in self.world.store.list(NODE)[0] if node["metadata"]["name"] in operator.nodes()]
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=operator.driver_spec()["version"], left_out=set(),
-            cordoned=set(self._cordoned()), offered=operator.offered(),
+            cordoned=set(self._cordoned()), offered=operator.dra.offered(),
         )  # fmt: skip
         for rows in (Hold, Disruption):
             if left := rows.objects.in_force().filter(plan=plan).count():

@@ -357,7 +357,7 @@ class Schedule:
         left_out = {node["metadata"]["uid"] for node in nodes} - targets
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=world.operator.driver_spec()["version"],
-            left_out=left_out, cordoned=set(self._cordoned()), offered=world.operator.offered(),
+            left_out=left_out, cordoned=set(self._cordoned()), offered=world.operator.dra.offered(),
         )  # fmt: skip
         if plan.lease_until > world.clock():
             yield Violation("leaked_leases", f"Its lease is {plan.lease_owner}'s until {plan.lease_until}.")

@@ -24,7 +24,7 @@ def signature(world: World) -> Any:
     (plan,), stages, targets, standing, holds, kept_off, commands, frozen = map(raw_rows, _asked_for(world.plan.pk))
     state, template_change, *instants = plan
     nodes = tuple(sorted(_told_apart(node) for node in world.store.list(NODE)[0]))
-    offered = tuple(sorted(world.operator.offered().items()))
+    offered = tuple(sorted(world.operator.dra.offered().items()))
     pods = world.operator.pods().items()
     revisions = tuple(sorted((on, pod["metadata"]["labels"][HASH_LABEL]) for on, pod in pods))
     return (

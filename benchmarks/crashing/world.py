@@ -14,10 +14,11 @@ from unittest import mock
 from benchmarks.crashing import glances
 from benchmarks.crashing.clock import VirtualClock
 from benchmarks.crashing.compiled import compiled_once
+from benchmarks.crashing.dra_driver import GPUS
 from benchmarks.crashing.jobs import Fate, Jobs
 from benchmarks.crashing.line import Line, connecting
 from benchmarks.crashing.nodes_seen import OPT_OUTS
-from benchmarks.crashing.operator import GPUS, Operator
+from benchmarks.crashing.operator import Operator
 from benchmarks.crashing.rows import JUDGED, Rows, keep_database, put_database_back
 from benchmarks.crashing.seams import KilledError, Seams, Turn
 from benchmarks.crashing.words import ENGINE, Word
@@ -108,7 +109,7 @@ class World:
         self.rows = Rows(self.store, self.cluster)
         self.rows.look(now=self.clock())
         self.first_nodes = self.store.list(NODE)[0]
-        self.first_offered = self.operator.offered()
+        self.first_offered = self.operator.dra.offered()
         self.selector = dict(self.operator.daemonset()["spec"]["template"]["spec"]["nodeSelector"])
         self.plan = self._draft()
         self.line.begin_log()
