@@ -52,11 +52,11 @@ def finish_release(writer: Writer, act: FinishRelease) -> None:
 def recall(writer: Writer, act: Recall) -> None:
     """Hold again. A node that the operator begins in the same moment goes on: a label cannot stop it (hazard Z3)."""
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
-    now = writer.clock()
     let_go = [TargetState.RELEASING, TargetState.RELEASED]
     targets = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go))
     off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
     for target in targets:
+        now = writer.clock()  # of each: the API server may take its time, and the lease moves forward only
         with transaction.atomic():
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)

@@ -30,12 +30,13 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     """Nothing goes. What is under way is followed to its end, what was let go and has not begun is held again."""
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
     judgements = ask(snapshot, now=now)
+    called_back = () if snapshot.object_trouble else recall(snapshot)
+    # First what was let go: neither a move of another target nor a late node whose label cannot be written must keep
+    # it from being called back.
     if moves:
-        return Decision(AS_BEFORE, moves=moves, judgements=judgements, look_again_in=SOON)
+        return Decision(AS_BEFORE, acts=called_back, moves=moves, judgements=judgements, look_again_in=SOON)
     if snapshot.object_trouble:
         return Decision(f"Halted. {snapshot.object_trouble} {ABORT_FREES}", judgements=judgements)
-    # First what was let go: a late node whose label cannot be written must not keep it from being called back.
-    called_back = recall(snapshot)
     if snapshot.write_intended and (unheld := to_hold(snapshot)):
         sentence = f"Holding {count(len(unheld), 'node')} again."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)

@@ -50,10 +50,10 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
         return Decision(
             because, acts=recall(snapshot), moves=halted, judgements=judgements, void_because=void, look_again_in=SOON
         )
-    if moves:
-        return Decision(AS_BEFORE, moves=moves, judgements=judgements, look_again_in=timedelta(0))
     blocked = snapshot.told_to_wait or _without_controller(snapshot)
     called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
+    if moves:
+        return Decision(AS_BEFORE, acts=called_back, moves=moves, judgements=judgements, look_again_in=timedelta(0))
     if unheld := to_hold(snapshot):
         sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)

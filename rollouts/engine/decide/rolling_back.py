@@ -86,9 +86,10 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
     if stage.state is StageState.OPENING:
         moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its rollback."),)
         return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
+    called_back = recall(snapshot) if snapshot.told_to_wait else recall_restrained(snapshot, (stage,))
     if seen := follow(snapshot, stage):
-        return Decision(AS_BEFORE, moves=seen, look_again_in=timedelta(0))
-    if not snapshot.told_to_wait and (called_back := recall_restrained(snapshot, (stage,))):
+        return Decision(AS_BEFORE, acts=called_back, moves=seen, look_again_in=timedelta(0))
+    if called_back and not snapshot.told_to_wait:
         return Decision(says_who_goes_back(snapshot, called_back), called_back, look_again_in=SOON)
     if not snapshot.told_to_wait and (unfinished := unfinished_releases(snapshot, stage)):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)

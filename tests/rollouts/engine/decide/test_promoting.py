@@ -11,6 +11,7 @@ from rollouts.engine.decide.acts import (
     LiftHolds,
     MovePlan,
     MoveStage,
+    MoveTarget,
     PlaceHolds,
     Recall,
     ReleaseWave,
@@ -205,6 +206,18 @@ def test_what_has_begun_cannot_be_called_back():
     snapshot = a_snapshot(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),), state=PlanState.HALTED)
 
     assert not any(isinstance(act, Recall) for act in decided(snapshot).acts)
+
+
+@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])
+def test_a_target_that_was_seen_to_move_does_not_keep_others_from_being_called_back(given: dict):
+    """Z3: right after a wave some move in every round."""
+    targets = (a_held_target("a", state=TargetState.RELEASED), a_held_target("b", state=TargetState.RELEASING))
+    snapshot = a_snapshot(a_stage(*targets, max_unavailable=5), nodes=(let_go("a"), let_go("b")), **given)
+
+    decision = decided(snapshot)
+
+    assert decision.moves == (MoveTarget(0, "b", TargetState.RELEASED, "The hold is gone."),)
+    assert decision.acts == (Recall(0, ("a", "b")),)
 
 
 @pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])

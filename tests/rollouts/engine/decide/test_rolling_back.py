@@ -298,6 +298,17 @@ def test_a_pause_calls_back_what_has_not_begun_in_the_rollback_too():
     assert Recall(9, ("b",)) in decided(restored(free(moved("b")), back=back, paused_because="Stop.")).acts
 
 
+def test_a_pause_of_the_rollback_waits_for_no_other_target_that_moves():
+    """Z3."""
+    back = (held_target("b", state=TargetState.RELEASED), held_target("c", state=TargetState.RELEASING))
+    snapshot = restored(free(moved("b")), free(moved("c")), back=back, max_unavailable=2, paused_because="Stop.")
+
+    decision = decided(snapshot)
+
+    assert [move.name for move in decision.moves] == ["c"]
+    assert decision.acts == (Recall(9, ("b", "c")),)
+
+
 @BOTH
 def test_an_old_snapshot_lets_nobody_go(state: PlanState):
     """Z25: what was never changed an hour ago may have changed since."""
