@@ -22,9 +22,9 @@ def spare_the_collector(**_: Any) -> None:
     collect_rarely()
 
 
-def tick(task: str, *, every_s: float, expires_s: float | None = None) -> dict[str, Any]:
+def tick(task: str, *, every_s: float, expires_s: float | None = None, queue: str = "default") -> dict[str, Any]:
     """What nobody took in time is worth nothing, and a worker that comes back must not find a heap of ticks."""
-    return {"task": task, "schedule": every_s, "options": {"queue": "default", "expires": expires_s or every_s}}
+    return {"task": task, "schedule": every_s, "options": {"queue": queue, "expires": expires_s or every_s}}
 
 
 app.conf.beat_schedule = {
@@ -34,6 +34,7 @@ app.conf.beat_schedule = {
     "read what crashed operands said last": tick("health.tasks.sweep_crash_logs", every_s=30.0),
     "ask DCGM exporters who holds which GPU": tick("health.tasks.sweep_exporters", every_s=10.0),
     "ask for the telemetry of GPUs": tick("health.tasks.sweep_telemetry", every_s=5.0),
-    "look at every image pull that is due": tick("rollouts.tasks.sweep_image_pulls", every_s=2.0),
-    "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0),
+    # On the queue of their rounds: behind one of telemetry, which takes seconds, a halt would wait.
+    "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0, queue="rollouts"),
+    "look at every image pull that is due": tick("rollouts.tasks.sweep_image_pulls", every_s=2.0, queue="rollouts"),
 }

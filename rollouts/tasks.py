@@ -22,7 +22,7 @@ def advance_plan(*, plan_id: int, **_: object) -> None:
     run_round(plan_id=plan_id, owner=owner(), clock=timezone.now)
 
 
-@shared_task(queue="default", ignore_result=True)
+@shared_task(queue="rollouts", ignore_result=True)
 def sweep_plans(**_: object) -> None:
     """Queue every plan that is due: lost messages and dead workers cost a second, not a plan."""
     for plan_id in Plan.objects.due(now=timezone.now()).values_list("pk", flat=True):
@@ -35,7 +35,7 @@ def advance_image_pull(*, pull_id: int, **_: object) -> None:
     run_pull(pull_id=pull_id, owner=owner(), clock=timezone.now)
 
 
-@shared_task(queue="default", ignore_result=True)
+@shared_task(queue="rollouts", ignore_result=True)
 def sweep_image_pulls(**_: object) -> None:
     for pull_id in ImagePull.objects.due(now=timezone.now()).values_list("pk", flat=True):
         queue_pull(pull_id)

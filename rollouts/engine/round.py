@@ -45,11 +45,16 @@ def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> Non
     except Exception as bug:
         # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
         because = f"Quarterdeck itself failed: {type(bug).__name__}. Nothing is let go until it is mended."
-        plan.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
+        _end(plan, AFTER_A_BUG, because, clock=clock)
         raise
+    _end(plan, wait, waiting_for, clock=clock)
+
+
+def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], datetime]) -> None:
+    """Whoever woke the plan during the round had their message answered with “somebody is at it”: it is sent again."""
     now = clock()
-    plan.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
-    if not wait:
+    was_woken = plan.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
+    if was_woken or not wait:
         queue_round(plan.pk)
 
 

@@ -183,8 +183,8 @@ class Plan(Moving):
         if not Plan.objects.filter(pk=self.pk, epoch=self.epoch).update(lease_until=now + LEASE):
             raise LostRace(f"Epoch {self.epoch} of {self.mark} is over.")
 
-    def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> None:
-        """Let the lease go. A wake that came during the round is kept; a blank sentence leaves the last one.
+    def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> bool:
+        """Let the lease go. Whether a wake came during the round: it is kept. A blank sentence leaves the last one.
 
         So does one that a person's command or freeze has made untrue: what it said since is left to the next round.
         """
@@ -193,10 +193,11 @@ class Plan(Moving):
         says = waiting_for[:1000] or self.waiting_for
         untouched = mine.filter(waiting_for=self.waiting_for, next_look_at=self.fallback_look_at)
         if untouched.update(**looked, waiting_for=says, next_look_at=next_look_at):
-            return
-        mine.update(**looked)
+            return False
+        is_mine = mine.update(**looked) == 1
         mine.filter(waiting_for=self.waiting_for).update(waiting_for=says)
-        mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at)
+        is_unwoken = mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at) == 1
+        return is_mine and not is_unwoken
 
     def wake(self, *, now: datetime) -> None:
         """Have it looked at now. Queues only where a row changed, so that a storm of wakes is one message."""

@@ -75,8 +75,9 @@ def test_a_worker_whose_lease_was_taken_does_not_end_the_others(plan: Plan):
     other = again(plan)
     other.take_lease(owner="two", now=NOON + LEASE)
 
-    plan.end_lease(now=NOON + LEASE, next_look_at=NOON, waiting_for="Nothing.")
+    was_woken = plan.end_lease(now=NOON + LEASE, next_look_at=NOON, waiting_for="Nothing.")
 
+    assert not was_woken  # by whom is the other's to tell
     assert again(plan).lease_until == NOON + 2 * LEASE
     assert again(plan).waiting_for == ""
 
@@ -84,9 +85,10 @@ def test_a_worker_whose_lease_was_taken_does_not_end_the_others(plan: Plan):
 def test_an_ended_lease_is_free_and_says_why_it_waits(plan: Plan):
     plan.take_lease(owner="one", now=NOON)
 
-    plan.end_lease(now=NOON + SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="An approval.")
+    was_woken = plan.end_lease(now=NOON + SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="An approval.")
 
     row = again(plan)
+    assert not was_woken
     assert (row.waiting_for, row.looked_at) == ("An approval.", NOON + SECOND)
     assert row.next_look_at == NOON + 9 * SECOND
     assert row.take_lease(owner="two", now=NOON + SECOND)
@@ -124,8 +126,9 @@ def test_a_wake_during_a_round_is_not_lost(plan: Plan, queued: list[dict]):
     plan.take_lease(owner="one", now=NOON)
     again(plan).wake(now=NOON + SECOND)
 
-    plan.end_lease(now=NOON + 2 * SECOND, next_look_at=NOON + timedelta(hours=1), waiting_for="")
+    was_woken = plan.end_lease(now=NOON + 2 * SECOND, next_look_at=NOON + timedelta(hours=1), waiting_for="")
 
+    assert was_woken
     assert is_due(plan, NOON + 2 * SECOND)
     assert queued == [{"plan_id": plan.pk}]
 

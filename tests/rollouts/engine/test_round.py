@@ -193,6 +193,24 @@ def test_a_command_during_a_round_is_no_bug(ground: Ground, monkeypatch):
     assert ground.plan.next_look_at <= before + timedelta(seconds=1)
 
 
+def test_a_command_during_a_round_is_looked_at_as_soon_as_that_ends(ground: Ground, monkeypatch):
+    """Its own message found somebody at it, and the sweep may be a while away."""
+    ground.armed()
+    carry_out, told = rounds.carry_out, list[int]()
+
+    def somebody_halts_after_it(plan, act, *args, **given):
+        carry_out(plan, act, *args, **given)
+        commands.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=ground.clock())
+
+    monkeypatch.setattr(rounds, "queue_round", told.append)
+    ground.round()
+    assert told == []  # nobody has said anything
+    monkeypatch.setattr(rounds, "carry_out", somebody_halts_after_it)
+    ground.round()
+
+    assert told == [ground.plan.pk]
+
+
 def test_the_stop_switch_in_the_cluster_stops_everything(ground: Ground):
     """Z33."""
     ground.armed()
