@@ -71,12 +71,15 @@ def get_node(connection: Connection, name: str) -> NodeSeen:
 
 def get_driver_object(connection: Connection, kind: str, name: str) -> NvidiaDriverSeen | ClusterPolicySeen:
     """`kind` is NVIDIADriver or ClusterPolicy."""
-    return decode(connection.get(DRIVER_OBJECTS[kind].path(name)), DRIVER_OBJECTS[kind].struct)
+    return get_driver_object_whole(connection, kind, name)[0]
 
 
-def get_driver_spec(connection: Connection, kind: str, name: str) -> dict[str, Any]:
-    """All of it, also what we have no word for: to tell whether anything was changed."""
-    return decode_by(WHOLE_SPEC, connection.get(DRIVER_OBJECTS[kind].path(name))).spec or {}
+def get_driver_object_whole(
+    connection: Connection, kind: str, name: str
+) -> tuple[NvidiaDriverSeen | ClusterPolicySeen, dict[str, Any]]:
+    """With its spec, of the same answer, also what we have no word for: to tell whether anything was changed."""
+    answer = connection.get(DRIVER_OBJECTS[kind].path(name))
+    return decode(answer, DRIVER_OBJECTS[kind].struct), decode_by(WHOLE_SPEC, answer).spec or {}
 
 
 def list_daemonsets(connection: Connection, *, namespace: str = "") -> list[DaemonSetSeen]:

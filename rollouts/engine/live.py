@@ -45,7 +45,7 @@ class NodesNow:
 def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
     stopped_because = stopped_in_cluster(plan, connection)
-    seen = _driver_object(plan, connection)
+    seen, spec = _driver_object(plan, connection)
     known = driver_daemonsets(plan)
     daemonsets = [
         daemonset
@@ -64,7 +64,7 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     return Live(
         object_version=(seen.driver.version or "") if seen and seen.uid == plan.object_uid else "",
         object_trouble=_trouble(plan, seen),
-        spec=client.get_driver_spec(connection, plan.object_kind, plan.object_name) if seen else {},
+        spec=spec,
         hashes=newest,
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=stopped_because,
@@ -121,11 +121,14 @@ def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterato
             yield pod
 
 
-def _driver_object(plan: Plan, connection: client.Connection) -> DriverObjectSeen | None:
+def _driver_object(
+    plan: Plan, connection: client.Connection
+) -> tuple[DriverObjectSeen, Mapping[str, Any]] | tuple[None, Mapping[str, Any]]:
+    """With its whole spec. One request: what somebody writes between two would be half of each."""
     try:
-        return client.get_driver_object(connection, plan.object_kind, plan.object_name)
+        return client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
     except client.Absent:
-        return None
+        return None, {}
 
 
 def _trouble(plan: Plan, seen: DriverObjectSeen | None) -> str:

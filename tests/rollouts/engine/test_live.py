@@ -56,3 +56,18 @@ def test_slices_are_asked_for_where_they_say_something_that_no_label_says(ground
 
     assert asked(ground).offered == {}  # nothing is known of slices in this cluster
     assert slices_asked_for(ground) == 0
+
+
+def test_version_and_spec_of_the_object_are_of_one_answer(ground: Ground):
+    """What somebody writes between two requests would be half of each."""
+    ground.draft()
+    ground.writes()
+    before = len(ground.simulation.log.since(0))
+
+    live = ask_cluster(ground.plan, ground.connection)
+
+    ground.writes()
+    path = f"/nvidiadrivers/{ground.plan.object_name}"
+    asked_for = [one["path"] for one in ground.simulation.log.since(0)[before:] if one["path"].endswith(path)]
+    assert len(asked_for) == 1
+    assert live.spec["version"] == live.object_version == OLD
