@@ -124,7 +124,7 @@ def shown(plan: Plan, user) -> dict[str, Any]:
         buttons(plan, user),
         holding(on_page, now=now),
         duration=expected(plan, on_page, now=now),
-        rollback_checks=rollback_checks(on_page),
+        rollback_checks=rollback_checks(on_page, now=now),
     )
     return PlanSerializer(detail).data
 

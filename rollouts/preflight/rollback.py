@@ -1,6 +1,12 @@
 """What a person must know before a plan is rolled back: it hinders nobody from that (hazard Z32)."""
 
+from datetime import datetime
+
+from fleet.freshness.cluster import why_unseen
+from fleet.models import Node
+from kube.resources import PODS
 from rollouts.checks import Check
+from rollouts.components.base import BEGUN
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.preflight.reading import images_on, pod_facts, pods_on
 from rollouts.preflight.rules.cuda import too_new
@@ -10,14 +16,34 @@ from rollouts.verbs import VERBS
 HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}
 
 
-def rollback_checks(on_page: PlanOnPage) -> list[Check]:
-    """Pods came to the changed nodes since, and may need what the old driver does not run. Two queries at most."""
+def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
+    """Pods came to the changed nodes since, and may need what the old driver does not run. Four queries at most."""
     plan = on_page.plan
     if PlanState(plan.state) not in VERBS["rollback"].states:
         return []
-    names = {target.node_name for one in on_page.stages for target in one.targets if target.state in HAS_NEW}
+    names = _to_bring_back(on_page)
     if not names:
         return []
     pods = [pod_facts(pod) for pod in pods_on(plan.cluster_id, names)]
     proven = images_on(plan.cluster_id, plan.from_version)
-    return list(too_new(pods, driver=plan.from_version, before=plan.to_version, proven=proven))
+    found = list(too_new(pods, driver=plan.from_version, before=plan.to_version, proven=proven))
+    if unseen := why_unseen(plan.cluster_id, PODS.name, now=now):
+        found.append(Check("pods-unseen", f"Whether all pods there run on {plan.from_version} is not known. {unseen}"))
+    return found
+
+
+def _to_bring_back(on_page: PlanOnPage) -> set[str]:
+    """Names of the targets that were let go, and of every other node of the plan that is not as before: taken out of
+    its stage, come late, or changed although it was held. One query.
+    """
+    plan = on_page.plan
+    ours = plan.holds.filter(is_foreign=False).values("node_uid")
+    rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ours).values_list(
+        "name", "said_driver", "upgrade_state"
+    )
+    others = {
+        name
+        for name, driver, state in rows
+        if driver not in {"", plan.from_version} or plan.its_component.phase(state) in BEGUN
+    }
+    return others.union(target.node_name for one in on_page.stages for target in one.targets if target.state in HAS_NEW)

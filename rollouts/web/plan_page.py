@@ -46,7 +46,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
         "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
-        "rollback_checks": rollback_checks(context["on_page"]),
+        "rollback_checks": rollback_checks(context["on_page"], now=timezone.now()),
         "written": written,
         # Of a node, a gate and a pull there is no telling whether their form can be opened once more.
         "may_write_again": written.get("verb") in {each.verb for each in context["buttons"] if each.is_allowed},

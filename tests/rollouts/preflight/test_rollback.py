@@ -1,8 +1,10 @@
 """What a rollback would break is said before it is asked for, and bars none (hazard Z32)."""
 
 import pytest
+from django.utils import timezone
 
-from fleet.models import Node, Pod
+from fleet.models import Bookmark, Node, Pod
+from kube.resources import PODS
 from rollouts.models import Target
 from rollouts.preflight.rollback import rollback_checks
 from rollouts.reads.on_page import plan_on_page
@@ -24,7 +26,7 @@ def plan(cluster, owner):
 
 
 def told(plan):
-    return rollback_checks(plan_on_page(plan, now=NOON))
+    return rollback_checks(plan_on_page(plan, now=NOON), now=NOON)
 
 
 def test_pods_on_changed_nodes_that_the_old_driver_does_not_run_are_named(plan):
@@ -57,14 +59,48 @@ def test_where_no_rollback_can_be_asked_for_nothing_is_said(plan, state):
 
 def test_a_plan_that_has_changed_nothing_has_nothing_to_go_back_from(plan, django_assert_max_num_queries):
     Target.objects.update(state="held")
+    Node.objects.update(driver_version=plan.from_version)
     on_page = plan_on_page(plan, now=NOON)
 
-    with django_assert_max_num_queries(0):
-        assert rollback_checks(on_page) == []
+    with django_assert_max_num_queries(1):
+        assert rollback_checks(on_page, now=NOON) == []
+
+
+@pytest.mark.parametrize("state", ["held", "excluded"])
+def test_a_node_that_changed_and_was_not_let_go_comes_back_too(plan, state):
+    """It took the new driver although it was held, or failed and was taken out of its stage."""
+    Target.objects.filter(stage__plan=plan, node_name=plan.canary).update(state=state)
+
+    (check,) = told(plan)
+
+    assert check.sentence.startswith(f"team-a/on-{plan.canary} is built with")
+
+
+def test_a_node_that_is_being_changed_names_no_driver_and_comes_back_too(plan):
+    Target.objects.filter(stage__plan=plan, node_name=plan.canary).update(state="held")
+    Node.objects.filter(name=plan.canary).update(driver_unknown_since=NOON, upgrade_state="drain-required")
+
+    assert [check.code for check in told(plan)] == ["cuda-too-new"]
+
+
+def test_a_node_that_somebody_else_holds_is_not_the_plans_to_bring_back(plan):
+    Target.objects.filter(stage__plan=plan).update(state="held")
+    plan.holds.filter(node_name=plan.canary).update(is_foreign=True)
+
+    assert told(plan) == []
+
+
+def test_pods_that_nobody_sees_are_not_pods_that_are_not_there(plan):
+    Bookmark.objects.filter(cluster=plan.cluster, kind=PODS.name).update(state="forbidden")
+
+    codes = [check.code for check in told(plan)]
+
+    assert codes == ["cuda-too-new", "pods-unseen"]
 
 
 def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client):
     client.force_login(owner)
+    Bookmark.objects.filter(cluster=plan.cluster).update(heard_at=timezone.now())
 
     page = client.get(f"/plans/{plan.pk}").content.decode()
     answer = client.get(f"/api/v1/plans/{plan.pk}").json()
