@@ -28,6 +28,8 @@ KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
 DOUBLE = 8  # bytes
 MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
+_DEVICES = msgspec.json.Decoder(tuple[GpuDevice, ...])
+_OF_NODE = msgspec.json.Decoder(tuple[int, tuple[GpuDevice, ...], int])
 _clients: dict[str, Redis] = {}
 _orders: OrderedDict[str, tuple[GpuDevice, ...]] = OrderedDict()
 _orders_lock = Lock()
@@ -82,7 +84,7 @@ class Places:
 def keep(cluster_id: int, taken: TelemetryReading) -> None:
     """:raises FramesAway"""
     frame = taken.frame
-    devices = msgspec.json.encode([written(device) for device in frame.devices])
+    devices = msgspec.json.encode(frame.devices)
     order = sha256(devices).hexdigest()[:16]
     places = _places(cluster_id, order)
     head = {
@@ -172,7 +174,7 @@ def _devices_of(order: str, places: Places) -> tuple[GpuDevice, ...] | None:
     said: Any = redis_client().get(places.devices)
     if said is None:
         return None
-    devices = tuple(GpuDevice(*row) for row in msgspec.json.decode(said))
+    devices = _DEVICES.decode(said)
     with _orders_lock:
         _orders[order] = devices
         while len(_orders) > MOST_ORDERS:
@@ -210,18 +212,18 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
         said: Any = redis.hget(places.nodes, node_name)
         if said is None:
             return None
-        start, rows, length = msgspec.json.decode(said)
+        start, devices, length = _OF_NODE.decode(said)
         with redis.pipeline(transaction=False) as pipe:
             for key in METRICS:
                 for first in (start, length + start):
-                    pipe.getrange(places.column(key), first * DOUBLE, (first + len(rows)) * DOUBLE - 1)
+                    pipe.getrange(places.column(key), first * DOUBLE, (first + len(devices)) * DOUBLE - 1)
             parts = pipe.execute()
     except RedisError as error:
         raise FramesAway(str(error)) from error
-    frame = Frame(head["taken_at"], tuple(GpuDevice(*row) for row in rows))
+    frame = Frame(head["taken_at"], devices)
     for number, key in enumerate(METRICS):
         values, times = parts[2 * number : 2 * number + 2]
-        if len(values) == len(times) == DOUBLE * len(rows):
+        if len(values) == len(times) == DOUBLE * len(devices):
             frame.columns[key] = MetricColumn(unpacked(values), unpacked(times))
     return _kept(head, frame)
 
@@ -264,18 +266,14 @@ def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int,
     return found
 
 
-def written(device: GpuDevice) -> list[Any]:
-    return [device.node_name, device.index, device.uuid, device.gi_id, device.profile, device.product, device.serial]
-
-
 def _ranges(devices: Iterable[GpuDevice]) -> dict[Any, Any]:
     """Of each node where its devices begin, which they are, and how long the columns are. Devices stand by node."""
-    rows: dict[str, tuple[int, list[Any]]] = {}
+    of_nodes: dict[str, tuple[int, list[GpuDevice]]] = {}
     length = 0
     for place, device in enumerate(devices):
-        rows.setdefault(device.node_name, (place, []))[1].append(written(device))
+        of_nodes.setdefault(device.node_name, (place, []))[1].append(device)
         length = place + 1
-    return {name: msgspec.json.encode([start, found, length]) for name, (start, found) in rows.items()}
+    return {name: msgspec.json.encode([start, found, length]) for name, (start, found) in of_nodes.items()}
 
 
 def unpacked(packed: bytes) -> "array[float]":

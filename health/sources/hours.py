@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from redis.exceptions import RedisError
 
 from health.models import GpuHour
-from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked, written
+from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked
 from health.sources.pacing import take_turn
 from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
@@ -29,11 +29,11 @@ SAID = (
 
 
 class KeptHour(msgspec.Struct):
-    """A tally as it is written down: devices as `frames.written` has them, columns as bytes of doubles."""
+    """A tally as it is written down: columns as bytes of doubles."""
 
     hour: float
     counted_at: float
-    devices: list[list[Any]]
+    devices: list[GpuDevice]
     columns: dict[str, bytes]
 
 
@@ -177,13 +177,12 @@ def _kept(cluster_id: int) -> HourTally | None:
     columns = {key: unpacked(packed) for key, packed in kept.columns.items()}
     if set(columns) != {*SUMS, *PEAKS} or any(len(column) != len(kept.devices) for column in columns.values()):
         return None
-    return HourTally(kept.hour, kept.counted_at, [GpuDevice(*row) for row in kept.devices], columns)
+    return HourTally(kept.hour, kept.counted_at, kept.devices, columns)
 
 
 def _keep(cluster_id: int, tally: HourTally) -> None:
-    devices = [written(device) for device in tally.devices]
     columns = {key: column.tobytes() for key, column in tally.columns.items()}
-    kept = KeptHour(tally.hour, tally.counted_at, devices, columns)
+    kept = KeptHour(tally.hour, tally.counted_at, list(tally.devices), columns)
     try:
         redis_client().set(_place(cluster_id), msgspec.msgpack.encode(kept), ex=KEPT_S)
     except RedisError as error:

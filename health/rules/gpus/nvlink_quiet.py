@@ -27,7 +27,10 @@ class NvlinkQuiet:
     share: float = 0.2  # of the median of its peers
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return far_below_peers(frame, METRIC, self.share)
+        """Whom its job leaves idle is far below its peers on every fleet, and well."""
+        busy = [column.values for key in BUSY if (column := frame.columns.get(key))]
+        below = far_below_peers(frame, METRIC, self.share)
+        return [place for place in below if any(values[place] >= IDLE for values in busy)]
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         sent, peers = gpu.now.get(METRIC), gpu.peers.get(METRIC)
