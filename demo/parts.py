@@ -21,6 +21,7 @@ class Fleet:
 
     name: str = "small"
     nodes: int = 64
+    mix: str = ""  # what a mixed one is made of, as the simulator's --mix
     seed: int = 1
     speed: float = 20.0
     faults: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
         *("--seed", str(fleet.seed), "--speed", str(fleet.speed)),
         *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
         *("--authorization", fleet.authorization),
+        *(("--mix", fleet.mix) if fleet.mix else ()),
         *(("--state", str(folder / STATE)) if fleet.is_kept else ()),
         *faults(fleet),
     ]

@@ -32,7 +32,7 @@ from demo.request_log import is_release, node_of
 from demo.stack import PASSWORD, Stack
 from demo.visitor import RefusedError, Visitor, wait_until
 
-FLEET = Fleet(nodes=8, speed=60.0)
+FLEET = Fleet("mixed", nodes=8, mix="h100=2,dra=2,a100=4", speed=60.0)  # two whose GPUs only a DRA driver offers
 OLDER = "580.95.05"  # what the fleet runs
 DRIVERS = ("h100", "a100")
 WORKERS = ("rollouts", "rollouts-2")
@@ -65,6 +65,7 @@ class Watched:
 
     promotion: Promotion
     driver: str
+    nodes: frozenset[str]  # its targets' names
     spells: list[Spell] = field(default_factory=list)
     begun: dict[str, list[datetime]] = field(default_factory=dict)  # node → when it was seen at work
     most_at_once: int = 0
@@ -123,7 +124,8 @@ class Killing:
         promotion.draft(canaries=1, at_once=1)
         wait_until(lambda: not promotion.blockers(), what=lambda: f"{promotion.blockers()}", timeout_s=SETTLED_S)
         promotion.start()
-        return Watched(promotion, driver)
+        names = frozenset(target["node"] for stage in promotion.stages() for target in stage["targets"])
+        return Watched(promotion, driver, names)
 
     def _rows(self, driver: str) -> list[dict[str, Any]]:
         version = self.cluster.wanted_version(driver)
@@ -141,7 +143,7 @@ class Killing:
             self._found("lost_halts", f"It was halted at {spell.began_at} and is {shown['state']}.")
 
     def _nodes(self, watched: Watched) -> list[dict[str, Any]]:
-        return [node for node in self.cluster.nodes() if f"-{watched.driver}-" in node["metadata"]["name"]]
+        return [node for node in self.cluster.nodes() if node["metadata"]["name"] in watched.nodes]
 
     def strike(self) -> None:
         """Kill a worker, or stop one for longer than its turn."""
@@ -254,7 +256,7 @@ class Killing:
                 continue
             if asked["path"].endswith(f"/nvidiadrivers/{watched.driver}"):
                 is_forward = any(step.get("value") == to for step in asked["body"] if step["op"] != "test")
-            elif is_forward and is_release(asked) and f"-{watched.driver}-" in asked["path"]:
+            elif is_forward and is_release(asked) and node_of(asked) in watched.nodes:
                 yield asked
 
     def _judge_end(self, watched: Watched, shown: dict[str, Any]) -> None:
