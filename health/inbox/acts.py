@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from edges import unseen
 from edges.moves import LostRace
-from fleet.models import Cluster, Observer
+from fleet.models import Cluster
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rights import may_see
 from health.inbox.verbs import VERBS, why_not_now
@@ -162,8 +162,7 @@ def record(
 def recount(cluster: Cluster, *, now: datetime) -> None:
     """Count on nodes anew, and tell browsers once it is written. Within the transaction of the act."""
     nodes = count_on_nodes(cluster)
-    seq = Observer.batch_of(cluster.pk)
-    transaction.on_commit(lambda: announce_findings(cluster.pk, seq=seq, nodes=nodes, at=now), robust=True)
+    transaction.on_commit(lambda: announce_findings(cluster.pk, nodes=nodes, at=now), robust=True)
 
 
 def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns: str) -> None:

@@ -50,10 +50,10 @@ class Link {
 
   changed(message) {
     const known = this.seq[message.topic] ?? 0;
-    if (message.seq < known) return; // what others than the observer say has the number of its last batch
-    const hasGap = message.prev !== undefined && message.prev > known;
-    this.seq[message.topic] = message.seq;
-    emit(hasGap ? "live:gap" : "live:changed", message);
+    // Who looked before a flush that is known here tells of it with an older number: news, but not how it is now.
+    const isToFetch = message.seq < known || message.prev > known;
+    this.seq[message.topic] = Math.max(message.seq, known);
+    emit(isToFetch ? "live:gap" : "live:changed", message);
   }
 
   closed(code, reason) {

@@ -88,6 +88,23 @@ def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
     page.wait_for_function("asked.includes('/followed')", timeout=10_000)
 
 
+@pytest.mark.parametrize(("seq", "event"), [(6, "live:gap"), (7, "live:changed")])
+def test_what_is_told_with_an_older_number_is_fetched_and_takes_back_no_number(page, seq, event):
+    """Who looked before the last flush has news all the same: a finding appeared only at the next change."""
+    opened(page)
+    page.evaluate("""
+        window.events = [];
+        for (const name of ['live:gap', 'live:changed']) document.addEventListener(name, () => events.push(name));
+    """)
+    flush, finding = ({"type": "cluster.changed", "topic": "cluster-1", "kinds": []} for _ in range(2))
+
+    page.evaluate("hear", flush | {"seq": 7})
+    page.evaluate("hear", finding | {"seq": seq, "kinds": ["findings"]})
+    page.evaluate("hear", flush | {"seq": 8, "prev": 7})
+
+    assert page.evaluate("events") == ["live:changed", event, "live:changed"]
+
+
 @pytest.mark.parametrize("ahead_ms", [60_000, -HOUR_MS])
 def test_a_connection_through_which_nothing_comes_is_given_up_and_made_again(page, ahead_ms):
     opened(page)

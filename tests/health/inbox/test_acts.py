@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edges.moves import IllegalMove, LostRace
+from fleet.messages import announce
 from fleet.models import Node, Observer
 from health.inbox import acts, muting
 from health.inbox.reading import detail_of
@@ -45,6 +46,18 @@ def test_who_acknowledges_it_has_it(finding):
     assert (act.verb, act.by, act.because, act.rule, act.said) == ("acknowledge", "ada", "Looking.", "x", seen.sentence)
     entry = AuditEntry.objects.get(subject=f"finding:{finding.pk}")
     assert (entry.verb, entry.actor, entry.because) == ("finding.acknowledge", "ada", "Looking.")
+
+
+def test_an_act_is_told_with_the_number_of_a_flush_that_came_before_it_was_written(
+    finding, monkeypatch, django_capture_on_commit_callbacks
+):
+    told: list[int] = []
+    monkeypatch.setattr(announce, "cluster_changed", lambda _id, **given: told.append(given["seq"]))
+    with django_capture_on_commit_callbacks(execute=True):
+        acts.acknowledge(finding, actor="ada", now=NOON)
+        Observer.objects.update(batch=7)
+
+    assert told == [7]
 
 
 def test_what_is_somebodys_stays_theirs_when_another_acknowledges_it(finding):

@@ -1,7 +1,9 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 
+from fleet.messages import announce
 from fleet.models import Bookmark, ExporterRound, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
 from fleet.states.node import NodeState
 from health.judging import looking
@@ -43,6 +45,25 @@ def test_a_finding_opens_only_when_it_lasts(cluster):
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.subject, finding.node, finding.since) == (MISSING, "node gpu-001", node, NOON)
     assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPUs missing: gpu-001 lacks 1 GPU")
+
+
+def test_a_finding_is_told_with_the_number_of_a_flush_that_came_while_it_was_looked(cluster, monkeypatch):
+    """Pages have heard of that flush, and take nothing older for news."""
+    told: list[int] = []
+    monkeypatch.setattr(announce, "cluster_changed", lambda _id, **given: told.append(given["seq"]))
+    judge = looking.judge_nodes
+
+    def flushed_meanwhile(*given, **named):
+        Observer.objects.update(batch=F("batch") + 1)
+        return judge(*given, **named)
+
+    monkeypatch.setattr(looking, "judge_nodes", flushed_meanwhile)
+    a_sick_node(cluster)
+
+    looking.look(cluster, now=NOON)
+    looking.look(cluster, now=NOON + timedelta(seconds=70))
+
+    assert told == [1, 2]
 
 
 def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
