@@ -39,6 +39,7 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
         freed = {"epoch": F("epoch") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
         freed |= {"failures": 0, "failing_since": None, "next_look_at": None}
         Observer.objects.filter(cluster=cluster).update(**freed)
+        observer = Observer.objects.filter(cluster=cluster).first()
         known.update(uid=uid, foreign_uid="")
         Bookmark.objects.filter(cluster=cluster).delete()
         evidence = {"uid": uid, "before": cluster.uid}
@@ -46,7 +47,8 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
             f"cluster:{cluster.pk}", verb="cluster.accept", actor=actor, because=because, evidence=evidence, now=now
         )
     cluster.refresh_from_db()
-    _tell(cluster, now=now)
+    if observer is not None:
+        _tell(observer, now=now)
 
 
 def _check(cluster: Cluster, uid: str) -> None:
@@ -61,8 +63,7 @@ def _check(cluster: Cluster, uid: str) -> None:
         )
 
 
-def _tell(cluster: Cluster, *, now: datetime) -> None:
-    observer = Observer.objects.filter(cluster=cluster).first()
-    if observer is not None:
-        wake.wake_observer(cluster.pk, observer.epoch)
-        announce.cluster_changed(cluster.pk, seq=observer.batch, nodes=(), kinds=("bookmarks", NODES), at=now)
+def _tell(observer: Observer, *, now: datetime) -> None:
+    wake.wake_observer(observer.cluster_id, observer.epoch)
+    seq, kinds = observer.batch, ("bookmarks", NODES)
+    announce.cluster_changed(observer.cluster_id, seq=seq, prev=seq - 1, nodes=(), kinds=kinds, at=now)

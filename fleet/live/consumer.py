@@ -107,11 +107,11 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
                 return
 
     async def cluster_changed(self, message: dict[str, Any]) -> None:
-        """From `fleet.messages.announce`; each flush has the number after the one before."""
+        """From `fleet.messages.announce`."""
         key = f"cluster-{message['cluster']}"
         if not any(key in opened.keys for opened in self.opened):
             return
-        told = {**message, "topic": key, "prev": message["seq"] - 1}
+        told = {**message, "topic": key}
         if not self._sees_nodes(message["cluster"], key):
             told |= {"nodes": [], "all": True}
         self._post(key, told)

@@ -32,11 +32,11 @@ class Outbox:
 def fold(earlier: Message, later: Message) -> Message:
     """Both changes as one: the later's number, the earlier's predecessor, the nodes of both with their later state.
 
-    Where one between them was lost, folding would hide it: then the page is told to fetch.
+    Where one between them was lost, folding would hide it: the page is told the later's predecessor, and fetches.
     """
     folded = {**later}
     has_gap = "prev" in earlier and later.get("prev", 0) > earlier["seq"]
-    if "prev" in earlier:
+    if "prev" in earlier and not has_gap:
         folded["prev"] = min(earlier["prev"], later.get("prev", earlier["prev"]))
     folded["seq"] = max(earlier["seq"], later["seq"])
     if "kinds" in earlier or "kinds" in later:

@@ -40,16 +40,19 @@ def cluster_changed(
     nodes: Iterable[tuple[int, int] | tuple[int, int, str]],
     kinds: Iterable[str],
     at: datetime,
+    prev: int | None = None,
     is_laid_out_anew: bool = False,
 ) -> None:
-    """One flush of a cluster: which nodes changed, each with its state code and cells, and which kinds.
+    """What changed of a cluster: which nodes, each with its state code and cells, and which kinds.
 
+    `prev`: the number that was told before a flush's own, `seq`. None: it is of no flush, and `seq` is the newest.
     `is_laid_out_anew`: nodes came, went, or are another's on the map.
     """
     message: Message = {
         "type": "cluster.changed",
         "cluster": cluster_id,
         "seq": seq,
+        "prev": seq if prev is None else prev,
         "kinds": sorted(kinds),
         "at": at.isoformat(),
     }

@@ -192,10 +192,10 @@ def _note_failure(lease: WatchLease, error: client.ClusterError) -> None:
             Cluster.objects.filter(pk=lease.cluster.pk).update(foreign_uid=error.foreign_uid)
         Observer.keep(lease.cluster.pk, epoch=lease.epoch, now=now, flushed=is_new)
         stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
+        seq = Observer.batch_of(lease.cluster.pk)
     if is_new:
         log.warning("a cluster cannot be watched", cluster=lease.cluster.name, because=error.in_full)
-        seq = Observer.batch_of(lease.cluster.pk)
-        announce.cluster_changed(lease.cluster.pk, seq=seq, nodes=(), kinds=("bookmarks",), at=now)
+        announce.cluster_changed(lease.cluster.pk, seq=seq, prev=seq - 1, nodes=(), kinds=("bookmarks",), at=now)
 
 
 def _note_own_cluster(lease: WatchLease) -> None:

@@ -46,7 +46,7 @@ class Flusher:
     ) -> None:
         self.cluster_id = cluster_id
         self.epoch = epoch
-        self.batch = batch
+        self.batch = self._told = batch  # not every batch is told: of some no row is new
         self._clock = clock
         self._breathed_at = self._wrote_at = time.monotonic()
         self._lag = Lag(behind_since=behind_since)
@@ -167,11 +167,13 @@ class Flusher:
         announce.cluster_changed(
             self.cluster_id,
             seq=self.batch,
+            prev=self._told,
             nodes=self._states(written, listed),
             kinds=kinds,
             at=self._clock(),
             is_laid_out_anew=any(map(_is_laid_out_anew, written)),
         )
+        self._told = self.batch
         if has_news or any(one.kind.model in (Node, Pod) for one in written):
             listeners.tell(listeners.JUDGED, self.cluster_id)
         if has_news or any(one.kind.moves_plans for one in written):

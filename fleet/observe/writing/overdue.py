@@ -28,5 +28,6 @@ def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:
         Observer.keep(cluster_id, epoch=epoch, now=now, flushed=True)
         with kept(cluster_id, late.values_list("pk", flat=True)):
             became = late.update(mig_is_overdue=True)
-    announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=(NODES,), at=now)
+        seq = Observer.batch_of(cluster_id)
+    announce.cluster_changed(cluster_id, seq=seq, prev=seq - 1, nodes=(), kinds=(NODES,), at=now)
     return became

@@ -16,14 +16,21 @@ from tests.make import NOON, a_cluster, a_fleet, a_node, a_plan
 def woken(monkeypatch) -> list:
     offered: list = []
     monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, epoch: offered.append((cluster_id, epoch)))
-    monkeypatch.setattr(announce, "send", lambda *_: None)
     return offered
 
 
 @pytest.fixture
-def rebuilt(db, woken) -> Cluster:
+def told(monkeypatch) -> list:
+    """Every announcement, instead of a channel layer."""
+    messages: list = []
+    monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
+    return messages
+
+
+@pytest.fixture
+def rebuilt(db, woken, told) -> Cluster:
     cluster = a_cluster("north", foreign_uid="new")
-    Observer.objects.create(cluster=cluster, epoch=7, lease_until=NOON + timedelta(seconds=20))
+    Observer.objects.create(cluster=cluster, epoch=7, batch=41, lease_until=NOON + timedelta(seconds=20))
     a_node(cluster)
     return cluster
 
@@ -32,7 +39,7 @@ def accept_it(cluster: Cluster, uid: str = "new") -> None:
     accept(cluster, uid=uid, actor="ada", because="Rebuilt after the flood.", now=NOON)
 
 
-def test_it_has_the_new_uid_and_whoever_watched_it_must_begin_again(rebuilt, woken):
+def test_it_has_the_new_uid_and_whoever_watched_it_must_begin_again(rebuilt, woken, told):
     accept_it(rebuilt)
 
     observer = Observer.objects.get()
@@ -40,6 +47,7 @@ def test_it_has_the_new_uid_and_whoever_watched_it_must_begin_again(rebuilt, wok
     assert (observer.epoch, observer.lease_until < NOON) == (8, True)
     assert Bookmark.objects.count() == 0
     assert woken == [(rebuilt.pk, 8)]
+    assert [(one["prev"], one["seq"]) for one in told] == [(41, 42)]
 
 
 def test_the_decision_is_kept_with_what_it_was_before(rebuilt):

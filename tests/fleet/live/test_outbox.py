@@ -25,9 +25,16 @@ def test_too_many_nodes_are_said_to_be_all():
 
 
 def test_folding_does_not_hide_that_one_in_between_was_lost():
+    """A page at 4 takes that for a gap, and fetches what is of other kinds, too."""
     folded = fold(a_message(5, [1, 0]), a_message(7, [2, 0]))
 
-    assert (folded["prev"], folded["seq"], folded["all"], folded["nodes"]) == (4, 7, True, [])
+    assert (folded["prev"], folded["seq"], folded["all"], folded["nodes"]) == (6, 7, True, [])
+
+
+def test_folding_does_not_hide_a_lost_flush_behind_a_finding_that_has_its_number():
+    folded = fold(a_message(5), a_message(6, prev=6, kinds=["findings"]))
+
+    assert (folded["prev"], folded["seq"]) == (6, 6)
 
 
 def test_all_stays_all():

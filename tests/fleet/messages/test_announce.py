@@ -49,7 +49,7 @@ def wait_for(is_so) -> None:
 def test_a_flush_is_told_to_the_cluster_and_to_the_fleet(use):
     layer = use(Layer())
 
-    announce.cluster_changed(7, seq=3, nodes=[(1, 0), (2, 6)], kinds={"pods", "nodes"}, at=NOON)
+    announce.cluster_changed(7, seq=3, prev=1, nodes=[(1, 0), (2, 6)], kinds={"pods", "nodes"}, at=NOON)
 
     wait_for(lambda: len(layer.sent) == 2)
     assert [group for group, _ in layer.sent] == ["cluster-7", "fleet"]
@@ -57,10 +57,20 @@ def test_a_flush_is_told_to_the_cluster_and_to_the_fleet(use):
         "type": "cluster.changed",
         "cluster": 7,
         "seq": 3,
+        "prev": 1,
         "nodes": [[1, 0], [2, 6]],
         "kinds": ["nodes", "pods"],
         "at": "2026-11-21T12:00:00+00:00",
     }
+
+
+def test_what_is_of_no_flush_is_a_gap_to_who_has_not_heard_of_the_newest(use):
+    layer = use(Layer())
+
+    announce.cluster_changed(7, seq=3, nodes=(), kinds=["findings"], at=NOON)
+
+    wait_for(lambda: layer.sent)
+    assert (layer.sent[0][1]["prev"], layer.sent[0][1]["seq"]) == (3, 3)
 
 
 def test_too_many_nodes_are_told_as_all(use):

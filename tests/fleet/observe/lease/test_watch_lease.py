@@ -12,6 +12,7 @@ from fleet.messages import wake
 from fleet.models import Cluster, LostLease, Observer
 from fleet.models.observer import FIRST_WAIT, GRACE, LEASE, LONGEST_WAIT, ONE_IN, wait_after
 from fleet.observe.lease.sweep import sweep
+from fleet.observe.lease.watch_lease import take_lease
 from tests.make import NOON, a_cluster
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +50,18 @@ def test_backing_off_counts_and_gives_the_place_back():
     assert (row.failures, row.failing_since, wait) == (3, NOON, 4 * FIRST_WAIT)
     assert row.next_look_at == now + wait
     assert row.lease_until < now
+
+
+def test_that_it_does_not_answer_is_told_once_with_the_number_before(told, monkeypatch):
+    monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)
+    row = an_observer(batch=41)
+    Cluster.objects.update(kubeconfig="/nowhere")
+
+    for epoch in range(2):
+        Observer.objects.update(lease_until=NOON, next_look_at=None)
+        take_lease(row.cluster_id, epoch)
+
+    assert [(one["prev"], one["seq"], one["kinds"]) for one in told] == [(41, 42, ["bookmarks"])]
 
 
 def test_backing_off_loses_to_who_has_the_lease_by_now():

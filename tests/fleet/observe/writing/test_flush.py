@@ -107,6 +107,23 @@ def test_ten_changes_of_one_node_are_one_row_and_one_announcement(mirror, told):
     assert len(told) == 1
 
 
+def test_each_announcement_carries_the_number_of_the_one_before(mirror, told):
+    mirror.list("nodes", [a_node_seen(f"gpu-{number}") for number in range(450)])  # several batches
+    flusher = mirror.flusher
+    mirror.begin()
+    mirror.flusher = flusher
+    mirror.see("nodes", a_node_seen("gpu-1"))  # a batch of which no row is new
+    mirror.flush()
+
+    mirror.see("nodes", a_node_seen("gpu-1", spec={"unschedulable": True}))
+    mirror.flush()
+
+    assert told[0]["prev"] == 0
+    assert [one["prev"] for one in told[1:]] == [one["seq"] for one in told[:-1]]
+    assert [one["seq"] for one in told][-2:] == [5, 7]
+    assert Observer.objects.get().batch == 7
+
+
 def test_an_announcement_names_the_nodes_and_what_they_look_like(mirror, told):
     mirror.list("nodes", [a_node_seen()])
     told.clear()

@@ -18,13 +18,14 @@ def node() -> Node:
     return a_node(cluster, "gpu-0", mig_config_state="pending", mig_changing_since=NOON)
 
 
-def test_a_change_that_does_not_end_is_noted_once(node: Node):
+def test_a_change_that_does_not_end_is_noted_once(node: Node, told):
     assert note_overdue(node.cluster_id, epoch=3, now=LATE) == 1
     assert note_overdue(node.cluster_id, epoch=3, now=LATE) == 0
 
     node.refresh_from_db()
     assert node.mig_is_overdue
     assert Observer.batch_of(node.cluster_id) == 1
+    assert [(one["prev"], one["seq"]) for one in told] == [(0, 1)]
 
 
 def test_a_worker_whose_lease_is_over_notes_nothing(node: Node):
