@@ -20,7 +20,6 @@ from people.models.role_binding import ScopeKind
 from people.roster.accounts import take
 from wording.numbers import either
 
-CONSOLE = "whoever has a shell here"  # the actor of a command
 POOL_DELETED = "Its pool was deleted."
 AT_ONCE = 500
 WRITTEN = (

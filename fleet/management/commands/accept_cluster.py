@@ -6,7 +6,7 @@ from django.utils import timezone
 from edges.arguments import reason
 from fleet.clusters.acceptance import CannotAccept, accept
 from fleet.models import Cluster
-from fleet.pools.making import CONSOLE
+from people.roster.accounts import CONSOLE
 
 
 class Command(BaseCommand):

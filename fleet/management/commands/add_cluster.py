@@ -12,9 +12,9 @@ from fleet.messages import wake
 from fleet.models import ApprovalRule, ClusterMode, Observer
 from fleet.observe.introduce import CannotAdd, add, ask
 from fleet.pools.asking import ProductionAsks, set_approval
-from fleet.pools.making import CONSOLE
 from kube.client.errors import BadKubeconfig
 from kube.client.kubeconfig import contexts_in
+from people.roster.accounts import CONSOLE
 
 LONGEST_PATH = 1024
 

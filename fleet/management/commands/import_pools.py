@@ -8,7 +8,8 @@ from django.utils import timezone
 from fleet.models import Cluster
 from fleet.pools.asking import ProductionAsks
 from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
-from fleet.pools.making import CONSOLE, PoolGone, PoolInUse, PoolTaken
+from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
+from people.roster.accounts import CONSOLE
 from wording.numbers import count, either
 
 

@@ -9,12 +9,13 @@ from django.utils import timezone
 from fleet.freshness.kinds import NODES
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Bookmark, Cluster, Pool
-from fleet.pools.making import CONSOLE, create_pool
+from fleet.pools.making import create_pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
 from fleet.segments.spelling import pool_name
 from gpu.labels import GPU_PRODUCT
 from gpu.resources import product_of
 from kube import client
+from people.roster.accounts import CONSOLE
 from wording.numbers import count, either
 
 MOST_UNAVAILABLE = 100_000

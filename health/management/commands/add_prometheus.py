@@ -5,9 +5,9 @@ from django.utils import timezone
 
 from edges.arguments import words
 from fleet.models import Cluster
-from fleet.pools.making import CONSOLE
 from health import wake
 from health.inbox.listening import BadSource, Trial, put_source, try_source
+from people.roster.accounts import CONSOLE
 
 
 class Command(BaseCommand):

@@ -4,9 +4,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.pools.making import CONSOLE
 from health.inbox.listening import remove_source
 from health.models import TelemetrySource
+from people.roster.accounts import CONSOLE
 
 
 class Command(BaseCommand):
