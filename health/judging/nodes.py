@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from fleet.models import Cluster, Node, Pool
-from fleet.states.node import AT_REST, RECONFIGURED_WITHIN, RECONFIGURING
+from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.labels import WAS_CORDONED
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
@@ -16,6 +16,7 @@ from health.judging.disagreeing import LABEL, SLICE, drivers_said
 from health.judging.failing import failing_pods
 from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
+from health.judging.gpus import is_changing
 from health.judging.hearing import Hearing
 from health.judging.idling import held_idle
 from health.judging.keeping import why_upgrades_stay
@@ -119,14 +120,13 @@ def _drivers(row: dict[str, Any], around: _Around) -> tuple[tuple[str, str], ...
 
 def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
     hearing = around.hearing
-    is_changing = row["upgrade_state"] not in AT_REST or row["mig_config_state"] in RECONFIGURING
     return NodeFacts(
         name=row["name"],
         allocatable=row["allocatable"],
         capacity=row["capacity"],
         expected=row["expected"],
         requested=row["requested"],
-        is_changing=is_changing,
+        is_changing=is_changing(row),
         mig_config=row["mig_config"],
         mig_state=row["mig_config_state"],
         mig_overdue_since=_mig_overdue_since(row, now=now),

@@ -4,12 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from fleet.states.node import AT_REST
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
-
-AT_REST = frozenset(
-    {"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED}
-)  # a queue is its cluster's (`upgrade_queue_still`)
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,7 @@ class UpgradeStuck:
     after: ClassVar[timedelta] = timedelta(minutes=30)
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        if node.upgrade_state in AT_REST:
+        if node.upgrade_state in AT_REST:  # a queue is its cluster's (`upgrade_queue_still`)
             return None
         return Wrong(
             Severity.WARNING,
