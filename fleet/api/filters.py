@@ -10,9 +10,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
 from fleet.models import Gpu, Node, Pod, Pool
-from fleet.models.node import members_of
 from fleet.models.state_column import LACKS_UNITS
-from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_several_pools
+from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_pools
 from fleet.segments.labelled import labelled
 from fleet.states.node import FAULTS
 from kube import selectors
@@ -138,12 +137,7 @@ class NodeFilters(filters.FilterSet):
         return nodes.filter(found)
 
     def in_pool(self, nodes: QuerySet, name: str, pool: str) -> QuerySet:
-        if pool == "none":
-            return nodes.exclude(pk__in=Node.pools.through.objects.values("node_id"))
-        if pool == "several":
-            return nodes.filter(pk__in=in_several_pools())
-        pools = Pool.objects.visible_to(self.request.user)
-        return nodes.filter(pk__in=members_of(pools.filter(name=pool).values("pk")))
+        return nodes.filter(in_pools(pool, Pool.objects.visible_to(self.request.user).filter(name=pool)))
 
     def with_missing_gpus(self, nodes: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
         return nodes.filter(LACKS_UNITS) if wanted else nodes.exclude(LACKS_UNITS)

@@ -78,6 +78,13 @@ def _of_pool(name: str) -> Callable[[tuple[str, ...]], Q]:
     return picks
 
 
+def in_pools(said: str, named: QuerySet[Pool]) -> Q:
+    """The nodes in no pool (`none`), in more than one (`several`), else in those that are named."""
+    if said == "none":
+        return ~Q(pk__in=Node.pools.through.objects.values("node_id"))
+    return Q(pk__in=in_several_pools() if said == "several" else members_of(named.values("pk")))
+
+
 def in_several_pools() -> QuerySet:
     """The keys of the nodes that more than one pool claims, for a subquery."""
     members = Node.pools.through.objects.order_by().values("node_id")

@@ -8,9 +8,8 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from fleet.allocation.tally import Alike
-from fleet.models import Node, Pool
-from fleet.models.node import members_of
-from fleet.segments.facets import BY_KEY, UNKNOWN, Choice, in_several_pools, narrow
+from fleet.models import Pool
+from fleet.segments.facets import BY_KEY, UNKNOWN, Choice, in_pools, narrow
 from fleet.segments.labelled import labelled
 from fleet.states.node import FAULTS, STATE_KEYS
 from kube import selectors
@@ -131,12 +130,8 @@ class NodeFilter:
     def _pool_conditions(self, pools: QuerySet[Pool]) -> list[Q]:
         if not self.pool:
             return []
-        if self.pool == "none":
-            return [~Q(pk__in=Node.pools.through.objects.values("node_id"))]
-        if self.pool == "several":
-            return [Q(pk__in=in_several_pools())]
         cluster, _, pool = self.pool.partition("/")
-        return [Q(pk__in=members_of(pools.filter(name=pool, cluster__name=cluster).values("pk")))]
+        return [in_pools(self.pool, pools.filter(name=pool, cluster__name=cluster))]
 
     def _state_conditions(self) -> list[Q]:
         found = []
