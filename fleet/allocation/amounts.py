@@ -51,14 +51,19 @@ def _usable(column: str) -> Least:
     return Least(_of(f"{column}_allocatable"), _of(f"{column}_expected"))
 
 
+def allocated_of(column: str) -> Least:
+    """Without what is lost, whoever holds it: that is missing."""
+    return Least(F(f"{column}_allocated"), _usable(column))
+
+
 def _sums(kind: str, column: str) -> dict[str, Coalesce]:
     """As if the pods of all of them had been read: whether they were is asked where these are read."""
-    usable, allocated = _usable(column), F(f"{column}_allocated")
+    usable = _usable(column)
     sums = {
         "expected": Sum(f"{column}_expected"),
         "allocatable": Sum(usable),
-        "allocated": Sum(Least(allocated, usable)),
-        "free": Sum(Greatest(usable - allocated, 0), filter=TAKES_PODS),
+        "allocated": Sum(allocated_of(column)),
+        "free": Sum(Greatest(usable - F(f"{column}_allocated"), 0), filter=TAKES_PODS),
         "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
     }
     return {f"{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}

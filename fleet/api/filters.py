@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
+from fleet.allocation.amounts import allocated_of
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.state_column import LACKS_UNITS
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_pools
@@ -119,12 +120,15 @@ class NodeFilters(filters.FilterSet):
     has_fault = YesNo(method="with_fault", label="Not ready, unknown, upgrade failed, GPUs missing, or findings.")
     ordering = ordering(
         "name", "cluster__name", "gpu_product", "driver_version", "upgrade_state", "changed_at", "created_at",
-        "gpu_allocated", driver_version="said_driver",
+        "gpu_allocated", driver_version="said_driver", gpu_allocated="shown_allocated",
     )  # fmt: skip
 
     class Meta:
         model = Node
         fields: list[str] = []
+
+    def filter_queryset(self, nodes: QuerySet) -> QuerySet:
+        return super().filter_queryset(nodes.alias(shown_allocated=allocated_of("gpu")))
 
     def selected(self, nodes: QuerySet, name: str, text: str) -> QuerySet:
         return nodes.filter(labelled(selectors.parse(text)))

@@ -101,6 +101,18 @@ def test_in_the_order_of_drivers_whose_label_is_gone_stands_with_who_never_said_
     assert set(names(rows)[2:]) == {"silent", "never"}
 
 
+def test_in_the_order_of_allocated_gpus_what_is_held_and_lost_does_not_count(bob):
+    """As none of it is shown as allocated."""
+    east = a_cluster("east")
+    for name, allocated, allocatable in (("lost", 8, 4), ("busy", 6, 8), ("away", 8, 0), ("idle", 1, 8)):
+        a_node(east, name, gpu_allocated=allocated, gpu_allocatable=allocatable, gpu_expected=8)
+
+    rows = bob.get("/api/v1/nodes?ordering=-gpu_allocated")
+
+    assert [row["gpu_allocated"] for row in rows.json()["results"]] == [6, 4, 1, 0]
+    assert names(rows) == ["busy", "lost", "idle", "away"]
+
+
 @pytest.mark.parametrize(
     "given",
     [
