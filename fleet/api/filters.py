@@ -171,13 +171,9 @@ class PodFilters(filters.FilterSet):
     )
     operand = Text(label="As `driver`.")
     is_ready = YesNo()
-    is_tenant = YesNo(method="of_tenants", label="Holds GPUs and is none of the GPU stack's own.")
+    is_tenant = YesNo(label="Holds or wants GPUs of any kind, and is none of the GPU stack's own.")
     ordering = ordering("name", "namespace", "created_at", "gpus", "restarts")
 
     class Meta:
         model = Pod
         fields: list[str] = []
-
-    def of_tenants(self, pods: QuerySet, name: str, wanted: bool) -> QuerySet:  # noqa: FBT001
-        tenants = Q(is_tenant=True)
-        return pods.filter(tenants) if wanted else pods.exclude(tenants)
