@@ -39,11 +39,6 @@ class DeltaQueue:
         return sum(map(len, self.pending.values()))
 
     @property
-    def to_list_again(self) -> set[str]:
-        """Under the next lease: what we keep of them is decided differently now."""
-        return {name for name, cursor in self.cursors.items() if cursor.is_outgrown}
-
-    @property
     def has_news(self) -> bool:
         return bool(self.size) or any(one.is_urgent or one.is_list_whole for one in self.cursors.values())
 

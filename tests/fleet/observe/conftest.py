@@ -60,6 +60,11 @@ class Mirror:
     def later(self, **by: float) -> None:
         self.now += timedelta(**by)
 
+    @property
+    def to_list_again(self) -> set[str]:
+        """Under the next lease: what is kept of them is decided differently now."""
+        return {name for name, cursor in self.deltas.cursors.items() if cursor.is_outgrown}
+
     def bookmark(self, kind: str) -> Bookmark:
         return Bookmark.objects.get(cluster=self.cluster, kind=kind)
 

@@ -110,7 +110,7 @@ def test_another_name_of_a_config_map_is_asked_for_in_the_next_lease(mirror):
 
     mirror.see("clusterpolicies.nvidia.com", a_policy("time-slicing-fine", "parted"))
 
-    assert mirror.deltas.to_list_again == {"configmaps:sharing"}
+    assert mirror.to_list_again == {"configmaps:sharing"}
 
 
 def test_a_second_cluster_policy_is_ignored_as_the_operator_does(mirror):

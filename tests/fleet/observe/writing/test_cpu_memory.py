@@ -127,7 +127,7 @@ def test_what_a_whole_list_lacks_is_gone(listed):
 def test_a_pod_becomes_kept_when_its_node_gets_gpus(listed):
     listed.see("nodes", a_node_seen("cpu-001"))
     listed.flush()
-    assert listed.deltas.to_list_again >= {"pods"}
+    assert listed.to_list_again >= {"pods"}
 
     listed.list("pods", [asking("web")])
 

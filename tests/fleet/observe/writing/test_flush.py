@@ -399,11 +399,11 @@ def test_pods_begin_when_it_is_known_which_are_kept(mirror):
 def test_pods_of_a_node_that_turns_out_to_have_gpus_are_listed_again(mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.list("pods", [])
-    assert not mirror.deltas.to_list_again
+    assert not mirror.to_list_again
 
     mirror.see("nodes", a_node_seen("gpu-002"))
 
-    assert mirror.deltas.to_list_again == {"pods"}
+    assert mirror.to_list_again == {"pods"}
 
 
 def test_so_are_they_by_who_follows_a_worker_that_died_in_its_lease(mirror):
@@ -425,7 +425,7 @@ def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
 
     mirror.list("nodes", [a_node_seen()])
 
-    assert mirror.deltas.to_list_again == {"pods"}
+    assert mirror.to_list_again == {"pods"}
 
 
 def test_so_are_they_when_it_turns_out_in_a_second_list(mirror):
@@ -434,7 +434,7 @@ def test_so_are_they_when_it_turns_out_in_a_second_list(mirror):
 
     mirror.list("nodes", [a_node_seen(), a_node_seen("gpu-002")])
 
-    assert mirror.deltas.to_list_again == {"pods"}
+    assert mirror.to_list_again == {"pods"}
 
 
 def test_a_long_list_is_written_in_short_transactions(mirror):
