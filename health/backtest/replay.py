@@ -98,6 +98,7 @@ class Replay:
             before.times, before.resolved_at = before.times + 1, None
             before.severity, before.cause, before.sentence = found.severity, found.cause, found.sentence
             before.subject, before.evidence = found.subject, found.evidence
+            before.as_bad_since, before.worse_since = found.as_bad_since, found.worse_since
             self.now[found.identity] = before
             return before
         found.opened_at = at

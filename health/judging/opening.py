@@ -26,7 +26,8 @@ AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = (
-    "subject", "severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "node_id", "gpu_uuid",
+    "subject", "severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "as_bad_since",
+    "worse_since", "node_id", "gpu_uuid",
 )  # fmt: skip
 # What says whether one explains another.
 COMPARED = (

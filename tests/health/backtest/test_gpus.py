@@ -290,6 +290,22 @@ def test_the_command_refuses_what_are_no_limits(cluster, given):
         call_command("rules_backtest", "gpu-hot", *given, stdout=StringIO(), stderr=StringIO())
 
 
+def test_what_came_back_is_critical_once_it_is_for_as_long_this_time():
+    replaying, rule, subject = Replay(), Hot(), Subject("GPU 0 of gpu-001")
+
+    def look(minutes: int, celsius: float) -> None:
+        wrong = rule.judge(GpuFacts("gpu-001", subject.name, now={"temperature_celsius": celsius}))
+        replaying.look(NOON + minutes * MINUTE, [Signal(subject, rule, wrong)] if wrong else [])
+
+    for minutes, celsius in ((0, 84), (5, 90), (9, 60), (10, 84), (12, 90), (15, 90), (16, 90)):
+        look(minutes, celsius)
+    assert [(one.times, one.severity) for one in replaying.opened] == [(2, Severity.WARNING)]
+
+    look(17, 90)
+
+    assert [one.severity for one in replaying.opened] == [Severity.CRITICAL]
+
+
 DEVICE = GpuDevice("gpu-001", 0, "GPU-0")
 CELSIUS = st.lists(st.sampled_from([None, 60.0, 84.0, 90.0]), min_size=20, max_size=30)
 

@@ -57,6 +57,17 @@ def test_one_hot_moment_does_not_count_towards_critical(say):
     assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
 
 
+def test_what_came_back_is_critical_once_it_is_for_as_long_this_time(say):
+    for minutes, celsius in ((0, 84), (5, 90), (9, 60), (10, 84), (12, 90), (15, 90), (16, 90)):
+        say(NOON + minutes * MINUTE, temperature_celsius={3: celsius})
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+    assert Finding.objects.get().times == 2
+
+    say(NOON + 17 * MINUTE, temperature_celsius={3: 90})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "critical")]
+
+
 def test_it_is_resolved_when_it_cooled_down(say):
     say(NOON, temperature_celsius={3: 84})
     say(NOON + 5 * MINUTE, temperature_celsius={3: 84})
