@@ -5,15 +5,13 @@ A test has both look at the same and compares.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from health.judging.opening import SAME_WITHIN
+from health.judging.opening import LATELY, SAME_WITHIN
 from health.judging.signals import Signal
 from health.rules.base import Severity, Wrong
 from health.subjects import identity_of
-
-LATELY = SAME_WITHIN + timedelta(hours=1)
 
 
 @dataclass

@@ -20,10 +20,12 @@ from health.models import Finding, Mute
 from health.models.mute import pools_of
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import RANKS, Severity
+from health.rules.limits import LONGEST
 from health.rules.node_conditions import NodeConditions
 
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
+LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = (
     "subject", "severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "as_bad_since",
@@ -122,8 +124,7 @@ class Openings:
 
         Not what changed sides: what people were told of was over for them then.
         """
-        since = self.now - SAME_WITHIN - timedelta(hours=1)
-        rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=since, resolved_because="")
+        rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=self.now - LATELY, resolved_because="")
         return {(row.rule, row.identity, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
 
 

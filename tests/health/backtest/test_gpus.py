@@ -306,6 +306,15 @@ def test_what_came_back_is_critical_once_it_is_for_as_long_this_time():
     assert [one.severity for one in replaying.opened] == [Severity.CRITICAL]
 
 
+def test_what_comes_back_soon_is_the_same_finding_however_long_it_must_last():
+    replaying, rule, subject = Replay(), Hot(Limits(70, None, timedelta(hours=2))), Subject("GPU 0 of gpu-001")
+    for minutes, celsius in ((0, 72), (120, 72), (121, 60), (131, 72), (251, 72)):
+        wrong = rule.judge(GpuFacts("gpu-001", subject.name, now={"temperature_celsius": celsius}))
+        replaying.look(NOON + minutes * MINUTE, [Signal(subject, rule, wrong)] if wrong else [])
+
+    assert [one.times for one in replaying.opened] == [2]
+
+
 DEVICE = GpuDevice("gpu-001", 0, "GPU-0")
 CELSIUS = st.lists(st.sampled_from([None, 60.0, 84.0, 90.0]), min_size=20, max_size=30)
 

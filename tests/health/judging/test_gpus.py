@@ -246,6 +246,15 @@ def test_what_is_no_longer_critical_is_confirmed_as_a_warning_is(say, cluster):
     assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
 
 
+def test_what_comes_back_soon_is_the_same_finding_however_long_it_must_last(say, cluster):
+    with_limits(cluster, "cool", "gpu-001", warn=70, warn_after_s=7200)
+    for minutes, celsius in ((0, 72), (120, 72), (121, 60), (131, 72), (251, 72)):
+        say(NOON + minutes * MINUTE, temperature_celsius={3: celsius})
+
+    assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
+    assert [row.times for row in Finding.objects.all()] == [2]
+
+
 @pytest.mark.parametrize(("before", "after"), [(3600, 60), (60, 600)])
 def test_what_is_being_confirmed_when_limits_change_opens_by_the_new_ones(say, cluster, before, after):
     row = with_limits(cluster, "cool", "gpu-001", warn=70, warn_after_s=before, critical_after_s=0)
