@@ -18,11 +18,12 @@ from fleet.freshness.kinds import NODES, PODS
 from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
+from fleet.models.exporter import ROUND_LEASE
 from gpu.operands import EXPORTERS
 from health.exporters.asking import ExporterAnswer, answers
 from health.exporters.framing import contested_in, keep_frame
 from health.exporters.keeping import Keeper
-from health.sources import frames
+from health.sources import frames, hours
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.identity import nameless, notes_on_claims, untrue_name
 from kube import client
@@ -125,7 +126,7 @@ def _ask_all(
         [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
     )
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
-    _keep_frame(cluster, said, nodes=nodes, now=clock())
+    _keep_frame(cluster, epoch, said, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
     odd = " ".join(filter(None, (*_untrue(said, nodes), _nameless(said), _odd(said))))
     return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
@@ -154,9 +155,16 @@ def _odd(said: Mapping[str, NodeSaid]) -> str:
     return f"Left out: {', '.join(parts)}{more}, which cannot be." if parts else ""
 
 
-def _keep_frame(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: datetime) -> None:
+def _keep_frame(
+    cluster: Cluster, epoch: int, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: datetime
+) -> None:
+    """:raises LostLease: when the round is somebody else's by now"""
     try:
-        keep_frame(cluster, said, nodes=nodes, now=now.timestamp())
+        with transaction.atomic():  # who takes the round over waits, and so writes the newer frame
+            ExporterRound.keep(cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
+            taken = keep_frame(cluster, said, nodes=nodes, now=now.timestamp())
+        if taken is not None:
+            hours.count(cluster.pk, taken.frame, now=now.timestamp())
     except frames.FramesAway as error:
         # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
         log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, because=str(error))

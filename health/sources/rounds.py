@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any
 
 import structlog
+from django.db import transaction
 
 from fleet.messages import announce
 from fleet.models import Cluster, LostLease, Node, Observer, Pod
 from gpu.operands import EXPORTERS
 from health.models import SourceState, TelemetrySource
-from health.models.telemetry_source import AGAIN_AFTER
+from health.models.telemetry_source import AGAIN_AFTER, ROUND_LEASE
 from health.sources import frames, hours, resets
 from health.sources.addresses import address_of
 from health.sources.recalling import recall_xids
@@ -45,7 +46,7 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
         return None
     source, epoch = took
     try:
-        columns = _asked(source, clock=clock)
+        columns = _asked(source, epoch, clock=clock)
         TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock(), **columns)
     except LostLease as lost:
         log.warning("somebody else asks this source by now, or it was changed", because=str(lost))
@@ -58,13 +59,18 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
     return source
 
 
-def _asked(source: TelemetrySource, *, clock: Callable[[], datetime]) -> dict[str, Any]:
-    """What is to be written of it."""
+def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]) -> dict[str, Any]:
+    """What is to be written of it.
+
+    :raises LostLease: when the round is somebody else's by now, or the source was changed meanwhile
+    """
     begun = time.monotonic()
     try:
         taken = taken_from(source, clock=clock)
-        frames.keep(source.cluster_id, taken)
-        resets.write(source.cluster_id, taken, now=taken.frame.taken_at)
+        with transaction.atomic():  # who takes it over or away waits, and so no frame comes back that they forgot
+            TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
+            frames.keep(source.cluster_id, taken)
+            resets.write(source.cluster_id, taken, now=taken.frame.taken_at)
         hours.count(source.cluster_id, taken.frame, now=taken.frame.taken_at)
     except (Unusable, NoSecret) as error:
         return _silent(source, str(error), now=clock())

@@ -11,6 +11,7 @@ from fleet.messages import announce
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
 from health.exporters import asking, rounds
+from health.exporters.keeping import Keeper
 from health.sources import frames
 from kube.client.proxying import metrics_of
 from tests import make
@@ -108,6 +109,20 @@ def test_a_lease_that_is_lost_writes_nothing(cluster, monkeypatch):
 
     assert ask(cluster) is None
     assert not ExporterReading.objects.exists()
+
+
+def test_a_lease_that_is_lost_after_the_last_reading_writes_no_frame(cluster, monkeypatch, redis):
+    keep = Keeper.keep
+
+    def lost_after(keeper, answers, *, now):
+        keep(keeper, answers, now=now)
+        ExporterRound.objects.update(epoch=keeper.epoch + 1)
+
+    monkeypatch.setattr(Keeper, "keep", lost_after)
+
+    assert ask(cluster) is None
+    assert ExporterReading.objects.exists()
+    assert frames.newest(cluster.pk) is None
 
 
 def test_a_worker_that_is_told_to_stop_hands_its_lease_on(cluster):

@@ -4,7 +4,7 @@ import pytest
 
 from health.inbox.listening import BadSource, put_source, remove_source, try_source
 from health.models import SourceState, TelemetrySource
-from health.sources import frames, rounds
+from health.sources import frames, hours, rounds
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -148,6 +148,52 @@ def test_whoever_asked_before_it_was_changed_keeps_nothing(cluster, url, monkeyp
 
     assert rounds.ask(cluster.pk, clock=lambda: NOON) is None
     assert TelemetrySource.objects.get(cluster=cluster).state == SourceState.WAITING
+    assert frames.newest(cluster.pk) is None
+
+
+def asleep_while(monkeypatch, *acts) -> None:
+    """The next round has its answers, and sleeps while each of these is done."""
+    take = rounds.taken_from
+
+    def slept(source, *, clock):
+        monkeypatch.setattr(rounds, "taken_from", take)
+        taken = take(source, clock=clock)
+        for act in acts:
+            act()
+        return taken
+
+    monkeypatch.setattr(rounds, "taken_from", slept)
+
+
+def test_who_slept_through_their_lease_writes_no_frame_and_no_hour(cluster, url, monkeypatch):
+    a_source(cluster, url)
+    asked(cluster)
+    later = NOON + timedelta(hours=2)
+    counted = []
+    count = hours.count
+    monkeypatch.setattr(hours, "count", lambda *args, now: (counted.append(now), count(*args, now=now)))
+    asleep_while(monkeypatch, lambda: asked(cluster, at=later))
+
+    assert rounds.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
+
+    assert frames.newest(cluster.pk).frame.taken_at == later.timestamp()
+    assert counted == [later.timestamp()]
+
+
+def test_what_a_source_said_that_is_removed_during_its_round_does_not_come_back(
+    cluster, url, monkeypatch, django_capture_on_commit_callbacks
+):
+    source = a_source(cluster, url)
+    asked(cluster)
+
+    def removed() -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            remove_source(source, actor="bob", now=NOON)
+
+    asleep_while(monkeypatch, removed)
+
+    assert rounds.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
+    assert frames.newest(cluster.pk) is None
 
 
 def test_one_that_is_switched_off_is_not_asked(cluster, url):
