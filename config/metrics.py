@@ -17,6 +17,7 @@ from edges.rest import Edge
 from fleet.allocation.physical import by_use
 from fleet.allocation.tally import read_alike, tally
 from fleet.freshness.kinds import NODES
+from fleet.freshness.sight import behind_since_of
 from fleet.freshness.slots import slots
 from fleet.models import Bookmark, Cluster, Observer
 from people.rights import Permission, require
@@ -94,7 +95,7 @@ class DatabaseCollector(Collector):
             name = [observer.cluster.name]
             lease.add_metric(name, (observer.lease_until - self.now).total_seconds())
             lag.add_metric(name, observer.lag_ms / 1000)
-            behind.add_metric(name, observer.behind_since is not None)
+            behind.add_metric(name, behind_since_of(observer, now=self.now) is not None)
             if observer.clock_skew_s is not None:
                 skew.add_metric(name, observer.clock_skew_s)
         yield from (lease, lag, behind, skew)

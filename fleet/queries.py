@@ -64,7 +64,7 @@ class ClusterRow:
     @property
     def is_bad(self) -> bool:
         """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read."""
-        is_behind = hasattr(self.cluster, "observer") and self.cluster.observer.behind_since is not None
+        is_behind = self.freshness.sight.behind_since is not None
         return bool(not self.freshness.is_fresh or self.cluster.foreign_uid or is_behind or self.freshness.troubles)
 
 

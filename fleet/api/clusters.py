@@ -102,6 +102,7 @@ class ObserverSerializer(serializers.ModelSerializer):
     class Meta:
         model = Observer
         fields = ("epoch", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
+        extra_kwargs = {"behind_since": {"help_text": "Null: it keeps up, or nobody watches the cluster."}}
 
 
 class ExportersSerializer(serializers.ModelSerializer):
@@ -168,6 +169,8 @@ class ClusterDetail(Edge):
         visible = Cluster.objects.visible_to(self.user).select_related("observer", "exporter_round")
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
+        if hasattr(cluster, "observer"):
+            cluster.observer.behind_since = seen.freshness.sight.behind_since
         sees_all = scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk)
         if not sees_all and hasattr(cluster, "exporter_round"):
             cluster.exporter_round.message = ""  # names nodes of all of it

@@ -32,11 +32,12 @@ class Lag:
         return Lag(ms, late_since, late_since if now - late_since >= LATE_FOR else None)
 
 
-def sentence(name: str, *, lag_ms: int, behind_since: datetime | None) -> str:
-    """Blank: the cluster called `name` is kept up with."""
+def sentence(name: str, *, behind_since: datetime | None, lag_ms: int | None = None) -> str:
+    """Blank: the cluster called `name` is kept up with. `lag_ms` None: how late is not said, as it only counts on."""
     if behind_since is None:
         return ""
+    late = "late" if lag_ms is None else f"{lag_ms / 1000:.1f} s late"
     return (
-        f"Quarterdeck cannot keep up with {name}: changes are shown {lag_ms / 1000:.1f} s late, and have been since "
-        f"{to_the_second(behind_since)}. Its worker has too little CPU, or the database is slow."
+        f"Quarterdeck cannot keep up with {name} since {to_the_second(behind_since)}: changes are shown {late}. Its "
+        "worker has too little CPU, or the database is slow."
     )

@@ -56,6 +56,7 @@ class ClusterSight:
     watching: str  # that nobody takes its lease, in a sentence; blank: somebody does
     action: str  # what helps; blank: nothing need be done
     unwatched_since: datetime | None  # nobody takes its lease, though it is due; None: somebody has it
+    behind_since: datetime | None  # who watches it stays late; None: they keep up, or nobody watches it
 
     @property
     def is_live(self) -> bool:
@@ -91,6 +92,7 @@ def sight_of(
         watching=_watching(unwatched_since, now),
         action=NO_WORKER if unwatched_since else HELP.get(state, ""),
         unwatched_since=unwatched_since,
+        behind_since=behind_since_of(observer, now=now),
     )
 
 
@@ -144,6 +146,11 @@ def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, 
         return added_at if added_at is not None and now - added_at > GRACE else None
     due_at = max(observer.lease_until, observer.next_look_at or observer.lease_until)
     return due_at if now - due_at > GRACE else None
+
+
+def behind_since_of(observer: Observer | None, *, now: datetime) -> datetime | None:
+    """Since when who watches it stays late. None: they keep up, or nobody watches it: who is dead is not late."""
+    return observer.behind_since if observer is not None and now - observer.lease_until <= GRACE else None
 
 
 def _word(state: Sight, since: datetime | None, *, now: datetime) -> str:

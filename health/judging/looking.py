@@ -111,7 +111,7 @@ def _of_cluster(
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
-        observer.behind_since,
+        sight.behind_since,
         unseen_state=sight.state.value if is_unseen else "",
         unseen_because=sight.because,
         unseen_action=sight.action,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from fleet.freshness import lag
 from health.rules.base import ClusterFacts, Severity, Wrong
-from wording.instants import to_the_second
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class ObserverBehind:
             return None
         return Wrong(
             Severity.WARNING,
-            f"Quarterdeck cannot keep up with {cluster.name} since {to_the_second(cluster.behind_since)}: changes "
-            "are shown late. Its worker has too little CPU, or the database is slow.",
+            lag.sentence(cluster.name, behind_since=cluster.behind_since),
             "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
             {"lag_ms": cluster.lag_ms},
         )

@@ -162,6 +162,17 @@ def test_the_fleet_page_leads_to_what_needs_somebody(viewer):
     assert f"/clusters/{cluster.pk}" in seen.links
 
 
+def test_a_cluster_whose_worker_died_is_not_called_behind(viewer):
+    cluster = make.a_cluster("east")
+    since = NOON - timedelta(minutes=9)
+    watched(cluster, behind_since=since, lease_until=NOON - timedelta(minutes=5))
+
+    fleet, rest = page(viewer, "/parts/fleet/clusters"), viewer.get(f"/api/v1/clusters/{cluster.pk}")
+
+    assert "Behind since" not in fleet.text
+    assert rest.json()["observer"]["behind_since"] is None
+
+
 def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
     cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
     watched(cluster)

@@ -157,6 +157,16 @@ def test_a_lag_is_found_at_once_even_where_nodes_are_stale(cluster):
     assert Finding.objects.open().get(rule="observer-behind").subject == "quarterdeck"
 
 
+def test_who_has_died_is_not_behind(cluster):
+    Observer.objects.update(lag_ms=8_000, behind_since=NOON, lease_until=NOON + timedelta(seconds=30))
+    looking.look(cluster, now=NOON + timedelta(seconds=44))
+    assert "observer-behind" in Finding.objects.open().values_list("rule", flat=True)
+
+    looking.look(cluster, now=NOON + timedelta(seconds=46))
+
+    assert "observer-behind" not in Finding.objects.open().values_list("rule", flat=True)
+
+
 def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_more_stays_one(cluster):
     a_bookmark(cluster, "deployments.apps")
     an_operator(cluster, ready=0)
