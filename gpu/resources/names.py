@@ -46,6 +46,10 @@ class Vendor(StrEnum):
     INTEL = "intel"
 
 
+# What lists the GPUs of a node there, and says how they are.
+TOOLS = {Vendor.NVIDIA: "nvidia-smi", Vendor.AMD: "amd-smi", Vendor.HABANA: "hl-smi", Vendor.INTEL: "xpu-smi"}
+
+
 class ResourceKind(StrEnum):
     WHOLE = "whole"  # one GPU for one user
     SLICE = "slice"  # cut by hardware: memory and compute of its own
@@ -82,6 +86,11 @@ def vendor_of(name: str) -> Vendor | None:
     if MODEL.match(name) or is_virtual(name):
         return Vendor.AMD if name.startswith("amd.com/") else Vendor.NVIDIA
     return Vendor.AMD if AMD_PARTITION.match(name) else None
+
+
+def tool_of(vendor: str) -> str:
+    """Blank, where nobody says whose GPUs they are, is taken for NVIDIA's."""
+    return TOOLS[Vendor(vendor or Vendor.NVIDIA)]
 
 
 def is_gpu_resource(name: str) -> bool:

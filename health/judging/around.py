@@ -19,7 +19,7 @@ AT_ONCE = 500  # names in one query
 MONTH = timedelta(days=30)
 DAY = timedelta(days=1)
 FALLEN_OFF = 79
-OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected")
+OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected", "gpu_vendor")
 
 
 class Around(Protocol):

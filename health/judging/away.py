@@ -5,11 +5,30 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fleet.models import Cluster, Node, Operand, Pod
 from fleet.states.node import NodeState
-from gpu.operands import AMD_EXPORTER, DCGM_EXPORTERS, DEVICE_PLUGIN, EXPORTERS, GAUDI_EXPORTER
-from gpu.resources.names import Vendor
+from gpu.operands import (
+    AMD_DRA,
+    AMD_EXPORTER,
+    AMD_PLUGIN,
+    DCGM_EXPORTERS,
+    DEVICE_PLUGIN,
+    DRA_DRIVER,
+    EXPORTERS,
+    GAUDI_EXPORTER,
+    GAUDI_PLUGIN,
+    INTEL_DRA,
+    INTEL_PLUGIN,
+)
+from gpu.resources.names import Vendor, is_dra, is_virtual, vendor_of
 from health.judging.hearing import Hearing, called_silent
 
 AT_ONCE = 500  # names in one query
+PLUGINS = {
+    Vendor.NVIDIA: DEVICE_PLUGIN,
+    Vendor.AMD: AMD_PLUGIN,
+    Vendor.HABANA: GAUDI_PLUGIN,
+    Vendor.INTEL: INTEL_PLUGIN,
+}
+DRA_DRIVERS = {Vendor.NVIDIA: DRA_DRIVER, Vendor.AMD: AMD_DRA, Vendor.INTEL: INTEL_DRA}
 OF_VENDOR: Mapping[str, tuple[str, ...]] = {
     Vendor.AMD: (AMD_EXPORTER,),
     Vendor.HABANA: (GAUDI_EXPORTER,),
@@ -22,27 +41,31 @@ def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tup
 
     Only of operands that the cluster runs as DaemonSets: of a device plugin that is a service of the host nobody knows.
     """
-    missing = set(
-        Node.objects.filter(cluster=cluster, state_code=NodeState.GPUS_MISSING)
-        .with_gpus()
-        .values_list("name", flat=True)
-    )
+    short = Node.objects.filter(cluster=cluster, state_code=NodeState.GPUS_MISSING).with_gpus()
+    missing = {name: _offerers(*amounts) for name, *amounts in short.values_list("name", "expected", "allocatable")}
     silent = hearing.ever - hearing.now if hearing else called_silent(cluster)
     if not missing and not silent:
         return {}
-    wanted = (DEVICE_PLUGIN, *EXPORTERS)
+    wanted = (*PLUGINS.values(), *DRA_DRIVERS.values(), *EXPORTERS)
     run = set(Operand.objects.filter(cluster=cluster, operand__in=wanted).values_list("operand", flat=True))
-    ready = _ready(cluster, run, sorted(missing | silent))
+    ready = _ready(cluster, run, sorted(missing.keys() | silent))
     found: dict[str, list[str]] = defaultdict(list)
-    for node in missing if DEVICE_PLUGIN in run else ():
-        if DEVICE_PLUGIN not in ready[node]:
-            found[node].append(DEVICE_PLUGIN)
+    for node, offerers in missing.items():
+        if away := sorted((offerers & run) - ready[node]):
+            found[node] += away
     if run.intersection(EXPORTERS):
         for node, vendor in _vendors(cluster, [node for node in silent if not ready[node].intersection(EXPORTERS)]):
             its = OF_VENDOR.get(vendor, DCGM_EXPORTERS)
             if run.intersection(its):
                 found[node].append(its[0])
     return {node: tuple(operands) for node, operands in found.items()}
+
+
+def _offerers(expected: Mapping[str, int], allocatable: Mapping[str, int]) -> set[str]:
+    """The operands that offer what is missing. What virtual machines get, others offer."""
+    gone = (name for name, amount in expected.items() if amount > allocatable.get(name, 0) and not is_virtual(name))
+    by_vendor = ((DRA_DRIVERS if is_dra(name) else PLUGINS, vendor_of(name)) for name in gone)
+    return {operands[vendor] for operands, vendor in by_vendor if vendor in operands}
 
 
 def _vendors(cluster: Cluster, names: list[str]) -> Iterator[tuple[str, str]]:

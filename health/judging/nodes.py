@@ -153,6 +153,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         workloads=around.workloads.get(row["name"], ()),
         operands_away=around.away.get(row["name"], ()),
         held_idle=around.idle.get(row["name"], ()),
+        vendor=row["gpu_vendor"],
     )
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources import Layout, missing_in_words
+from gpu.resources.names import is_dra, tool_of
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 
 
@@ -39,12 +40,16 @@ class AllocatableBelowExpected:
 
 def _action(node: NodeFacts, missing: Mapping[str, int]) -> str:
     is_one = sum(missing.values()) == 1
+    offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
+        said = f"The {offerer} calls {'it' if is_one else 'some of them'} unhealthy: read its log"
+        if not node.is_nvidias:
+            return f"{said}, then the node's kernel log."
         return (
-            f"The device plugin calls {'it' if is_one else 'some of them'} unhealthy: read its log for the Xid, then "
-            "the node's kernel log. Where the Xid is over, restart the plugin's pod."
+            f"{said} for the Xid, then the node's kernel log. Where the Xid is over, restart the pod of the {offerer}."
         )
     if not any(node.capacity.get(name) for name in missing):
-        return "The device plugin offers none: look at its pod and at the driver's on this node first."
+        driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists them on the node"
+        return f"The {offerer} offers none: look at its pod and {driver}."
     gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
-    return f"Capacity fell too, as after a boot without the {gpu}: look for {it} in lspci and nvidia-smi on the node."
+    return f"Capacity fell too, as after a boot without the {gpu}: look for {it} in lspci and {tool} on the node."

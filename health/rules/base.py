@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from gpu.resources import Way
+from gpu.resources import Vendor, Way
 from health.telemetry.base import Exploding
 
 NODE = "node"  # the subject of a rule that is asked of each node
@@ -127,6 +127,11 @@ class NodeFacts:
     workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
     held_idle: tuple[HeldIdle, ...] = ()
     operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
+    vendor: str = ""  # whose GPUs it has (`Vendor`); blank: nobody says
+
+    @property
+    def is_nvidias(self) -> bool:
+        return self.vendor in ("", Vendor.NVIDIA)
 
     @property
     def missing(self) -> Mapping[str, int]:

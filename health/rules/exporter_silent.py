@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from gpu.operands import AMD_EXPORTER, DCGM_EXPORTERS, EXPORTER_PORTS, GAUDI_EXPORTER
+from gpu.resources import Vendor
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 
-PLAYBOOK = (
-    "Look, in this order: is its exporter's pod Running (the node's page says why not); does it answer (kubectl exec … "
-    "curl localhost:9400/metrics); does it still reach its DCGM engine (its log; restart the pod); does Prometheus "
-    "scrape it (its Targets page; the ServiceMonitor's labels); do the label matchers of the source have this cluster."
-)
+OF_VENDOR = {Vendor.AMD.value: AMD_EXPORTER, Vendor.HABANA.value: GAUDI_EXPORTER}  # of the others DCGM's
 
 
 @dataclass(frozen=True)
@@ -29,12 +27,22 @@ class ExporterSilent:
             return Wrong(
                 Severity.NOTE,
                 f"Nothing was ever heard of the GPUs of {node.name}, while those of other nodes are.",
-                PLAYBOOK,
+                _playbook(node.vendor),
                 why="never",
             )
         return Wrong(
             Severity.WARNING,
             f"Nothing is heard of the GPUs of {node.name} any more: whether they are well nobody knows.",
-            PLAYBOOK,
+            _playbook(node.vendor),
             why=self.SILENT,
         )
+
+
+def _playbook(vendor: str) -> str:
+    exporter = OF_VENDOR.get(vendor, DCGM_EXPORTERS[0])
+    engine = "" if vendor in OF_VENDOR else "does it still reach its DCGM engine (its log; restart the pod); "
+    return (
+        "Look, in this order: is its exporter's pod Running (the node's page says why not); does it answer (kubectl "
+        f"exec … curl localhost:{EXPORTER_PORTS[exporter]}/metrics); {engine}does Prometheus scrape it (its Targets "
+        "page; the ServiceMonitor's labels); do the label matchers of the source have this cluster."
+    )

@@ -31,6 +31,7 @@ class GpuFacts:
     node_name: str
     name: str  # "GPU 3 of gpu-h200-007", with its slice where it is one
     product: str = ""
+    vendor: str = ""  # blank: nobody says
     now: Mapping[str, float] = field(default_factory=dict)  # by the key of the metric
     grown: Mapping[str, Growth] = field(default_factory=dict)  # counters
     at: Mapping[str, datetime] = field(default_factory=dict)  # when each value of `now` was sampled

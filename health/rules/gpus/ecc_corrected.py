@@ -41,5 +41,5 @@ class EccCorrected:
             grown.amount,
             lambda limit: f"{gpu.name} corrects {limit:g} memory errors an hour, or more",
             "No result is wrong. Plan a reset for its next quiet hour, so that rows are remapped; if it goes on after "
-            "that, run NVIDIA's field diagnostics and ask support.",
+            "that, run its vendor's field diagnostics and ask support.",
         )

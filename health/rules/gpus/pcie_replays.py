@@ -40,6 +40,6 @@ class PcieReplays:
             METRIC,
             grown.amount,
             lambda limit: f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more",
-            "Look at the link's width and speed (nvidia-smi -q, lspci -vv) and at the kernel log for AER. Reseat the "
-            "board or its riser in the next maintenance; transfers to it are slower until then.",
+            "Look at the link's width and speed (LnkSta in lspci -vv) and at the kernel log for AER. Reseat the board "
+            "or its riser in the next maintenance; transfers to it are slower until then.",
         )

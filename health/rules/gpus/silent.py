@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import ClassVar
 
+from gpu.resources.names import tool_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.telemetry.base import STALE_AFTER_S
@@ -34,8 +35,8 @@ class GpuSilent:
         return Wrong(
             Severity.CRITICAL,
             f"{gpu.name} is in none of its exporter's series any more, while the node's other GPUs are.{xid}",
-            "Look for it in lspci and nvidia-smi on the node. One that fell off the bus comes back with a reboot, if "
-            "at all: drain the node first.",
+            f"Look for it in lspci and {tool_of(gpu.vendor)} on the node. One that fell off the bus comes back with a "
+            "reboot, if at all: drain the node first.",
             {"xid": gpu.xid.number if gpu.xid else None},
             why="silent" + xid,
         )

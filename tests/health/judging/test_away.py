@@ -83,6 +83,28 @@ def test_an_exporter_that_is_away_is_named_where_nothing_is_heard(cluster):
     assert operands_away(cluster, hearing) == {"gpu-1": ("dcgm-exporter",)}
 
 
+@pytest.mark.parametrize(
+    ("resource", "operand", "called"),
+    [
+        ("amd.com/gpu", "amd-device-plugin", "AMD device plugin"),
+        ("habana.ai/gaudi", "gaudi-device-plugin", "Gaudi device plugin"),
+        ("gpu.nvidia.com", "dra-driver", "DRA driver"),
+    ],
+)
+def test_gpus_that_somebody_else_offers_are_not_the_device_plugins(cluster, resource, operand, called):
+    counts = {"expected": {resource: 8}, "capacity": {resource: 8}, "allocatable": {resource: 0}}
+    node = a_node(cluster, "other-001", **NONE_LEFT, **counts)
+    assert operands_away(cluster, None) == {}  # nobody runs it as a DaemonSet
+
+    an_operand(cluster, operand)
+    assert operands_away(cluster, None) == {node.name: (operand,)}
+    look(cluster, 0, 2)
+
+    told = Finding.objects.open().get(rule="operand-down")
+    assert f"the {called} does not run: its GPUs cannot be allocated" in told.sentence
+    assert "nvidia.com" not in told.action
+
+
 def test_of_what_no_daemonset_runs_nobody_says_that_it_is_away(cluster):
     cluster.operands.all().delete()
     a_node(cluster, "gpu-001", **NONE_LEFT)

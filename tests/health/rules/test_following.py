@@ -146,6 +146,14 @@ def test_what_is_known_to_fail_is_a_warning_and_what_is_unsupported_a_note():
     assert UnsupportedCombination().judge(ClusterFacts("eu-1")) is None
 
 
+def test_only_where_gpus_are_nvidias_xids_are_compared():
+    of_amd = NodeFacts("gpu-1", {}, {}, {}, {}, vendor="amd", workloads=(WorkloadHere("a/train", 2, 0, 0, 9, 4),))
+
+    actions = [WorkloadFailsHere().judge(each).action for each in (of_amd, replace(of_amd, vendor=""))]
+
+    assert ["Xids" in action for action in actions] == [False, True]
+
+
 def test_more_nodes_are_the_same_cause_and_another_pair_another():
     one = UnsupportedCombination().judge(ClusterFacts("eu-1", combinations=(bad(2, is_known_bad=False),)))
     more = replace(bad(2, is_known_bad=False), nodes=9)

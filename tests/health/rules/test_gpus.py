@@ -167,6 +167,11 @@ def test_a_gpu_that_went_silent_alone_is_lost():
     assert "Its last Xid was 79." in GpuSilent().judge(with_xid(79, now={})).sentence
 
 
+@pytest.mark.parametrize(("vendor", "tool"), [("", "nvidia-smi"), ("amd", "amd-smi"), ("habana", "hl-smi")])
+def test_a_gpu_is_looked_for_by_the_program_of_its_vendor(vendor, tool):
+    assert f"lspci and {tool} on" in GpuSilent().judge(replace(WELL, now={}, vendor=vendor)).action
+
+
 def test_a_node_that_is_silent_as_a_whole_has_no_lost_gpu():
     assert list(GpuSilent().suspects(a_frame("temperature_celsius", 60, 60, 60, 60, age_s=200))) == []
 

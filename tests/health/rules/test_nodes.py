@@ -162,3 +162,13 @@ def test_an_operand_that_is_down_says_what_comes_of_it():
 def test_a_node_that_comes_and_goes_is_told_from_the_third_time_on():
     assert NodeFlapping().judge(replace(WELL, falls=2)) is None
     assert NodeFlapping().judge(replace(WELL, falls=3)).cause == NodeFlapping().judge(replace(WELL, falls=9)).cause
+
+
+@pytest.mark.parametrize(
+    ("vendor", "port", "has_engine"), [("", 9400, True), ("amd", 5000, False), ("habana", 41611, False)]
+)
+def test_a_silent_exporter_is_looked_for_as_its_vendors(vendor, port, has_engine):
+    action = ExporterSilent().judge(replace(WELL, is_heard=False, vendor=vendor)).action
+
+    assert f"localhost:{port}/metrics" in action
+    assert ("DCGM" in action) == has_engine

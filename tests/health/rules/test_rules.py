@@ -48,6 +48,26 @@ def test_a_node_that_offers_none_is_critical(capacity):
     assert "device plugin offers none" in wrong.action
 
 
+@pytest.mark.parametrize(
+    ("resource", "vendor", "offerer", "tool"),
+    [
+        ("amd.com/gpu", "amd", "device plugin", "amd-smi"),
+        ("habana.ai/gaudi", "habana", "device plugin", "hl-smi"),
+        ("gpu.amd.com", "amd", "DRA driver", "amd-smi"),
+        ("gpu.nvidia.com", "nvidia", "DRA driver", "nvidia-smi"),
+    ],
+)
+def test_whoever_offers_them_and_whosever_they_are_is_who_is_looked_at(resource, vendor, offerer, tool):
+    well = replace(WELL, vendor=vendor, expected={resource: 8}, capacity={resource: 8}, allocatable={resource: 7})
+    gone, fewer = replace(well, capacity={}, allocatable={}), replace(well, capacity={resource: 7})
+    sick, gone, fewer = (AllocatableBelowExpected().judge(each).action for each in (well, gone, fewer))
+
+    assert sick.startswith(f"The {offerer} calls it unhealthy")
+    assert gone.startswith(f"The {offerer} offers none")
+    assert f"in lspci and {tool} on the node" in fewer
+    assert ("Xid" in sick) == (vendor == "nvidia")
+
+
 def test_shares_are_told_in_gpus():
     shared = replace(WELL, layout="gpu=whole/time-slicing*4", expected={GPU: 32}, capacity={GPU: 32})
 
