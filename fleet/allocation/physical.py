@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fleet.models import Node
-from gpu.resources import Use, Uses
+from gpu.resources import Use, Uses, known_gpus
 from gpu.resources.physical import COLUMNS, TITLES
 
 
@@ -28,6 +28,11 @@ class Physical:
     @property
     def total(self) -> int:
         return sum(self.uses.values())
+
+    @property
+    def known(self) -> int | None:
+        """None: of no node it is known how many it has."""
+        return known_gpus(self.total, uncounted=self.uncounted)
 
     @property
     def parts(self) -> list[tuple[str, int]]:

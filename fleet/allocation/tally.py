@@ -112,9 +112,7 @@ class Tally:
     @property
     def physical_gpus(self) -> int | None:
         """None: of no node it is known how many it has."""
-        if self.physical is None or (self.physical.uncounted and not self.physical.total):
-            return None
-        return self.physical.total
+        return None if self.physical is None else self.physical.known
 
     @property
     def physical_gpus_by_use(self) -> Uses | None:

@@ -15,6 +15,9 @@ from fleet.pools.suggestions import suggest
 from fleet.queries import PoolRow, see_pools
 from people.rights import Permission, require
 
+NULL = "Null: nobody says how many any of them has."
+UNCOUNTED = "GPU nodes of which nobody says how many GPUs they have."
+
 
 class PoolSerializer(RowSerializer):
     row = "pool"
@@ -84,10 +87,8 @@ class PoolPreviewSerializer(serializers.Serializer):
     """The nodes that a pool with this selector would have now, and what that changes."""
 
     count = serializers.IntegerField(source="nodes")
-    gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of them has.")
-    uncounted_nodes = serializers.IntegerField(
-        source="uncounted", help_text="GPU nodes of which nobody says how many GPUs they have."
-    )
+    gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
+    uncounted_nodes = serializers.IntegerField(source="uncounted", help_text=UNCOUNTED)
     entering = serializers.IntegerField()
     leaving = serializers.IntegerField()
     enters = NodeNameSerializer(many=True, help_text="The first of them by name.")
@@ -155,7 +156,8 @@ class SuggestionSerializer(serializers.Serializer):
     name = serializers.CharField()
     selector = serializers.CharField()
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
+    uncounted_nodes = serializers.IntegerField(source="uncounted", help_text=UNCOUNTED)
     unpooled = serializers.IntegerField(help_text="Of its nodes, those in no pool yet.")
     pools = serializers.SerializerMethodField(help_text="That have some of its nodes.")
     because = serializers.CharField()

@@ -11,6 +11,7 @@ from typing import Any
 from edges.digests import digest
 from fleet.models import Cluster, Node, Pool
 from fleet.segments.labelled import labelled
+from gpu.resources import known_gpus
 from kube import selectors
 from kube.selectors import Selector
 
@@ -154,7 +155,7 @@ def preview(
     elsewhere = Counter(place for node in after for place in standing.places.get(node, ()) if place != own)
     return MembershipPreview(
         nodes=len(after),
-        gpus=total if total or not uncounted else None,
+        gpus=known_gpus(total, uncounted=uncounted),
         uncounted=uncounted,
         entering=len(enters),
         leaving=len(leaves),

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from fleet.models import Cluster, Node, Pool
 from fleet.segments.facets import BY_KEY, UNKNOWN
 from fleet.segments.spelling import Spelling, Unspeakable, pool_name
-from gpu.resources.physical import TOTAL
+from gpu.resources.physical import TOTAL, known_gpus
 from wording.numbers import count
 
 APART = ("zone", "instance_type", "capacity_type")
@@ -25,7 +25,8 @@ class Suggestion:
     name: str
     selector: str
     nodes: int
-    gpus: int
+    gpus: int | None  # None: nobody says how many any of them has
+    uncounted: int  # of its nodes, those of which nobody says it
     unpooled: int  # of its nodes, those in no pool yet
     pools: Sequence[Pool]  # that have some of its nodes
     because: str
@@ -39,12 +40,14 @@ class Suggestion:
 class _Group:
     nodes: int = 0
     gpus: int = 0
+    uncounted: int = 0
     unpooled: int = 0
     pools: set[int] = field(default_factory=set)
 
     def add(self, other: "_Group") -> None:
         self.nodes += other.nodes
         self.gpus += other.gpus
+        self.uncounted += other.uncounted
         self.unpooled += other.unpooled
         self.pools |= other.pools
 
@@ -69,7 +72,8 @@ def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Sugges
                     name=pool_name(part),
                     selector=",".join(requirements),
                     nodes=group.nodes,
-                    gpus=group.gpus,
+                    gpus=known_gpus(group.gpus, uncounted=group.uncounted),
+                    uncounted=group.uncounted,
                     unpooled=group.unpooled,
                     pools=[pools[pk] for pk in sorted(group.pools) if pk in pools],
                     because=_because(part, group, cut),
@@ -90,9 +94,10 @@ def _groups(nodes: QuerySet[Node]) -> dict[Values, _Group]:
     counted = rows.annotate(
         number=Count("pk"),
         gpus_there=Coalesce(Sum(TOTAL), 0),
+        uncounted=Count("pk", filter=Q(**{TOTAL: None})),
         loose=Count("pk", filter=~Q(pk__in=Node.pools.through.objects.values("node_id"))),
     )
-    found = {_values(values): _Group(*numbers) for values, numbers in ((row[:-3], row[-3:]) for row in counted)}
+    found = {_values(values): _Group(*numbers) for values, numbers in ((row[:-4], row[-4:]) for row in counted)}
     for *values, pool in rows.filter(pools__isnull=False).values_list(*columns, "pools").distinct():
         if group := found.get(_values(values)):
             group.pools.add(pool)

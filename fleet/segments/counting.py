@@ -26,6 +26,7 @@ from fleet.segments.facets import (
 )
 from fleet.segments.labelled import LabelValue
 from fleet.segments.operators import operator_versions
+from gpu.resources import known_gpus
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from kube.resources import NODES
 
@@ -85,11 +86,6 @@ class FacetCounts:
         """Whether no node says anything, so that there is nothing to choose."""
         said = [each for each in self.values if each.value != UNKNOWN or each.is_chosen]
         return bool(self.values) and not said
-
-
-def known_gpus(number: int, *, uncounted: int) -> int | None:
-    """None: there are nodes with GPUs, and of none of them anybody says how many."""
-    return None if uncounted and not number else number
 
 
 class CountsByValue(Generic[V]):

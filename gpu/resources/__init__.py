@@ -8,7 +8,7 @@ from gpu.resources.layout import Layout, Way, amd_partition, layout_of, product_
 from gpu.resources.lines import ResourceLine, resource_lines
 from gpu.resources.names import ResourceKind, Vendor, is_gpu_resource, product_in, vendor_of
 from gpu.resources.offer import Counts, count, count_taken, most_by_labels, whole_gpus
-from gpu.resources.physical import Use, Uses, boards_of, uses_in, uses_of
+from gpu.resources.physical import Use, Uses, boards_of, known_gpus, uses_in, uses_of
 from gpu.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from gpu.resources.remembering import expect
 from gpu.resources.sharing import Explanation, explain
@@ -37,6 +37,7 @@ __all__ = [
     "gpu_groups",
     "in_words",
     "is_gpu_resource",
+    "known_gpus",
     "layout_in_words",
     "layout_of",
     "missing_in_words",

@@ -77,6 +77,11 @@ def columns_of(uses: Uses) -> dict[str, int | None]:
     return {TOTAL: sum(uses.values()) or None, **{column: uses.get(use, 0) for use, column in COLUMNS.items()}}
 
 
+def known_gpus(number: int, *, uncounted: int) -> int | None:
+    """Of several nodes. None: there are nodes with GPUs, and of none of them anybody says how many."""
+    return None if uncounted and not number else number
+
+
 def uses_in(row: Mapping[str, int | None]) -> Uses:
     return {use: number for use, column in COLUMNS.items() if (number := row.get(column) or 0)}
 

@@ -75,7 +75,8 @@ class ForecastSerializer(serializers.Serializer):
     """What it disrupts, as things are now."""
 
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of the nodes has.")
+    uncounted_nodes = serializers.IntegerField(help_text="GPU nodes of which nobody says how many GPUs they have.")
     pods = serializers.IntegerField()
     jobs = serializers.IntegerField(help_text="That end whole, for one pod of theirs.")
     gpu_hours = serializers.FloatField(help_text="Of work that is lost at most.")

@@ -66,7 +66,8 @@ class Forecast:
     """What the plan disrupts, as things are now."""
 
     nodes: int
-    gpus: int
+    gpus: int | None  # None: nobody says how many any of the nodes has
+    uncounted_nodes: int  # of which nobody says it
     pods: int
     jobs: int  # that end whole, for one pod of theirs
     gpu_hours: float  # of work that is lost at most: every job counted once, since its pods started
@@ -146,6 +147,7 @@ def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview]) -> Dura
 
 def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Forecast:
     nodes, harms = picks.nodes, [picks.harms[node.name] for node in picks.nodes]
+    physical = physical_of(nodes)
     uids = [node.uid for node in nodes]
     pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids, deleted_at=None).tenants().not_done()
     counted = pods.aggregate(
@@ -153,7 +155,8 @@ def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Fo
     )
     return Forecast(
         nodes=len(nodes),
-        gpus=physical_of(nodes).total,
+        gpus=physical.known,
+        uncounted_nodes=physical.uncounted,
         pods=counted["all"],
         jobs=len({job.name for harm in harms for job in harm.jobs}),
         gpu_hours=total(harms),

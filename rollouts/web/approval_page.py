@@ -110,7 +110,7 @@ def _what(stage: Stage) -> dict[str, Any]:
         "place": "plans",
         "sight": heard_of(cluster, now=timezone.now()).sight,
         "targets": targets,
-        "gpus": physical_of(nodes).total,
+        "physical": physical_of(nodes),
         "pods": list(pods.select_related("node").order_by("namespace", "name")),
         "needed": gate.people if (gate := gate_of(stage)) else 1,
         "decisions": stage.approvals.all(),

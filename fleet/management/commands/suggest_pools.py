@@ -83,4 +83,13 @@ def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[
     selector = f"{GPU_PRODUCT}={words[0]}" if len(words) == 1 else f"{GPU_PRODUCT} in ({','.join(words)})"
     because = f"{count(len(mine), 'node')} with {product}."
     ordered = sorted(have, key=lambda pool: pool.name)
-    return Suggestion(pool_name([product]), selector, len(mine), 0, len(unpooled), ordered, because)
+    return Suggestion(
+        name=pool_name([product]),
+        selector=selector,
+        nodes=len(mine),
+        gpus=None,
+        uncounted=len(mine),
+        unpooled=len(unpooled),
+        pools=ordered,
+        because=because,
+    )

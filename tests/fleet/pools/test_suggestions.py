@@ -79,6 +79,17 @@ def test_what_has_its_pool_is_not_suggested_again():
     assert by_name["l40s"].is_needed
 
 
+def test_what_nobody_has_counted_is_not_none():
+    cluster = make.a_cluster()
+    a_gpu_node(cluster, "NVIDIA-H200")
+    a_gpu_node(cluster, "NVIDIA-H200", gpus=0)
+    a_gpu_node(cluster, "NVIDIA-L40S", gpus=0)
+
+    found = {each.name: (each.gpus, each.uncounted) for each in suggest(cluster)}
+
+    assert found == {"h200": (8, 1), "l40s": (None, 1)}
+
+
 @pytest.mark.parametrize("number", [1, 6])
 def test_costs_the_same_queries_whatever_is_there(number, django_assert_num_queries):
     cluster = make.a_cluster()

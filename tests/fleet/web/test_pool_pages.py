@@ -296,6 +296,17 @@ def test_gpus_that_nobody_has_counted_are_neither_none_nor_priced(admin):
     assert "at least 20.00 an hour for all of it" in page(admin, f"/pools/{pool.pk}").text
 
 
+def test_gpus_that_nobody_has_counted_are_not_suggested_as_none(admin):
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, gpus=0)
+    unknown = page(admin, "/parts/pools/suggestions").text
+    make.a_node(cluster)
+    some = page(admin, "/parts/pools/suggestions").text
+
+    assert "1 node with NVIDIA-H200. 1 1 – 1 node not counted" in unknown
+    assert "2 nodes with NVIDIA-H200. 2 2 8 1 node not counted" in some
+
+
 def test_pages_of_nothing_say_what_to_do(admin, viewer):
     cluster = make.a_cluster("east")
 

@@ -157,7 +157,7 @@ def test_the_preview_says_what_it_would_take(bob):
 
     assert preview["blockers"] == []
     assert [(stage["name"], len(stage["targets"])) for stage in preview["stages"]] == [("Canary", 1), ("H200", 2)]
-    assert preview["forecast"]["gpus"] == 24
+    assert (preview["forecast"]["gpus"], preview["forecast"]["uncounted_nodes"]) == (24, 0)
     assert preview["forecast"]["waits_for_operator_s"] == 120 * sum(stage["waves"] for stage in preview["stages"])
 
 

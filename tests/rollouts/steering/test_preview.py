@@ -101,6 +101,17 @@ def test_of_canaries_that_stand_for_as_much_the_one_that_harms_least_is_taken(cl
     assert preview(a_draft(cluster, owner), now=NOON).stages[0].targets == ["node-2"]
 
 
+def test_gpus_that_nobody_has_counted_are_not_none(cluster, owner):
+    plan = a_draft(cluster, owner)
+    Node.objects.filter(name="node-1").update(physical_gpus=None, physical_whole=0)
+    some = preview(plan, now=NOON).forecast
+    Node.objects.update(physical_gpus=None, physical_whole=0)
+    unknown = preview(plan, now=NOON).forecast
+
+    assert (some.gpus, some.uncounted_nodes) == (16, 1)
+    assert (unknown.gpus, unknown.uncounted_nodes) == (None, 3)
+
+
 def test_idle_nodes_cost_nobody_anything(cluster, owner):
     assert preview(a_draft(cluster, owner), now=NOON).stages[1].costs == "Costs nobody any work: all 2 nodes are idle."
 

@@ -41,6 +41,17 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
     assert "Canary: may it go? awaiting approval" in seen.text
 
 
+def test_gpus_that_nobody_has_counted_are_not_none(amy, stage):
+    known = page(amy, f"/stages/{stage.pk}/approval").text
+    node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
+    type(node).objects.filter(pk=node.pk).update(physical_gpus=None, physical_whole=0)
+
+    unknown = page(amy, f"/stages/{stage.pk}/approval").text
+
+    assert "with 8 GPUs, at most" in known
+    assert "with GPUs that nobody has counted, at most" in unknown
+
+
 def test_a_pod_that_has_ended_is_not_among_those_that_are_evicted(amy, stage):
     node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
     make.a_pod(node, "at-work")
