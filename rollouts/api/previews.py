@@ -32,6 +32,7 @@ class HarmSerializer(serializers.Serializer):
 
     node = serializers.CharField()
     gpu_hours = serializers.FloatField(help_text="At most: of whole jobs, since their pods started.")
+    uncounted_pods = serializers.IntegerField(help_text="With slices, shares or claims: theirs are not in `gpu_hours`.")
     jobs = serializers.ListField(child=serializers.CharField(), help_text="That end with it, the costliest first.")
     pods = serializers.IntegerField(help_text="GPU pods on it. 0: it is idle.")
     sentence = serializers.CharField()
@@ -59,6 +60,7 @@ class StagePreviewSerializer(serializers.Serializer):
             {
                 "node": node,
                 "gpu_hours": round(harm.gpu_hours, 1),
+                "uncounted_pods": harm.uncounted,
                 "jobs": [job.name for job in harm.jobs],
                 "pods": harm.pods,
                 "sentence": harm.sentence,
@@ -79,7 +81,8 @@ class ForecastSerializer(serializers.Serializer):
     uncounted_nodes = serializers.IntegerField(help_text="GPU nodes of which nobody says how many GPUs they have.")
     pods = serializers.IntegerField()
     jobs = serializers.IntegerField(help_text="That end whole, for one pod of theirs.")
-    gpu_hours = serializers.FloatField(help_text="Of work that is lost at most.")
+    gpu_hours = serializers.FloatField(allow_null=True, help_text="Of work that is lost at most. Null: not counted.")
+    uncounted_pods = serializers.IntegerField(help_text="With slices, shares or claims: theirs are not in `gpu_hours`.")
     namespaces = serializers.ListField(child=serializers.CharField())
     pods_with_local_files = serializers.IntegerField(help_text="With an emptyDir, which a drain loses.")
     takes_s = serializers.FloatField(source="duration.takes_s", help_text="Without people's time.")

@@ -21,9 +21,12 @@ class Job:
     gpus: int
     gpu_hours: float  # of all its pods, wherever they run, since each started
     nodes: int
+    uncounted: int = 0  # of its pods, those that have parts of GPUs, or GPUs by a claim: theirs are in neither number
 
     def __str__(self) -> str:
-        return f"{self.name} ({count(self.gpus, 'GPU')} on {count(self.nodes, 'node')})"
+        gpus = [count(self.gpus, "GPU")] if self.gpus or not self.uncounted else []
+        parts = [with_parts(self.uncounted)] if self.uncounted else []
+        return f"{self.name} ({' and '.join([*gpus, *parts])} on {count(self.nodes, 'node')})"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Harm:
 
     jobs: tuple[Job, ...] = ()  # those with a pod here, the costliest first
     alone_gpu_hours: float = 0.0  # of pods that nobody else falls with
+    alone_uncounted: int = 0  # of these, such as have parts of GPUs, or GPUs by a claim
     pods: int = 0  # tenants' pods on it, those of jobs included
     gpus_free: int = 0  # that nobody has: of equals, the node with more of them goes first
 
@@ -40,11 +44,15 @@ class Harm:
         return self.alone_gpu_hours + sum(job.gpu_hours for job in self.jobs)
 
     @property
+    def uncounted(self) -> int:
+        return self.alone_uncounted + sum(job.uncounted for job in self.jobs)
+
+    @property
     def sentence(self) -> str:
         """Why it stands where it stands, for a person."""
         if not self.pods:
             return "Idle."
-        cost = f"{hours(self.gpu_hours)} at most"
+        cost = at_most(self.gpu_hours, uncounted=self.uncounted)
         if not self.jobs:
             return f"{count(self.pods, 'GPU pod')}: {cost}."
         return f"Ends {names([str(job) for job in self.jobs])}: {cost}."
@@ -59,10 +67,29 @@ def hours(number: float) -> str:
     return f"{shown} GPU-{'hour' if shown == '1' else 'hours'}"
 
 
+def with_parts(pods: int) -> str:
+    """Of which nothing says how much of a GPU they have."""
+    return f"{count(pods, 'pod')} with slices, shares or claims"
+
+
+def at_most(gpu_hours: float, *, uncounted: int) -> str:
+    if not uncounted:
+        return f"{hours(gpu_hours)} at most"
+    if not gpu_hours:
+        return f"GPU-hours that nobody counts, of {with_parts(uncounted)}"
+    return f"{hours(gpu_hours)} at most, those of {with_parts(uncounted)} not counted"
+
+
 def total(harms: Sequence[Harm]) -> float:
     """GPU-hours of several nodes: a job that is on more than one of them is lost once."""
     jobs = {job.name: job.gpu_hours for harm in harms for job in harm.jobs}
     return sum(jobs.values()) + sum(harm.alone_gpu_hours for harm in harms)
+
+
+def uncounted(harms: Sequence[Harm]) -> int:
+    """Pods whose GPU-hours are not in that total: those of a job once."""
+    jobs = {job.name: job.uncounted for harm in harms for job in harm.jobs}
+    return sum(jobs.values()) + sum(harm.alone_uncounted for harm in harms)
 
 
 def costs(harms: Sequence[Harm]) -> str:
@@ -74,7 +101,8 @@ def costs(harms: Sequence[Harm]) -> str:
         return f"Costs nobody any work: {every(idle, 'node')} {are(idle)} idle."
     ended = len({job.name for harm in harms for job in harm.jobs})
     jobs = f"{count(ended, 'job')} {either(ended, 'ends', 'end')}"
-    return f"Costs {hours(total(harms))} at most: {jobs}, {idle} of {count(len(harms), 'node')} {are(idle)} idle."
+    cost = at_most(total(harms), uncounted=uncounted(harms))
+    return f"Costs {cost}: {jobs}, {idle} of {count(len(harms), 'node')} {are(idle)} idle."
 
 
 @dataclass

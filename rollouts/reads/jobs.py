@@ -21,6 +21,7 @@ HOUR_S = 3600
 class _Gang:
     gpus: int = 0
     gpu_hours: float = 0.0
+    uncounted: int = 0
     nodes: set[str] = field(default_factory=set)
 
 
@@ -28,6 +29,7 @@ class _Gang:
 class _OnNode:
     gangs: set[str] = field(default_factory=set)
     alone_gpu_hours: float = 0.0
+    alone_uncounted: int = 0
     pods: int = 0
 
 
@@ -45,23 +47,26 @@ def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[st
     for on, kind, namespace, owner, pod, resources, layout, started_at in pods.values_list(*columns):
         gpus = whole_gpus(resources, read(layout or ""))
         ran_h = max(0.0, (now - started_at).total_seconds() / HOUR_S) if started_at else 0.0
+        uncounted = int(not gpus and started_at is not None)  # what has not started has done nothing yet
         there, name = found[on], owners.gang_of(kind, namespace, owner, pod)
         there.pods += 1
         if not name:
             there.alone_gpu_hours += gpus * ran_h
+            there.alone_uncounted += uncounted
             continue
         there.gangs.add(name)
         gangs[name].gpus += gpus
         gangs[name].gpu_hours += gpus * ran_h
+        gangs[name].uncounted += uncounted
         gangs[name].nodes.add(on)
-    jobs = {name: Job(name, gang.gpus, gang.gpu_hours, len(gang.nodes)) for name, gang in gangs.items()}
+    jobs = {name: Job(name, gang.gpus, gang.gpu_hours, len(gang.nodes), gang.uncounted) for name, gang in gangs.items()}
     return {node.name: _harm(node, found[node.name], jobs) for node in nodes}
 
 
 def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:
     dearest = sorted((jobs[name] for name in there.gangs), key=lambda job: (-job.gpu_hours, job.name))
     free = max(0, (node.gpu_allocatable or 0) - node.gpu_allocated)
-    return Harm(tuple(dearest), there.alone_gpu_hours, there.pods, free)
+    return Harm(tuple(dearest), there.alone_gpu_hours, there.alone_uncounted, there.pods, free)
 
 
 Key = tuple[str, str, str]  # kind, namespace, name

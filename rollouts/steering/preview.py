@@ -18,7 +18,7 @@ from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
 from rollouts.ordering.domains import Budgets
-from rollouts.ordering.harm import Harm, costs, total
+from rollouts.ordering.harm import Harm, costs, total, uncounted
 from rollouts.ordering.picking import at_once, bound_on_failure_rate, nodes_for
 from rollouts.preflight import checks
 from rollouts.preflight.picks import Picks, forward, pick
@@ -70,7 +70,8 @@ class Forecast:
     uncounted_nodes: int  # of which nobody says it
     pods: int
     jobs: int  # that end whole, for one pod of theirs
-    gpu_hours: float  # of work that is lost at most: every job counted once, since its pods started
+    gpu_hours: float | None  # of work that is lost at most: every job counted once, since its pods started
+    uncounted_pods: int  # whose GPU-hours are not in it: of slices, shares and claims. None: there are no others
     namespaces: list[str]
     pods_with_local_files: int  # emptyDir: lost where the operator may delete them, in the way where it may not
     unmanaged_pods: int
@@ -159,7 +160,8 @@ def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Fo
         uncounted_nodes=physical.uncounted,
         pods=counted["all"],
         jobs=len({job.name for harm in harms for job in harm.jobs}),
-        gpu_hours=total(harms),
+        gpu_hours=None if uncounted(harms) and not total(harms) else total(harms),
+        uncounted_pods=uncounted(harms),
         namespaces=sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
         pods_with_local_files=counted["local_files"],
         unmanaged_pods=counted["unmanaged"],

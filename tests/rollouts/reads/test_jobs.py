@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Workload
 from gpu.resources import Layout, Way
-from rollouts.ordering.harm import Harm
+from rollouts.ordering.harm import Harm, uncounted
 from rollouts.reads.jobs import harm_of
 from tests.make import NOON, a_cluster, a_node, a_pod
 
@@ -60,7 +60,29 @@ def test_slices_that_are_named_as_gpus_are_none(north):
     runs(cut, "w-0", "PyTorchJob/llama", hours=2, gpus=7)
     runs(whole, "w-1", "PyTorchJob/llama", hours=2, gpus=4)
 
-    assert harm(cut)["n0"].sentence == "Ends PyTorchJob team-a/llama (4 GPUs on 2 nodes): 8 GPU-hours at most."
+    pod = "1 pod with slices, shares or claims"
+    job = f"PyTorchJob team-a/llama (4 GPUs and {pod} on 2 nodes)"
+    assert harm(cut)["n0"].sentence == f"Ends {job}: 8 GPU-hours at most, those of {pod} not counted."
+
+
+def test_what_slices_shares_and_claims_have_done_is_not_none(north):
+    node = a_node(north, "n0")
+    cut = a_node(north, "n1", layout=SLICES)
+    runs(node, "c-0", "PyTorchJob/llama", gpus=0, claims=["train-gpu"], is_tenant=True)
+    runs(cut, "s-0", "ReplicaSet/chat-5d", gpus=1)
+    runs(cut, "w-0", "MPIJob/young", gpus=0, resources={"nvidia.com/mig-1g.10gb": 2}, is_tenant=True)
+    runs(node, "w-1", "MPIJob/young", gpus=4)
+    runs(cut, "s-1", "ReplicaSet/chat-5d", gpus=1, started_at=None)
+
+    found = harm(node, cut)
+
+    llama = "PyTorchJob team-a/llama (1 pod with slices, shares or claims on 1 node)"
+    young = "MPIJob team-a/young (4 GPUs and 1 pod with slices, shares or claims on 2 nodes)"
+    assert found["n0"].sentence == (
+        f"Ends {young}, {llama}: 8 GPU-hours at most, those of 2 pods with slices, shares or claims not counted."
+    )
+    assert [one.uncounted for one in found.values()] == [2, 2]
+    assert uncounted(list(found.values())) == 3
 
 
 @pytest.mark.parametrize("owner", ["ReplicaSet/chat-5d", "StatefulSet/db", "DaemonSet/x", ""])

@@ -94,6 +94,18 @@ def test_nodes_go_in_the_order_of_least_harm_and_each_says_why(owner):
     assert (told.forecast.jobs, told.forecast.gpu_hours) == (2, 864.0)
 
 
+def test_work_that_nobody_counts_in_gpu_hours_is_not_none(cluster, owner):
+    plan = a_draft(cluster, owner)
+    a_pod(Node.objects.get(name="node-1"), gpus=0, claims=["train-gpu"], is_tenant=True, started_at=NOON)
+    alone = preview(plan, now=NOON)
+    a_pod_of("node-2", "PyTorchJob/old", hours=100)
+    both = preview(plan, now=NOON)
+
+    assert (alone.forecast.gpu_hours, alone.forecast.uncounted_pods) == (None, 1)
+    assert "Costs GPU-hours that nobody counts, of 1 pod with" in " ".join(stage.costs for stage in alone.stages)
+    assert (both.forecast.gpu_hours, both.forecast.uncounted_pods) == (800.0, 1)
+
+
 def test_of_canaries_that_stand_for_as_much_the_one_that_harms_least_is_taken(cluster, owner):
     a_pod_of("node-0", "PyTorchJob/old", hours=100)
     a_pod_of("node-1", "PyTorchJob/young", hours=1)
