@@ -6,7 +6,7 @@ from django.db import transaction
 
 from edges.moves import LostRace
 from kube import client
-from rollouts.engine.act.holds import hold_node, tell_of_removed
+from rollouts.engine.act.holds import hold_node, tell_of_removed, want
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import PlanState
@@ -21,7 +21,7 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
     is_forward = act.new == plan.to_version
     if is_forward:
         if unheld := _not_held_live(writer):
-            gone = Hold.objects.filter(plan=plan, node_name__in=unheld)
+            gone = Hold.objects.filter(plan=plan, node_uid__in=unheld)
             tell_of_removed(writer, gone, now=now)
             gone.update(placed_at=None)
             return  # The next round sees rows that say so, and holds them first.
@@ -41,23 +41,26 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
     _written(plan, act, is_forward=is_forward, now=now)
 
 
-def _not_held_live(writer: Writer) -> set[str]:
-    """Nodes that must be held and are shown without the label: asked of the API server just before the write.
+def _not_held_live(writer: Writer) -> dict[str, str]:
+    """Nodes (name by uid) that must be held and are shown without the label: asked of the API server before the write.
 
     Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25). And not
     those that are gone: a label that nobody can place must not keep the version from being written for ever.
     """
-    free = {node.name for node in client.list_nodes(writer.connection) if not writer.hold.is_on(node.labels)}
-    wanted = {hold.node_name for hold in Hold.objects.filter(plan=writer.plan, is_wanted=True)}
-    return (wanted | _with_driver_pod(writer)) & free
+    free = {node.uid: node.name for node in client.list_nodes(writer.connection) if not writer.hold.is_on(node.labels)}
+    wanted = set(Hold.objects.filter(plan=writer.plan, is_wanted=True).values_list("node_uid", flat=True))
+    with_driver_pod = _with_driver_pod(writer)
+    return {uid: name for uid, name in free.items() if uid in wanted or name in with_driver_pod}
 
 
 def _hold_the_rest(writer: Writer) -> None:
-    """Before the rollback: rows may still show a label that a wave took off (hazards Z5, Z25). One that cannot be
-    placed keeps no rollback from going on (hazard Z32)."""
+    """Before the rollback: rows may still show a label that a wave took off, or not show yet who joined (hazards Z5,
+    Z25). One that cannot be placed keeps no rollback from going on (hazard Z32)."""
     unheld = _not_held_live(writer)
-    for hold in Hold.objects.filter(plan=writer.plan, node_name__in=unheld, is_foreign=False):
-        hold_node(writer, hold.node_uid, hold.node_name)
+    known = Hold.objects.filter(plan=writer.plan, node_uid__in=unheld, is_foreign=False)
+    is_known = set(known.values_list("node_uid", flat=True))
+    for uid, name in want(writer.plan, unheld, is_wanted=True, now=writer.clock()).items():
+        hold_node(writer, uid, name, may_be_theirs=uid not in is_known)
 
 
 def _with_driver_pod(writer: Writer) -> set[str]:

@@ -103,14 +103,14 @@ class Ground:
     def patch_node(self, name: str, patch: dict[str, Any]) -> None:
         self.store.patch(NODE, name, patch, how="merge")
 
-    def join(self, name: str) -> None:
+    def join(self, name: str, *, like: str = CANARY) -> None:
         """A node like the others, and its driver pod."""
-        node = self.node(CANARY)
+        node = self.node(like)
         labels = {key: value for key, value in node["metadata"]["labels"].items() if key != UPGRADE_SKIP}
         metadata = {"name": name, "labels": labels | {"kubernetes.io/hostname": name}}
         self.store.seed(NODE, {**node, "metadata": metadata})
         listed, _, _ = self.store.list(POD, "gpu-operator", label_selector="app.kubernetes.io/component=nvidia-driver")
-        pod = next(pod for pod in listed if pod["spec"]["nodeName"] == CANARY)
+        pod = next(pod for pod in listed if pod["spec"]["nodeName"] == like)
         kept = {key: pod["metadata"][key] for key in ("labels", "ownerReferences")}
         named = {**kept, "name": f"driver-on-{name}"}
         self.store.seed(POD, {**pod, "metadata": named, "spec": {**pod["spec"], "nodeName": name}}, "gpu-operator")

@@ -9,7 +9,7 @@ from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
 from rollouts.steering import commands
-from tests.rollouts.engine.ground import CANARY, NEW, OLD, Ground
+from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
 
 FORWARD = WriteVersion(OLD, NEW)
 
@@ -103,6 +103,32 @@ def test_putting_it_back_is_recorded(held: Ground):
     assert held.version() == OLD
     assert held.plan.put_back_at is not None
     assert not held.plan.is_armed
+
+
+def test_a_node_that_joined_since_is_held_before_the_version_is_put_back(held: Ground):
+    """Z5, Z25: no row shows it, or that it was made again; the operator would take it outside of any wave."""
+    held.act(FORWARD)
+    Plan.objects.filter(pk=held.plan.pk).update(state=PlanState.ROLLING_BACK)
+    held.join("gpu-h100-004")
+    held.delete(CANARY)
+    held.join(CANARY, like=REST[0])
+
+    held.act(WriteVersion(NEW, OLD))
+
+    assert held.version() == OLD
+    assert held.held() == {*NODES, "gpu-h100-004"}
+    uids = {held.node(name)["metadata"]["uid"] for name in ("gpu-h100-004", CANARY)}
+    assert Hold.objects.in_force().in_the_way().filter(plan=held.plan, node_uid__in=uids).count() == 2
+
+
+def test_nobody_is_said_to_have_freed_a_node_that_was_made_again(held: Ground):
+    held.delete(CANARY)
+    held.join(CANARY, like=REST[0])
+
+    held.act(FORWARD)
+
+    assert held.version() == OLD
+    assert not held.plan.events.filter(to="hold-removed").exists()
 
 
 def test_a_worker_that_lost_its_turn_while_it_read_the_object_writes_nothing(
