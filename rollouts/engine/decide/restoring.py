@@ -116,6 +116,13 @@ def held_by_others(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(node.name for node in snapshot.nodes if node.hold_is_foreign and not snapshot.is_as_before(node))
 
 
+def came_since(snapshot: Snapshot) -> tuple[str, ...]:
+    """Nodes that nobody ever held, and that do not run the old driver: they came when the version was back, or in the
+    moment in which it was written."""
+    new = (node for node in snapshot.nodes if node.hold_wanted is None and not (node.is_held or node.busy_with))
+    return tuple(node.name for node in new if not snapshot.is_as_before(node))
+
+
 def ours(snapshot: Snapshot, wanted: Callable[[NodeSnapshot], bool] = lambda _: True) -> dict[str, str]:
     """Nodes whose label is ours to take off, and that pass a test.
 

@@ -32,7 +32,14 @@ from rollouts.engine.decide.releasing import (
     says_who_goes_back,
     unfinished_releases,
 )
-from rollouts.engine.decide.restoring import held_by_others, in_the_operators_hands, is_ours, nobody_changed, restore
+from rollouts.engine.decide.restoring import (
+    came_since,
+    held_by_others,
+    in_the_operators_hands,
+    is_ours,
+    nobody_changed,
+    restore,
+)
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
@@ -77,9 +84,9 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
         if not stage.targets:
             if waiting := in_the_operators_hands(snapshot):
                 return waiting
-            theirs = _says_who_holds(held_by_others(snapshot), snapshot.from_version)
-            whose = f"every hold of this plan is gone. {theirs}" if theirs else "every hold is gone."
-            because = f"{nobody_changed(snapshot)}: the old version is back and {whose}"
+            whose = "every hold of this plan is gone" if held_by_others(snapshot) else "every hold is gone"
+            is_back = f"{nobody_changed(snapshot)}: the old version is back and {whose}"
+            because = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
         return Decision("The rollback stage opens.", moves=moves, look_again_in=timedelta(0))
@@ -99,8 +106,14 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
     return _let_waves_go(snapshot, judgements.get(stage.index, {}), now=now)
 
 
-def _says_who_holds(theirs: tuple[str, ...], version: str) -> str:
-    return f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}." if theirs else ""
+def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
+    """Of nodes that are not this plan's to bring back: whom somebody else holds, and who came too late to be held."""
+    theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.from_version
+    parts = (
+        f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
+        f"{names(new)} came since, and {are(len(new))} not on {version} yet" if new else "",
+    )
+    return tuple(part for part in parts if part)
 
 
 def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
@@ -207,9 +220,9 @@ def _how_it_ended(snapshot: Snapshot) -> str:
         f"{names(kept)} {was(len(kept))} taken out of the rollback, and {stay(len(kept))} held" if kept else "",
         f"{names(free)} {was(len(free))} taken out of the rollback, and {are(len(free))} not held" if free else "",
         names(gone),
+        *_not_on_it(snapshot),
     )
-    theirs = _says_who_holds(held_by_others(snapshot), snapshot.from_version)
-    but = "; ".join(part for part in (*parts, theirs.removesuffix(".")) if part)
+    but = "; ".join(part for part in parts if part)
     if not but:
         return f"Every node runs {snapshot.from_version} again."
     return f"{snapshot.from_version} is back on every other node: {but}."

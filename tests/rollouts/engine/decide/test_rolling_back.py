@@ -559,6 +559,24 @@ def test_the_end_after_waves_names_who_is_held_by_somebody_else_with_the_new_dri
     assert decision.waiting_for == f"{OLD} is back on every other node: b is held by somebody else, and not on {OLD}."
 
 
+@pytest.mark.parametrize("state", ["", "upgrade-done", "pod-restart-required"])
+def test_no_end_of_a_rollback_says_of_a_node_that_came_since_what_it_does_not_run(state: str):
+    """It was never held, so that it is the operator's to bring there: out of any wave, and after the end."""
+    came = replace(free(moved("c", upgrade_state=state)), hold_wanted=None)
+    back, node = a_target("b", driver_version=OLD), free(untouched("b", upgrade_state="upgrade-done"))
+    after_waves = a_snapshot(a_rollback_stage(back, state=StageState.SOAKING), nodes=(node, came))
+    at_once = a_snapshot(nodes=(node, came))
+
+    ends = [decide(put_back(snapshot, is_live=True), now=NOON) for snapshot in (after_waves, at_once)]
+
+    says = f"c came since, and is not on {OLD} yet"
+    assert [end.waiting_for for end in ends] == [
+        f"{OLD} is back on every other node: {says}.",
+        f"No node had changed: the old version is back and every hold is gone. {says}.",
+    ]
+    assert [plan_moves(end) for end in ends] == [[PlanState.ROLLED_BACK]] * 2
+
+
 @BOTH
 def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
     let_go = a_held_target("a", state=TargetState.RELEASED)
