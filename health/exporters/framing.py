@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from fleet.models import Cluster
 from health.models import TelemetrySource
-from health.sources import frames, resets
+from health.sources import frames
 from health.sources.recalling import recall_xids
 from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
@@ -20,12 +20,12 @@ from health.telemetry.remembering import put_in_words, remember
 Key = tuple[str, str]
 
 
-def keep_frame(
+def reading_of(
     cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float
 ) -> TelemetryReading | None:
-    """By node. None: nothing is kept, as a Prometheus is the source, or no node said anything.
+    """By node. None: a Prometheus is the source, or no node said anything.
 
-    :raises frames.FramesAway: Redis does not take it
+    :raises frames.FramesAway: Redis does not say what was before
     """
     if not said or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
         return None
@@ -33,8 +33,6 @@ def keep_frame(
     before = kept.frame if kept else Frame(now, ())
     taken = frame_of(before, said, nodes=nodes, now=now)
     recall_xids(cluster.pk, before, taken.frame)
-    frames.keep(cluster.pk, taken)
-    resets.write(cluster.pk, taken, now=now)
     return taken
 
 

@@ -7,6 +7,7 @@ whole one.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -21,9 +22,10 @@ from fleet.models import ExportersState as State
 from fleet.models.exporter import ROUND_LEASE
 from gpu.operands import EXPORTERS
 from health.exporters.asking import ExporterAnswer, answers
-from health.exporters.framing import contested_in, keep_frame
+from health.exporters.framing import contested_in, reading_of
 from health.exporters.keeping import Keeper
-from health.sources import frames, hours
+from health.sources import frames
+from health.sources.keeping import keep
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.identity import nameless, notes_on_claims, untrue_name
 from kube import client
@@ -160,11 +162,10 @@ def _keep_frame(
 ) -> None:
     """:raises LostLease: when the round is somebody else's by now"""
     try:
-        with transaction.atomic():  # who takes the round over waits, and so writes the newer frame
-            ExporterRound.keep(cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
-            taken = keep_frame(cluster, said, nodes=nodes, now=now.timestamp())
+        taken = reading_of(cluster, said, nodes=nodes, now=now.timestamp())
         if taken is not None:
-            hours.count(cluster.pk, taken.frame, now=now.timestamp())
+            its = partial(ExporterRound.keep, cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
+            keep(cluster.pk, taken, assert_lease=its, now=now.timestamp())
     except frames.FramesAway as error:
         # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
         log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, because=str(error))

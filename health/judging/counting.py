@@ -33,8 +33,8 @@ def count_on_nodes(cluster: Cluster) -> list[int]:
     return changed
 
 
-def announce_findings(cluster_id: int, *, nodes: Collection[int], at: datetime, seq: int = 0) -> None:
-    """Once it is committed. `seq`: of the newest flush when it was looked; pages know of those since."""
-    newest = max(seq, Observer.batch_of(cluster_id))  # before the nodes: what is told of them is as new, or newer
+def announce_findings(cluster_id: int, *, nodes: Collection[int], at: datetime) -> None:
+    """Once it is committed."""
+    newest = Observer.batch_of(cluster_id)  # before the nodes: what is told of them is as new, or newer
     changed = told(Node.objects.filter(pk__in=nodes))
     announce.cluster_changed(cluster_id, seq=newest, nodes=changed, kinds=("findings",), at=at)

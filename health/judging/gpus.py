@@ -123,7 +123,9 @@ class Judging:
         if not rules:
             return  # as of most suspects: what else they say is not even looked up
         facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
-        of_board = replace(facts, name=self._name(device._replace(gi_id="", profile=""))) if device.gi_id else facts
+        of_board = facts
+        if device.gi_id:
+            of_board = replace(facts, name=self._name(device._replace(gi_id="", profile="")))
         for rule in rules:
             its = facts if is_judged_by_slice(rule) else of_board
             if rule.key == GpuSilent.key and self._is_heard(device):

@@ -83,7 +83,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
         told += openings.unmute() + correlate(cluster)
         nodes = count_on_nodes(cluster)
     if told or nodes:
-        announce_findings(cluster.pk, seq=observer.batch, nodes=nodes, at=now)
+        announce_findings(cluster.pk, nodes=nodes, at=now)
     return told
 
 

@@ -4,18 +4,19 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import structlog
-from django.db import transaction
 
 from fleet.messages import announce
 from fleet.models import Cluster, LostLease, Node, Observer, Pod
 from gpu.operands import EXPORTERS
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import AGAIN_AFTER, ROUND_LEASE
-from health.sources import frames, hours, resets
+from health.sources import frames
 from health.sources.addresses import address_of
+from health.sources.keeping import keep
 from health.sources.recalling import recall_xids
 from health.sources.secrets import NoSecret
 from health.telemetry.base import TelemetryReading
@@ -67,11 +68,8 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
     begun = time.monotonic()
     try:
         taken = taken_from(source, clock=clock)
-        with transaction.atomic():  # who takes it over or away waits, and so no frame comes back that they forgot
-            TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
-            frames.keep(source.cluster_id, taken)
-            resets.write(source.cluster_id, taken, now=taken.frame.taken_at)
-        hours.count(source.cluster_id, taken.frame, now=taken.frame.taken_at)
+        its = partial(TelemetrySource.keep, source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
+        keep(source.cluster_id, taken, assert_lease=its, now=taken.frame.taken_at)
     except (Unusable, NoSecret) as error:
         return _silent(source, str(error), now=clock())
     except frames.FramesAway as error:

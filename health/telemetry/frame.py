@@ -19,7 +19,7 @@ class GpuDevice(NamedTuple):
     """
 
     node_name: str
-    index: int | None
+    index: int | None  # type: ignore[assignment]  # of the board in its node; a tuple's method is asked by nobody
     uuid: str  # of the board either way; what its exporter has instead where it has none
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""

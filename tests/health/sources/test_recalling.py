@@ -7,12 +7,12 @@ import pytest
 from redis import Redis
 
 from fleet.models import Observer
-from health.exporters.framing import keep_frame
 from health.inbox import acts
 from health.models import Finding
 from health.sources.recalling import recall_xids
 from health.telemetry.exposition import read_node
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from tests.health.exporters.hearing import hear_exporters
 from tests.health.judging.saying import looked
 from tests.make import NOON, a_cluster, a_finding, a_node
 
@@ -33,7 +33,7 @@ def heard(cluster, at, *, xid: int, replays: int = 0, words: str = "") -> None:
     labels = f'gpu="2",UUID="GPU-2",err_msg="{words}"' if words else 'gpu="2",UUID="GPU-2"'
     lines = [f"DCGM_FI_DEV_XID_ERRORS{{{labels}}} {xid}"]
     lines.append(f'DCGM_FI_DEV_PCIE_REPLAY_COUNTER{{gpu="2",UUID="GPU-2"}} {replays}')
-    keep_frame(cluster, {"gpu-001": read_node("\n".join(lines), "gpu-001")}, nodes={"gpu-001"}, now=at.timestamp())
+    hear_exporters(cluster, {"gpu-001": read_node("\n".join(lines), "gpu-001")}, nodes={"gpu-001"}, now=at.timestamp())
     looked(cluster, at)
 
 

@@ -7,7 +7,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark, GoneNode, PodPlacement
-from health.exporters.framing import keep_frame
 from health.models import GpuHour
 from health.sources import frames
 from health.sources.hours import provide_partition
@@ -16,6 +15,7 @@ from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import device_of
 from tests import make
 from tests.callers import calling
+from tests.health.exporters.hearing import hear_exporters
 from tests.health.inbox.test_twins import told
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -335,7 +335,7 @@ def test_a_reset_is_a_line_of_it_and_of_its_node_and_of_no_other_gpu(cluster, no
             for name, value in joules.items()
         )
         said = {"gpu-1": read_node("\n".join(lines), "gpu-1")}
-        keep_frame(cluster, said, nodes=["gpu-1"], now=NOON.timestamp() + at)
+        hear_exporters(cluster, said, nodes=["gpu-1"], now=NOON.timestamp() + at)
 
     def lines(index: int | None = None) -> list[str]:
         at = "" if index is None else f"/gpus/{index}"

@@ -7,7 +7,6 @@ import pytest
 from django.core.management import call_command
 
 from fleet.models import ExporterRound, Gpu
-from health.exporters.framing import keep_frame
 from health.gpus import remembered
 from health.inbox.plotting import RULES, metrics_of, plots_of
 from health.models import TelemetrySource
@@ -18,6 +17,7 @@ from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import DCGM, METRICS
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
+from tests.health.exporters.hearing import hear_exporters
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
@@ -66,7 +66,7 @@ def hear(node, text, *, by_prometheus):
     TelemetrySource.objects.all().delete()
     ExporterRound.objects.all().delete()
     frames.forget(node.cluster_id)
-    keep_frame(node.cluster, {"gpu-1": read_node(text, "gpu-1")}, nodes=["gpu-1"], now=NOON.timestamp() - 5)
+    hear_exporters(node.cluster, {"gpu-1": read_node(text, "gpu-1")}, nodes=["gpu-1"], now=NOON.timestamp() - 5)
     kept = frames.newest(node.cluster_id)
     assert kept is not None
     if by_prometheus:

@@ -1,0 +1,14 @@
+"""What a round of exporters keeps of what they say, without a round."""
+
+from collections.abc import Collection, Mapping
+
+from fleet.models import Cluster
+from health.exporters.framing import reading_of
+from health.sources.keeping import keep
+from health.telemetry.exposition import NodeSaid
+
+
+def hear_exporters(cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> None:
+    taken = reading_of(cluster, said, nodes=nodes, now=now)
+    assert taken is not None
+    keep(cluster.pk, taken, assert_lease=lambda: None, now=now)
