@@ -1,7 +1,12 @@
-"""What a finding about a GPU calls it, and what it is the same by. Pure."""
+"""What a finding is about: what a GPU is called and is the same by, and whose page says more of it. Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from health.telemetry.frame import GpuDevice
 
+# By rule: the address of what a finding is about, from its evidence. For the apps above, with their sources.
+PAGES: dict[str, Callable[[Mapping[str, Any]], str]] = {}
 SLICE = ", slice "  # what the name of a part of a board has between the board's and its own
 
 

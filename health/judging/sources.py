@@ -1,11 +1,13 @@
 """What apps above this one say is wrong in a cluster: each registers its source when it is ready."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from fleet.models import Cluster
 from health.rules.base import Wrong
+from health.subjects import PAGES
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class FindingSource:
     after: timedelta  # how long it must be so before anybody is told
     say: Callable[[Cluster], Iterable[tuple[str, Wrong]]]  # each with its subject, unique within source and cluster
     says: str = ""  # what is wrong where it speaks, for the list of rules
+    page: Callable[[Mapping[str, Any]], str] | None = None  # the address of what it is about, from its evidence
 
 
 SOURCES: dict[str, FindingSource] = {}
@@ -25,3 +28,5 @@ SOURCES: dict[str, FindingSource] = {}
 def register(source: FindingSource) -> None:
     """Call it in `AppConfig.ready`; again for the same key does no harm."""
     SOURCES[source.key] = source
+    if source.page is not None:
+        PAGES[source.key] = source.page

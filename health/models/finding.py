@@ -15,7 +15,7 @@ from fleet.models.visible import Visible
 from health import correlation
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import RANKS, Severity
-from health.subjects import identity_of
+from health.subjects import PAGES, identity_of
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import to_the_minute
@@ -244,6 +244,7 @@ class Finding(models.Model):
         return None if is_anothers else self.gpu
 
     @property
-    def plan(self) -> int | None:
-        """The plan that it is about. None: it is about none."""
-        return self.evidence.get("plan") if self.rule.startswith("plan-") else None
+    def page(self) -> str:
+        """The address of what it is about, where an app above knows that. Blank: it is about what is seen here."""
+        address = PAGES.get(self.rule)
+        return address(self.evidence) if address else ""

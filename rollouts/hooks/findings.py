@@ -1,7 +1,10 @@
 """What plans say is wrong in a cluster, asked for by the app below, which does not know them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from typing import Any
+
+from django.urls import reverse
 
 from fleet.models import Cluster, Node
 from gpu.labels import HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP
@@ -115,12 +118,17 @@ def opt_outs_left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
             )
 
 
+def _page_of_plan(evidence: Mapping[str, Any]) -> str:
+    return reverse("plan", args=[evidence["plan"]])
+
+
 HALTED = FindingSource(
     "plan-halted",
     "Plan halted",
     timedelta(0),
     halted_plans,
     "A plan is halted: nothing of it goes until a person decides.",
+    _page_of_plan,
 )
 LEFT_BEHIND = FindingSource(
     "hold-left-behind",
@@ -142,4 +150,5 @@ GLASS = FindingSource(
     timedelta(0),
     unseen_glass,
     "One person passed over a gate, and nobody else has looked at it yet.",
+    _page_of_plan,
 )

@@ -20,7 +20,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     looking.look(plan.cluster, now=NOON)
     finding = Finding.objects.get(rule=HALTED.key)
 
-    assert (finding.subject, finding.plan) == (f"plan {plan.pk}", plan.pk)
+    assert (finding.subject, finding.page) == (f"plan {plan.pk}", f"/plans/{plan.pk}")
     assert (finding.opened_at, finding.severity) == (NOON, "critical")  # as red as on its own page
     assert f"Plan #{plan.pk} “New driver” is halted" in finding.sentence
     assert finding.sentence.endswith("is halted, before any node was let go. gpu-1 failed.")

@@ -82,6 +82,7 @@ def test_an_operator_passes_over_no_approval_and_an_admin_does(stage, owner):
     ((_, wrong),) = GLASS.say(stage.plan.cluster)
     assert wrong.severity.value == "critical"
     assert "root passed over the gate Approval in Canary" in wrong.sentence
+    assert GLASS.page(wrong.evidence) == f"/plans/{stage.plan_id}"
 
 
 @pytest.mark.parametrize("part", ["author", "last_editor", "started_by"])
