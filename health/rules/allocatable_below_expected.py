@@ -40,6 +40,7 @@ class AllocatableBelowExpected:
 
 def _action(node: NodeFacts, missing: Mapping[str, int]) -> str:
     is_one = sum(missing.values()) == 1
+    gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
         said = f"The {offerer} calls {'it' if is_one else 'some of them'} unhealthy: read its log"
@@ -49,7 +50,6 @@ def _action(node: NodeFacts, missing: Mapping[str, int]) -> str:
             f"{said} for the Xid, then the node's kernel log. Where the Xid is over, restart the pod of the {offerer}."
         )
     if not any(node.capacity.get(name) for name in missing):
-        driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists them on the node"
+        driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists {it} on the node"
         return f"The {offerer} offers none: look at its pod and {driver}."
-    gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
     return f"Capacity fell too, as after a boot without the {gpu}: look for {it} in lspci and {tool} on the node."

@@ -136,7 +136,10 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
     left = {GPU: 8 - number}
     lost = replace(WELL, allocatable=left)
     return {
-        "allocatable-below-expected": (lost, replace(lost, capacity=left), replace(lost, capacity={})),
+        "allocatable-below-expected": (
+            *(lost, replace(lost, capacity=left), replace(lost, capacity={})),
+            replace(lost, capacity={}, vendor="amd"),
+        ),
         "idle-gpus": (replace(WELL, held_idle=(HeldIdle("team-a/notebook", 24, number=number),)),),
         "inference-on-time-slices": (replace(shared, sharing_replicas=number),),
         "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue_since=NOON),),
@@ -163,12 +166,12 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
     for node in wrong_by(1)[rule.key]:
         wrong = rule.judge(node)
         said = f"{wrong.sentence} {wrong.action}"
-        assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|look for them", said), said
+        assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|(?:for|lists) them", said), said
         assert re.search(rf"\b1 (?:{nouns})\b", said), said
     for node in wrong_by(2)[rule.key]:
         wrong = rule.judge(node)
         said = f"{wrong.sentence} {wrong.action}"
-        assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|look for it", said), said
+        assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|(?:for|lists) it\b", said), said
         assert re.search(rf"\b2 (?:{nouns})s\b", said), said
 
 
