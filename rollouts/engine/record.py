@@ -155,7 +155,7 @@ def _is_rejected(stage: Stage) -> bool:
 
 
 def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
-    target = Target.objects.get(stage=stage, node_name=move.name)
+    target = Target.objects.get(stage=stage, node_uid=move.uid)
     target.stage = stage
     target.move(move.to, now=now, actor="engine", because=move.because)
     if move.has_escaped or move.is_lost:

@@ -115,6 +115,7 @@ Act = (
 @dataclass(frozen=True)
 class MoveTarget:
     stage_index: int
+    uid: str  # of its node: one that was made again is another target of the same name
     name: str
     to: TargetState
     because: str

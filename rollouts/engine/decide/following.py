@@ -27,7 +27,7 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
         found = _next_state(snapshot, stage, target, node)
         if found is not None and (to := _step_towards(found[0], target.state)):
             escaped = has_escaped(snapshot, stage, target, node)
-            yield MoveTarget(stage.index, target.name, to, found[1], has_escaped=escaped)
+            yield MoveTarget(stage.index, target.uid, target.name, to, found[1], has_escaped=escaped)
 
 
 def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
@@ -53,7 +53,8 @@ def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget 
     if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
         return None
     counts = is_lost(target.state, is_retried=target.is_retried, stage=stage.state, is_rollback=stage.is_rollback)
-    return MoveTarget(stage.index, target.name, TargetState.EXCLUDED, f"The node {why}.", is_lost=counts)
+    because = f"The node {why}."
+    return MoveTarget(stage.index, target.uid, target.name, TargetState.EXCLUDED, because, is_lost=counts)
 
 
 def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:

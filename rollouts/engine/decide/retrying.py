@@ -25,7 +25,13 @@ def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     stage = snapshot.rollback_stage
     can_be = _failed(snapshot, has_its_pod=False)
     return tuple(
-        MoveTarget(stage.index, target.name, TargetState.HELD, f"Failed in the rollback: try {tried + 1} of {TRIES}.")
+        MoveTarget(
+            stage.index,
+            target.uid,
+            target.name,
+            TargetState.HELD,
+            f"Failed in the rollback: try {tried + 1} of {TRIES}.",
+        )
         for target in stage.in_state(TargetState.FAILED)
         if target.uid in can_be and (tried := stage.failures.get(target.name, 0)) < TRIES
     )

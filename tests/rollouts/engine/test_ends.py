@@ -289,6 +289,27 @@ def changed_canary(ground: Ground) -> None:
     assert ground.target().state == TargetState.CHANGED
 
 
+def test_a_node_that_is_made_again_in_the_rollback_is_another_target_of_its_name(ground: Ground):
+    """With all that it carried, as whoever restores nodes makes it: two targets of a stage have one name then."""
+    changed_canary(ground)
+    say(commands.roll_back, ground)
+    for name in REST:
+        ground.set_state(name, "upgrade-done")
+    ground.rounds(4)
+    rollback = ground.plan.stages.get(kind="rollback")
+    assert rollback.targets.get().node_name == CANARY
+    before = ground.node(CANARY)["metadata"]
+    ground.delete(CANARY)
+    ground.join(CANARY, like=REST[0])
+    ground.patch_node(CANARY, {"metadata": {"labels": before["labels"], "annotations": before["annotations"]}})
+
+    ground.rounds(8)
+
+    old, new = rollback.targets.order_by("position")
+    assert (old.node_uid, old.state) == (before["uid"], TargetState.EXCLUDED)
+    assert (new.node_uid, new.state) == (ground.node(CANARY)["metadata"]["uid"], TargetState.HELD)
+
+
 @pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
 def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground: Ground, verb):
     """Nor was it never changed: what the end says of it is what became of it."""

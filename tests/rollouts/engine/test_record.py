@@ -182,9 +182,13 @@ def test_a_worker_whose_lease_is_over_records_nothing(plan: Plan):
     assert Plan.objects.get(pk=plan.pk).state == PlanState.PROMOTING
 
 
+def uid_of(name: str) -> str:
+    return Target.objects.get(node_name=name).node_uid
+
+
 def test_moves_are_all_made_or_none(plan: Plan):
     moves = (
-        MoveTarget(0, "node-0", TargetState.RELEASING, "Its turn."),
+        MoveTarget(0, uid_of("node-0"), "node-0", TargetState.RELEASING, "Its turn."),
         MoveStage(0, StageState.PASSED, "Not from waiting."),
     )
 
@@ -211,7 +215,7 @@ def test_a_stage_that_was_rejected_meanwhile_does_not_begin(plan: Plan):
 
 def test_an_escape_is_marked(plan: Plan):
     """Z4."""
-    move = MoveTarget(0, "node-0", TargetState.CHANGING, "Although held.", has_escaped=True)
+    move = MoveTarget(0, uid_of("node-0"), "node-0", TargetState.CHANGING, "Although held.", has_escaped=True)
 
     make_moves(plan, plan.stages.all(), (move,), now=NOON)
 

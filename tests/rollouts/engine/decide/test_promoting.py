@@ -216,7 +216,7 @@ def test_a_target_that_was_seen_to_move_does_not_keep_others_from_being_called_b
 
     decision = decided(snapshot)
 
-    assert decision.moves == (MoveTarget(0, "b", TargetState.RELEASED, "The hold is gone."),)
+    assert decision.moves == (MoveTarget(0, "uid-of-b", "b", TargetState.RELEASED, "The hold is gone."),)
     assert decision.acts == (Recall(0, ("a", "b")),)
 
 
