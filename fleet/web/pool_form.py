@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
@@ -37,6 +37,7 @@ from people.models.role_binding import ScopeKind
 from people.rights import NotAllowed, Permission, require, why_not
 from wording.numbers import count
 
+GONE = "The pool that this was for is gone, or none that you see. Choose a cluster, and save it as another."
 APPROVALS = [("as-cluster", "as the cluster says"), ("required", "required"), ("none", "none")]
 
 
@@ -82,6 +83,8 @@ def new(request: PersonRequest) -> HttpResponse:
 
 
 def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
+    if request.method == "POST" and not Pool.objects.visible_to(request.user).filter(pk=pool_id).exists():
+        return _as_another(request, GONE)
     pool = _pool(request, pool_id)
     refusal = _refusal(request, pool)
     context: dict[str, Any] = {"pool": pool, "cluster": pool.cluster, "name_was": pool.name, "why_not": refusal}
@@ -151,13 +154,23 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
         by_now = {"was": mark_of(Pool.objects.get(pk=pool.pk))}
         return _form(request, form, preview=shown, status=409, **context | by_now)
     except PoolGone as refusal:
-        form.add_error(None, str(refusal))
-        return _form(request, form, status=409, **context)
+        return _as_another(request, f"{refusal} Choose a cluster, and save it as another.")
     except NotAllowed as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=403, **context)
     messages.success(request, f"Pool {saved.name} of {saved.cluster.name} has {count(shown.nodes, 'node')}.")
     return redirect("pool", pool_id=saved.pk)
+
+
+def _as_another(request: PersonRequest, refusal: str) -> HttpResponse:
+    """What was written for a pool that is gone, as a new one's. Its form names no cluster."""
+    clusters = may_change(request, Cluster.objects.visible_to(request.user))
+    if not clusters:
+        raise Http404
+    form = PoolForm(request.POST)
+    form.add_error(None, refusal)
+    cluster = clusters[0] if len(clusters) == 1 else None
+    return _form(request, form, status=409, clusters=clusters, cluster=cluster, is_another=True)
 
 
 def _form(

@@ -199,6 +199,25 @@ def test_a_pool_that_goes_meanwhile_is_said(admin, monkeypatch, act, page_of):
     assert b"Somebody deleted pool h200 since." in reply.content
 
 
+def test_what_was_written_for_a_pool_that_is_gone_can_be_saved_as_another(admin, viewer):
+    cluster, other = make.a_cluster("east"), make.a_cluster("west")
+    pool = make.a_pool(cluster, "h200")
+    path, asked = f"/pools/{pool.pk}/edit", filled(cluster, name="h200-b", selector="zone in (a, b)")
+    Pool.objects.all().delete()
+
+    reply = admin.post(path, asked)
+
+    html = reply.content.decode()
+    seen = Page(html)
+    assert reply.status_code == 409
+    assert "The pool that this was for is gone, or none that you see." in seen.text
+    assert 'value="h200-b"' in html
+    assert "zone in (a, b)</textarea>" in html
+    assert 'action="/pools/new"' in html
+    assert f'<option value="{cluster.pk}">east</option><option value="{other.pk}">west</option>' in html
+    assert viewer.post(path, asked).status_code == admin.get(path).status_code == 404
+
+
 def test_a_file_that_its_cluster_forbids_meanwhile_is_refused_in_a_sentence(admin, monkeypatch):
     make.a_cluster("east")
     text = "pools:\n- name: h200\n  selector: zone=b\n  environment: production"
