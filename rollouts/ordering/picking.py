@@ -42,7 +42,7 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
     much, it is the one that most others are like, and of those the one that harms least.
     """
     alike = Counter(cohort for one in candidates for cohort in one.cohorts)
-    left = sorted(candidates, key=lambda one: (not one.is_fit, one.harm.gpu_hours, one.name))
+    left = sorted(candidates, key=lambda one: (not one.is_fit, bool(one.harm.pods), one.harm.gpu_hours, one.name))
     chosen: list[Candidate] = []
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:

@@ -152,6 +152,14 @@ def test_nodes_of_one_job_go_one_after_another_whatever_their_zones():
     assert [one.name for one in in_order(candidates)] == ["b", "d", "a", "c"]
 
 
+def test_no_canary_is_busy_where_an_idle_node_stands_for_as_much():
+    """What slices, shares and claims have done nobody counts in GPU-hours: it is not none."""
+    busy = Candidate("uid-1", "a", {}, harm=Harm(alone_uncounted=1, pods=1))
+    idle = Candidate("uid-2", "b", {})
+
+    assert representatives([busy, idle], 1) == [idle]
+
+
 def test_a_broken_node_goes_last_though_it_is_idle():
     busy = Candidate("uid-1", "busy", {}, harm=Harm(alone_gpu_hours=900.0, pods=1))
     broken = Candidate("uid-2", "broken", {}, is_fit=False)
