@@ -23,16 +23,16 @@ PODS_READ = Bookmark.objects.known(PODS.name)
 class GpuAmount:
     """`free` can be had now: on a ready node that takes pods. None of it and of `allocated`: nobody knows of any."""
 
-    expected: int | None = 0  # None, and of `allocatable`: no node ever named any
+    expected: int | None = 0  # None, and of `allocatable` and `away`: no node ever named any
     allocatable: int | None = 0
     allocated: int | None = 0
     free: int | None = 0
     unread: int = 0  # allocatable, and no pods were ever read where they are
-    away: int = 0  # the MIG manager cuts them anew
+    away: int | None = 0  # the MIG manager cuts them anew
 
     @property
     def missing(self) -> int | None:
-        return None if self.expected is None else self.expected - (self.allocatable or 0) - self.away
+        return None if self.expected is None else self.expected - (self.allocatable or 0) - (self.away or 0)
 
     @property
     def unusable(self) -> int:

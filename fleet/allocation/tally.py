@@ -20,7 +20,7 @@ from gpu.resources import Uses
 NAMES = NodeSums.added_up()
 COUNTS = ("ready", "not_ready", "readiness_unknown", "unschedulable", "held")
 NO_GPUS = GpuAmount()
-NO_DATA = GpuAmount(expected=None, allocatable=None, allocated=None, free=None)
+NO_DATA = GpuAmount(expected=None, allocatable=None, allocated=None, free=None, away=None)
 AMOUNTS = ("expected", "allocatable", "allocated", "free", "away")
 
 
@@ -205,9 +205,9 @@ def _amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuA
     if (unread and unread == sums[f"{kind}_allocatable"]) or (sums["nodes"] and not read["nodes"]):
         numbers |= {"allocated": None, "free": None}
     if kind == "gpus" and sums["nodes"]:  # unknown, not zero, where no node ever named any
-        numbers |= {} if sums["gpus_named"] else {"expected": None}
+        numbers |= {} if sums["gpus_named"] else {"expected": None, "away": None}
         numbers |= {} if sums["gpus_named_now"] else {"allocatable": None}
-    return GpuAmount(**numbers, unread=unread)  # type: ignore[arg-type]
+    return GpuAmount(**numbers, unread=unread)
 
 
 def _versions(alike: Iterable[Alike]) -> tuple[VersionCount, ...]:

@@ -43,6 +43,9 @@ class UsesSerializer(serializers.Serializer):
         return by_use(uses)
 
 
+AWAY = "While the MIG manager changes their layout. Expected are the allocatable, the missing and these."
+
+
 class TallySerializer(serializers.Serializer):
     """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero.
 
@@ -63,7 +66,7 @@ class TallySerializer(serializers.Serializer):
         allow_null=True, help_text="GPU nodes of which nobody says how many GPUs they have: theirs are not counted."
     )
     gpus_expected = serializers.IntegerField(
-        source="gpus.expected", allow_null=True, help_text="Whole ones, as the next three."
+        source="gpus.expected", allow_null=True, help_text="Whole ones, as the next four."
     )
     gpus_allocatable = serializers.IntegerField(source="gpus.allocatable", allow_null=True)
     gpus_allocated = serializers.IntegerField(
@@ -72,12 +75,14 @@ class TallySerializer(serializers.Serializer):
         help_text="Of the allocatable. What a pod holds and its node lost is missing.",
     )
     gpus_missing = serializers.IntegerField(source="gpus.missing", allow_null=True)
+    gpus_away = serializers.IntegerField(source="gpus.away", allow_null=True, help_text=AWAY)
     slices_expected = serializers.IntegerField(
         source="slices.expected", allow_null=True, help_text="MIG slices and partitions, of any size."
     )
     slices_allocatable = serializers.IntegerField(source="slices.allocatable", allow_null=True)
     slices_allocated = serializers.IntegerField(source="slices.allocated", allow_null=True)
     slices_missing = serializers.IntegerField(source="slices.missing", allow_null=True)
+    slices_away = serializers.IntegerField(source="slices.away", allow_null=True, help_text=AWAY)
     shares_expected = serializers.IntegerField(
         source="shares.expected",
         allow_null=True,
@@ -86,4 +91,5 @@ class TallySerializer(serializers.Serializer):
     shares_allocatable = serializers.IntegerField(source="shares.allocatable", allow_null=True)
     shares_allocated = serializers.IntegerField(source="shares.allocated", allow_null=True)
     shares_missing = serializers.IntegerField(source="shares.missing", allow_null=True)
+    shares_away = serializers.IntegerField(source="shares.away", allow_null=True, help_text=AWAY)
     driver_versions = VersionCountSerializer(many=True)

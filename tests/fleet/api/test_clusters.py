@@ -83,14 +83,17 @@ def test_what_is_counted(bob):
         "gpus_allocatable": 15,
         "gpus_allocated": 8,
         "gpus_missing": 9,
+        "gpus_away": 0,
         "slices_expected": 14,
         "slices_allocatable": 12,
         "slices_allocated": 5,
         "slices_missing": 2,
+        "slices_away": 0,
         "shares_expected": 32,
         "shares_allocatable": 32,
         "shares_allocated": 7,
         "shares_missing": 0,
+        "shares_away": 0,
         "driver_versions": [{"version": "570.172.08", "nodes": 2}, {"version": "", "nodes": 1}],
     }
 
@@ -103,6 +106,7 @@ def test_gpu_nodes_that_never_named_their_gpus_have_an_unknown_number_not_zero(b
     (row,) = bob.get("/api/v1/nodes").json()["results"]
 
     assert (counts["gpu_nodes"], counts["gpus_expected"], counts["gpus_missing"]) == (1, None, None)
+    assert counts["gpus_away"] is None
     assert row["gpus_missing"] is None
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.allocation.tally import read_alike
+from fleet.models import Node
 from fleet.states.node import FAULTS
 from fleet.web.summary import cluster_lines, heard_by, read_fleet
 from people.models import User
@@ -101,6 +102,47 @@ def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
     assert read.whole.physical.uncounted == 2 * len(UNCOUNTED)
     assert overlap.gpu_nodes == 1
     assert read.strays == {"none": 2 * (len(KINDS) - 1) - len(BOTH), "several": 1}
+
+
+@pytest.fixture
+def troubled(fleet):
+    """In `second` a node whose MIG layout is being changed, and one that is cordoned."""
+    nodes = Node.objects.filter(cluster=fleet[0][0])
+    nodes.filter(name="mig-half").update(mig_config_state="pending", gpu_allocatable=0, slices_allocatable=0)
+    nodes.filter(name="whole").update(is_unschedulable=True, gpu_allocatable=7)
+    nodes.filter(name="time-slicing").update(shares_allocatable=28)
+    return make.counted(fleet)
+
+
+def test_what_is_expected_can_be_had_or_is_missing_or_away(viewer, troubled):
+    read = read_as(User.objects.get())
+    told = [*counts(viewer, "clusters"), *counts(viewer, "pools")]
+
+    for row in told:
+        for kind in ("gpus", "slices", "shares"):
+            parts = [row[f"{kind}_{part}"] for part in ("allocatable", "missing", "away")]
+            assert row[f"{kind}_expected"] == sum(parts), (kind, parts)
+    for sums in (read.whole, *(line.tally for line in read.pools), read.unpooled.tally, read.overlap.tally):
+        for amount in (sums.gpus, sums.slices, sums.shares):
+            parts = (amount.allocated, amount.free, amount.unusable, amount.unread, amount.missing, amount.away)
+            assert amount.expected == sum(part or 0 for part in parts)
+        assert sums.gpu_nodes == sum(sums.by_state.values()) == sum(each.nodes for each in sums.driver_versions)
+        assert sums.gpu_nodes == sums.well + sums.faulty + sums.changing + sums.reconfiguring + sums.cordoned
+
+
+def test_pages_say_of_each_gpu_slice_and_share_what_became_of_it(viewer, troubled):
+    second = troubled[1][1]
+
+    pool, table, whole = (page(viewer, path).text for path in (f"/pools/{second.pk}", "/pools", "/"))
+
+    assert "0 of 12 whole GPUs allocated, 0 free, 7 free, not usable" in pool
+    assert "1 GPU missing" in pool
+    assert "4 GPUs away" in pool
+    assert "0 of 28 slices allocated, 0 free" in pool
+    assert "28 slices away" in pool
+    row = table.split("second east")[1].split("no label")[0]
+    assert "0 of 12 GPUs 0 of 28 slices 0 +7 not usable 0 1 +4 away 0 +28 away" in row
+    assert "28 away" in whole.split("slices allocated")[1].split("shares allocated")[0]
 
 
 def test_pages_say_physical_gpus_first_and_then_what_is_made_of_them(viewer, fleet):
