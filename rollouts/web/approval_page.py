@@ -14,6 +14,8 @@ from edges.requests import LONGEST_REASON, PersonRequest, text_of
 from fleet.allocation.physical import physical_of
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pod
+from fleet.web.node_gpus import holds
+from gpu.resources import Layout
 from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
@@ -111,11 +113,15 @@ def _what(stage: Stage) -> dict[str, Any]:
         "sight": heard_of(cluster, now=timezone.now()).sight,
         "targets": targets,
         "physical": physical_of(nodes),
-        "pods": list(pods.select_related("node").order_by("namespace", "name")),
+        "pods": [(pod, _holds(pod)) for pod in pods.select_related("node").order_by("namespace", "name")],
         "needed": gate.people if (gate := gate_of(stage)) else 1,
         "decisions": stage.approvals.all(),
         "started": stage.plan.commands.filter(verb=Verb.START).first(),
     }
+
+
+def _holds(pod: Pod) -> str:
+    return holds(pod, Layout.read(pod.node.layout if pod.node else ""))
 
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:

@@ -52,6 +52,20 @@ def test_gpus_that_nobody_has_counted_are_not_none(amy, stage):
     assert "with GPUs that nobody has counted, at most" in unknown
 
 
+def test_a_pod_is_said_to_hold_what_it_holds(amy, stage):
+    node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
+    make.a_pod(node, "whole")
+    make.a_pod(node, "cut", gpus=0, resources={"nvidia.com/mig-1g.10gb": 2}, is_tenant=True)
+    make.a_pod(node, "claims", gpus=0, claims=["train-gpu"], is_tenant=True)
+
+    seen = page(amy, f"/stages/{stage.pk}/approval").text
+
+    assert "0 GPUs" not in seen
+    assert f"team-a/whole on {node.name}, 1 GPU" in seen
+    assert f"team-a/cut on {node.name}, 2 slices 1g.10gb" in seen
+    assert f"team-a/claims on {node.name}, by claim train-gpu" in seen
+
+
 def test_a_pod_that_has_ended_is_not_among_those_that_are_evicted(amy, stage):
     node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
     make.a_pod(node, "at-work")
