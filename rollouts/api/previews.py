@@ -4,6 +4,8 @@ from rest_framework import serializers
 from rollouts.api.serializers import Option
 from rollouts.steering.preview import Forecast, Preview, StagePreview
 
+NULL = "Null: its pods were never read."
+
 
 class PreflightCheckSerializer(serializers.Serializer):
     code = serializers.CharField()
@@ -31,10 +33,12 @@ class HarmSerializer(serializers.Serializer):
     """What a node takes with it: the order of release is by that, the least first."""
 
     node = serializers.CharField()
-    gpu_hours = serializers.FloatField(help_text="At most: of whole jobs, since their pods started.")
+    gpu_hours = serializers.FloatField(
+        allow_null=True, help_text=f"At most: of whole jobs, since their pods started. {NULL}"
+    )
     uncounted_pods = serializers.IntegerField(help_text="With slices, shares or claims: theirs are not in `gpu_hours`.")
     jobs = serializers.ListField(child=serializers.CharField(), help_text="That end with it, the costliest first.")
-    pods = serializers.IntegerField(help_text="GPU pods on it. 0: it is idle.")
+    pods = serializers.IntegerField(allow_null=True, help_text=f"GPU pods on it. 0: it is idle. {NULL}")
     sentence = serializers.CharField()
 
 
@@ -59,10 +63,10 @@ class StagePreviewSerializer(serializers.Serializer):
         return [
             {
                 "node": node,
-                "gpu_hours": round(harm.gpu_hours, 1),
+                "gpu_hours": round(harm.gpu_hours, 1) if harm.is_known else None,
                 "uncounted_pods": harm.uncounted,
                 "jobs": [job.name for job in harm.jobs],
-                "pods": harm.pods,
+                "pods": harm.pods if harm.is_known else None,
                 "sentence": harm.sentence,
             }
             for node, harm in stage.harms
@@ -74,20 +78,24 @@ class StagePreviewSerializer(serializers.Serializer):
 
 
 class ForecastSerializer(serializers.Serializer):
-    """What it disrupts, as things are now."""
+    """What it disrupts, as things are now. What is told by pods is null where they were never read."""
 
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of the nodes has.")
     uncounted_nodes = serializers.IntegerField(help_text="GPU nodes of which nobody says how many GPUs they have.")
-    pods = serializers.IntegerField()
-    jobs = serializers.IntegerField(help_text="That end whole, for one pod of theirs.")
+    pods = serializers.IntegerField(allow_null=True)
+    jobs = serializers.IntegerField(allow_null=True, help_text="That end whole, for one pod of theirs.")
     gpu_hours = serializers.FloatField(allow_null=True, help_text="Of work that is lost at most. Null: not counted.")
-    uncounted_pods = serializers.IntegerField(help_text="With slices, shares or claims: theirs are not in `gpu_hours`.")
-    namespaces = serializers.ListField(child=serializers.CharField())
-    pods_with_local_files = serializers.IntegerField(help_text="With an emptyDir, which a drain loses.")
+    uncounted_pods = serializers.IntegerField(
+        allow_null=True, help_text="With slices, shares or claims: theirs are not in `gpu_hours`."
+    )
+    namespaces = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    pods_with_local_files = serializers.IntegerField(
+        allow_null=True, help_text="With an emptyDir, which a drain loses."
+    )
     takes_s = serializers.FloatField(source="duration.takes_s", help_text="Without people's time.")
     takes = serializers.CharField(source="duration.sentence", help_text="What that is reckoned from.")
-    unmanaged_pods = serializers.IntegerField(help_text="Without a controller that makes them again.")
+    unmanaged_pods = serializers.IntegerField(allow_null=True, help_text="Without a controller that makes them again.")
     waits_for_operator_s = serializers.SerializerMethodField(
         help_text="At most, beside what the nodes need: the operator looks at each wave every two minutes."
     )

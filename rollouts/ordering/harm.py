@@ -38,6 +38,7 @@ class Harm:
     alone_uncounted: int = 0  # of these, such as have parts of GPUs, or GPUs by a claim
     pods: int = 0  # tenants' pods on it, those of jobs included
     gpus_free: int = 0  # that nobody has: of equals, the node with more of them goes first
+    is_known: bool = True  # False: its pods were never read
 
     @property
     def gpu_hours(self) -> float:
@@ -50,6 +51,8 @@ class Harm:
     @property
     def sentence(self) -> str:
         """Why it stands where it stands, for a person."""
+        if not self.is_known:
+            return "Nobody knows: its pods were never read."
         if not self.pods:
             return "Idle."
         cost = at_most(self.gpu_hours, uncounted=self.uncounted)
@@ -59,6 +62,7 @@ class Harm:
 
 
 UNHARMED = Harm()
+UNKNOWN = Harm(is_known=False)
 
 
 def hours(number: float) -> str:
@@ -96,6 +100,8 @@ def costs(harms: Sequence[Harm]) -> str:
     """What several nodes cost together, for a person. Blank: there are none."""
     if not harms:
         return ""
+    if not all(harm.is_known for harm in harms):
+        return "What it costs nobody knows: pods there were never read."
     idle = sum(not harm.pods for harm in harms)
     if idle == len(harms):
         return f"Costs nobody any work: {every(idle, 'node')} {are(idle)} idle."

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 
-from fleet.models import Node, Pod, Workload
+from fleet.models import Bookmark, Node, Pod, Workload
 from gpu.resources import Layout, whole_gpus
-from rollouts.ordering.harm import Harm, Job
+from kube.resources import PODS
+from rollouts.ordering.harm import UNKNOWN, Harm, Job
 
 # Controllers whose pods stand for each other, and a pod that nothing controls: each ends alone.
 ALONE = frozenset({"", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})
@@ -34,10 +35,12 @@ class _OnNode:
 
 
 def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[str, Harm]:
-    """Node's name → what it takes with it now. Two queries, over all of the cluster's GPU pods: jobs span nodes.
+    """Node's name → what it takes with it now. Three queries, over all of the cluster's GPU pods: jobs span nodes.
 
     Only whole GPUs make GPU-hours: how much of one a slice or a share is, nothing here says.
     """
+    if not Bookmark.objects.known(PODS.name).filter(cluster=cluster_id).exists():
+        return {node.name: UNKNOWN for node in nodes}
     owners = _owners(cluster_id)
     gangs: dict[str, _Gang] = defaultdict(_Gang)
     found: dict[str, _OnNode] = defaultdict(_OnNode)

@@ -63,18 +63,18 @@ class StagePreview:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the plan disrupts, as things are now."""
+    """What the plan disrupts, as things are now. What is told by pods is None where they were never read."""
 
     nodes: int
     gpus: int | None  # None: nobody says how many any of the nodes has
     uncounted_nodes: int  # of which nobody says it
-    pods: int
-    jobs: int  # that end whole, for one pod of theirs
+    pods: int | None
+    jobs: int | None  # that end whole, for one pod of theirs
     gpu_hours: float | None  # of work that is lost at most: every job counted once, since its pods started
-    uncounted_pods: int  # whose GPU-hours are not in it: of slices, shares and claims. None: there are no others
-    namespaces: list[str]
-    pods_with_local_files: int  # emptyDir: lost where the operator may delete them, in the way where it may not
-    unmanaged_pods: int
+    uncounted_pods: int | None  # whose GPU-hours are not in it: of slices, shares and claims. None: there are no others
+    namespaces: list[str] | None
+    pods_with_local_files: int | None  # emptyDir: lost where the operator may delete them, in the way where it may not
+    unmanaged_pods: int | None
     waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
     duration: Duration
 
@@ -154,17 +154,20 @@ def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Fo
     counted = pods.aggregate(
         all=Count("pk"), local_files=Count("pk", Q(has_empty_dir=True)), unmanaged=Count("pk", Q(owner_kind=""))
     )
+    by_pods = {
+        "pods": counted["all"],
+        "jobs": len({job.name for harm in harms for job in harm.jobs}),
+        "gpu_hours": None if uncounted(harms) and not total(harms) else total(harms),
+        "uncounted_pods": uncounted(harms),
+        "namespaces": sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
+        "pods_with_local_files": counted["local_files"],
+        "unmanaged_pods": counted["unmanaged"],
+    }
     return Forecast(
         nodes=len(nodes),
         gpus=physical.known,
         uncounted_nodes=physical.uncounted,
-        pods=counted["all"],
-        jobs=len({job.name for harm in harms for job in harm.jobs}),
-        gpu_hours=None if uncounted(harms) and not total(harms) else total(harms),
-        uncounted_pods=uncounted(harms),
-        namespaces=sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
-        pods_with_local_files=counted["local_files"],
-        unmanaged_pods=counted["unmanaged"],
+        **(by_pods if all(harm.is_known for harm in harms) else dict.fromkeys(by_pods)),
         waits_for_operator=waves * LOOKS_EVERY,
         duration=duration,
     )

@@ -1,6 +1,8 @@
 from datetime import timedelta
 
-from fleet.models import DriverObject, Node
+import pytest
+
+from fleet.models import Bookmark, DriverObject, Node
 from rollouts.models import DomainBudget, StageKind
 from rollouts.steering.preview import preview
 from rollouts.steering.stage_drafts import StageDraft
@@ -104,6 +106,20 @@ def test_work_that_nobody_counts_in_gpu_hours_is_not_none(cluster, owner):
     assert (alone.forecast.gpu_hours, alone.forecast.uncounted_pods) == (None, 1)
     assert "Costs GPU-hours that nobody counts, of 1 pod with" in " ".join(stage.costs for stage in alone.stages)
     assert (both.forecast.gpu_hours, both.forecast.uncounted_pods) == (800.0, 1)
+
+
+@pytest.mark.parametrize("never", [{"listed_at": None, "heard_at": None}, {"state": "forbidden"}])
+def test_where_pods_were_never_read_nobody_knows_what_it_costs(cluster, owner, never):
+    plan = a_draft(cluster, owner)
+    Bookmark.objects.filter(cluster=cluster, kind="pods").update(**never)
+
+    told = preview(plan, now=NOON)
+
+    shown = told.forecast
+    assert (shown.pods, shown.jobs, shown.gpu_hours, shown.unmanaged_pods, shown.pods_with_local_files) == (None,) * 5
+    assert shown.namespaces is None
+    assert {stage.costs for stage in told.stages} == {"What it costs nobody knows: pods there were never read."}
+    assert {harm.sentence for _, harm in told.stages[0].harms} == {"Nobody knows: its pods were never read."}
 
 
 def test_of_canaries_that_stand_for_as_much_the_one_that_harms_least_is_taken(cluster, owner):

@@ -34,6 +34,19 @@ def test_shows_every_stage_with_its_targets(viewer):
     assert "gpu-0 held" in seen.text
 
 
+def test_a_draft_says_of_pods_that_were_never_read_that_nobody_knows_them(viewer):
+    plan = make.a_draft()
+    Bookmark.objects.filter(cluster=plan.cluster, kind="pods").update(listed_at=None, heard_at=None)
+
+    seen = page(viewer, f"/plans/{plan.pk}").text
+
+    assert "Pods evicted – Jobs ended – " in seen
+    assert "GPU-hours lost – " in seen
+    assert "Unmanaged pods – With local files – " in seen
+    assert "Namespaces –" in seen
+    assert "What it costs nobody knows: pods there were never read." in seen
+
+
 def test_a_stage_waits_from_the_start_on_and_only_the_next_one_says_since_when(viewer):
     plan = make.a_plan()
 
