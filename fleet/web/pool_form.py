@@ -83,7 +83,8 @@ def new(request: PersonRequest) -> HttpResponse:
 
 
 def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
-    if request.method == "POST" and not Pool.objects.visible_to(request.user).filter(pk=pool_id).exists():
+    is_written = any(request.POST.get(name) for name in WRITTEN)
+    if is_written and not Pool.objects.visible_to(request.user).filter(pk=pool_id).exists():
         return _as_another(request, GONE)
     pool = _pool(request, pool_id)
     refusal = _refusal(request, pool)
