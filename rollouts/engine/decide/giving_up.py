@@ -13,6 +13,7 @@ from rollouts.engine.decide.restoring import (
     nobody_changed,
     ours,
     restore,
+    unmarked,
 )
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
@@ -28,7 +29,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if let_go := recall(snapshot):
         return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
     if snapshot.write_intended and not (snapshot.has_old_version or snapshot.has_new_version):
-        return free_strays(snapshot) or _end(f"Given up. {snapshot.by_others}. {_who_is_held(snapshot)}")
+        return free_strays(snapshot) or _end(snapshot, f"Given up. {snapshot.by_others}. {_who_is_held(snapshot)}")
     if snapshot.write_intended and (restoring := restore(snapshot)):
         return restoring
     if not snapshot.write_intended and (held := ours(snapshot)):
@@ -43,7 +44,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if waiting := in_the_operators_hands(snapshot) or _still_changing(snapshot):
         return waiting
     left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))
-    return _end(_what_is_left(snapshot, left) if left else f"Given up. {nobody_changed(snapshot)}.")
+    return _end(snapshot, _what_is_left(snapshot, left) if left else f"Given up. {nobody_changed(snapshot)}.")
 
 
 def _is_left_alone(snapshot: Snapshot, node: NodeSnapshot) -> bool:
@@ -71,17 +72,20 @@ def _free_all(snapshot: Snapshot) -> Decision:
     begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
     pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."
-    return _end(f"Given up. {snapshot.object_trouble} Every hold is gone. {changed} {pods}")
+    holds = "Every hold of this plan is gone." if unmarked(snapshot) else "Every hold is gone."
+    return _end(snapshot, f"Given up. {snapshot.object_trouble} {holds} {changed} {pods}")
 
 
-def _end(because: str) -> Decision:
+def _end(snapshot: Snapshot, because: str) -> Decision:
+    if says := unmarked(snapshot):
+        because = f"{because} {says}."
     return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
 
 
 def _who_is_held(snapshot: Snapshot) -> str:
     """Of the nodes that the plan held: which of them are, and which are not."""
     ours = [node for node in snapshot.nodes if is_ours(node)]
-    free = tuple(node.name for node in ours if not node.is_held)
+    free = tuple(node.name for node in ours if not node.has_label)
     held = f"{count(len(ours) - len(free), 'node')} {stay(len(ours) - len(free))} held"
     return f"{held}; {names(free)} {are(len(free))} not, and the operator goes on there." if free else f"{held}."
 
@@ -98,9 +102,9 @@ def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     off = snapshot.policy.off
     first = f"{off.because}. {off.fix}, take the label off" if off else "Take the label off"
     helps = f"{first}, and the operator puts {snapshot.from_version} back (docs/takeover.md)."
-    held = tuple(node.name for node in left if node.is_held)
-    free = tuple(node.name for node in left if not node.is_held)
-    cordoned = tuple(node.name for node in left if node.is_held and node.is_unschedulable)
+    held = tuple(node.name for node in left if node.has_label)
+    free = tuple(node.name for node in left if not node.has_label)
+    cordoned = tuple(node.name for node in left if node.has_label and node.is_unschedulable)
     parts = (
         f"{names(held)} changed or failed, and {stay(len(held))} held. {helps}" if held else "",
         f"{names(cordoned)} {are(len(cordoned))} cordoned." if cordoned else "",

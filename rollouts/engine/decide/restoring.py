@@ -10,7 +10,7 @@ from rollouts.engine.decide.templates import ask_which_template
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.lists import names
-from wording.numbers import count
+from wording.numbers import count, either
 
 
 def restore(snapshot: Snapshot) -> Decision | None:
@@ -114,6 +114,20 @@ def nobody_changed(snapshot: Snapshot) -> str:
 def held_by_others(snapshot: Snapshot) -> tuple[str, ...]:
     """Who is not ours to let go, and does not run the old driver: one made anew while armed took the new one."""
     return tuple(node.name for node in snapshot.nodes if node.hold_is_foreign and not snapshot.is_as_before(node))
+
+
+def unmarked(snapshot: Snapshot) -> str:
+    """Of nodes that the plan held, and whose label somebody left there without its mark: nobody takes it for ours.
+
+    A sentence without its end. Blank: there are none.
+    """
+    kept = tuple(
+        node.name
+        for node in (*snapshot.nodes, *snapshot.strays)
+        if node.has_label and node.hold_wanted is not None and not (node.is_held or may_be_held(node))
+    )
+    held = either(len(kept), "keeps the label that held it", "keep the label that held them")
+    return f"{names(kept)} {held}, for somebody took this plan's mark off: take it off by hand" if kept else ""
 
 
 def came_since(snapshot: Snapshot) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from rollouts.engine.decide.restoring import (
     is_ours,
     nobody_changed,
     restore,
+    unmarked,
 )
 from rollouts.engine.decide.retrying import ask_for_help, beyond_us, try_again
 from rollouts.engine.decide.strays import ABORT_FREES
@@ -84,7 +85,8 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
         if not stage.targets:
             if waiting := in_the_operators_hands(snapshot):
                 return waiting
-            whose = "every hold of this plan is gone" if held_by_others(snapshot) else "every hold is gone"
+            are_others = held_by_others(snapshot) or unmarked(snapshot)
+            whose = "every hold of this plan is gone" if are_others else "every hold is gone"
             is_back = f"{nobody_changed(snapshot)}: the old version is back and {whose}"
             because = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
@@ -107,11 +109,14 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
 
 
 def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
-    """Of nodes that are not this plan's to bring back: whom somebody else holds, and who came too late to be held."""
+    """Of nodes that are not this plan's to bring back, or not any more: whom somebody else holds, and who came too late
+    to be held.
+    """
     theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.from_version
     parts = (
         f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
         f"{names(new)} came since, and {are(len(new))} not on {version} yet" if new else "",
+        unmarked(snapshot),
     )
     return tuple(part for part in parts if part)
 
@@ -213,7 +218,7 @@ def _how_it_ended(snapshot: Snapshot) -> str:
     stage = snapshot.rollback_stage
     out = [(target.name, target.uid) for target in stage.in_state(TargetState.EXCLUDED)]
     gone = tuple(f"{name} {snapshot.gone[uid]}" for name, uid in out if uid in snapshot.gone)
-    held = {node.uid for node in snapshot.nodes if node.is_held}
+    held = {node.uid for node in snapshot.nodes if node.has_label}
     kept = tuple(name for name, uid in out if uid in held)
     free = tuple(name for name, uid in out if uid not in held and uid not in snapshot.gone)
     parts = (

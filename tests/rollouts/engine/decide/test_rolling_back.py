@@ -577,6 +577,25 @@ def test_no_end_of_a_rollback_says_of_a_node_that_came_since_what_it_does_not_ru
     assert [plan_moves(end) for end in ends] == [[PlanState.ROLLED_BACK]] * 2
 
 
+def test_no_end_says_of_a_node_whose_label_has_lost_its_mark_that_it_is_free():
+    """Somebody took the annotation off beside it: not ours to take off any more, and it keeps the operator away."""
+    kept = replace(free(untouched("a", upgrade_state="upgrade-done")), has_label=True)
+    back, node = a_target("b", driver_version=OLD), free(untouched("b", upgrade_state="upgrade-done"))
+    after_waves = a_snapshot(a_rollback_stage(back, state=StageState.SOAKING), nodes=(node, kept))
+    at_once = a_snapshot(nodes=(node, kept))
+    given_up = replace(put_back(at_once, is_live=True), state=PlanState.ABORTING)
+
+    ends = [decide(put_back(snapshot, is_live=True), now=NOON) for snapshot in (after_waves, at_once)]
+    ends.append(decide(given_up, now=NOON))
+
+    says = "a keeps the label that held it, for somebody took this plan's mark off: take it off by hand"
+    assert [end.waiting_for for end in ends] == [
+        f"{OLD} is back on every other node: {says}.",
+        f"No node had changed: the old version is back and every hold of this plan is gone. {says}.",
+        f"Given up. No node had changed. {says}.",
+    ]
+
+
 @BOTH
 def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
     let_go = a_held_target("a", state=TargetState.RELEASED)
