@@ -172,10 +172,10 @@ def _is_late_node(plan: Plan, row: Node, ahead: timedelta) -> bool:
 
 
 def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: datetime) -> dict[str, int]:
-    """Node's name → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
+    """UID of the node → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
     if plan.state not in GOES_BACK:
         return {}
-    going_back = {target.pk: target.node_name for each in stages if each.is_rollback for target in each.targets.all()}
+    going_back = {target.pk: target.node_uid for each in stages if each.is_rollback for target in each.targets.all()}
     if not going_back:
         return {}
     failed = PlanEvent.objects.filter(plan=plan, what="target", to=TargetState.FAILED, at__gte=since).order_by()

@@ -33,7 +33,7 @@ def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
             f"Failed in the rollback: try {tried + 1} of {TRIES}.",
         )
         for target in stage.in_state(TargetState.FAILED)
-        if target.uid in can_be and (tried := stage.failures.get(target.name, 0)) < TRIES
+        if target.uid in can_be and (tried := stage.failures.get(target.uid, 0)) < TRIES
     )
 
 

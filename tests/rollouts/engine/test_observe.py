@@ -394,7 +394,7 @@ def test_how_often_a_node_failed_in_the_rollback_is_counted_from_when_a_person_l
         a_failure_in_the_rollback(plan, at=NOON + timedelta(minutes=minutes))
     later = NOON + timedelta(minutes=10)
 
-    assert seen(plan, now=later).rollback_stage.failures == {"node-0": 3}
+    assert seen(plan, now=later).rollback_stage.failures == {"uid-of-node-0": 3}
     resumed = {"at": NOON, "ended_at": NOON + timedelta(minutes=2, seconds=30), "actor": "ada", "because": "Mended."}
     Command.objects.create(plan=plan, verb="pause", **resumed)
-    assert seen(plan, now=later).rollback_stage.failures == {"node-0": 1}
+    assert seen(plan, now=later).rollback_stage.failures == {"uid-of-node-0": 1}

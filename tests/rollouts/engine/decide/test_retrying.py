@@ -1,5 +1,6 @@
 """Hazard Z5 (5): a node that fails in the rollback is tried again, and then a person is asked, with the way out."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -50,7 +51,7 @@ def failed(name: str = "b", **given: Any) -> TargetEvidence:
 def rolling_back(
     *nodes: NodeSnapshot, targets: tuple[TargetEvidence, ...], failures: int = 1, **given: Any
 ) -> Snapshot:
-    row = {"state": StageState.PROMOTING, "failures": {target.name: failures for target in targets}}
+    row = {"state": StageState.PROMOTING, "failures": {target.uid: failures for target in targets}}
     stage = row | {key: given.pop(key) for key in ("max_unavailable", "gates", "state_since") if key in given}
     return put_back(a_snapshot(a_rollback_stage(*targets, **stage), nodes=nodes), **given)
 
@@ -174,6 +175,15 @@ def test_of_several_nodes_it_speaks_as_of_several(nodes: list[NodeSnapshot], fai
     snapshot = rolling_back(*nodes, targets=(failed("b"), failed("c")), failures=failures, max_unavailable=2)
 
     assert decided(snapshot).waiting_for.removesuffix(" Then resume.").endswith(says)
+
+
+def test_a_node_that_was_made_again_has_tries_of_its_own():
+    snapshot = rolling_back(replace(failed_node(), uid="anew"), targets=(replace(failed(), uid="anew"),))
+    stages = tuple(replace(stage, failures={"uid-of-b": 3}) for stage in snapshot.stages)
+
+    (move,) = decided(replace(snapshot, stages=stages)).moves
+
+    assert (move.uid, move.to) == ("anew", TargetState.HELD)
 
 
 def test_nothing_ends_with_a_node_that_is_not_back():

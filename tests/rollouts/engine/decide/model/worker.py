@@ -285,7 +285,7 @@ class Worker:
             if isinstance(move, a.MoveTarget):
                 row = self.stages[move.stage_index].targets[move.name]
                 row.state, row.since = move.to, self.now
-                self.stages[move.stage_index].failures[move.name] += move.to is TargetState.FAILED
+                self.stages[move.stage_index].failures[move.uid] += move.to is TargetState.FAILED
             elif isinstance(move, a.MoveStage):
                 self.stages[move.stage_index].state = move.to
             else:
