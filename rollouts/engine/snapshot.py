@@ -75,9 +75,7 @@ class StageSnapshot:
     max_unavailable: int
     gates: tuple[Gate, ...]
     evidence: Evidence
-    failures: Mapping[str, int] = field(
-        default_factory=dict
-    )  # UID of a node → since a person last said: go on
+    failures: Mapping[str, int] = field(default_factory=dict)  # UID of a node → since a person last said: go on
     glass: frozenset[str] = frozenset()  # gates that a person has passed over, for now
     waiting_since: Mapping[str, datetime] = field(default_factory=dict)  # gate → since when it waits; now: it did not
 

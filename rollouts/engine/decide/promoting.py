@@ -26,6 +26,7 @@ from rollouts.engine.decide.releasing import (
     unfinished_releases,
     wait_for_gates,
 )
+from rollouts.engine.decide.restoring import unmarked
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
@@ -208,7 +209,8 @@ def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datet
 
 def _finish(snapshot: Snapshot) -> Decision:
     """A node that is in no stage, or was taken out of one, keeps its old driver and our label: that is said."""
-    held = tuple(node.name for node in snapshot.nodes if node.is_held and not node.hold_is_foreign)
+    held = tuple(node.name for node in snapshot.nodes if node.has_label and not node.hold_is_foreign)
+    kept = unmarked(snapshot)
     out = tuple(
         target.name
         for stage in snapshot.forward
@@ -220,6 +222,7 @@ def _finish(snapshot: Snapshot) -> Decision:
         f"Promoted, but for {count(len(out), 'node')}." if out else "Every stage passed.",
         f"{names(free)} {was(len(free))} taken out, and {are(len(free))} not held." if free else "",
         f"{names(held)} {stay(len(held))} held with the driver there is (docs/takeover.md)." if held else "",
+        f"{kept}." if kept else "",
     )
     because = " ".join(part for part in parts if part)
     return Decision(because, moves=(MovePlan(PlanState.PROMOTED, because),))

@@ -698,6 +698,18 @@ def test_a_plan_that_left_nodes_out_says_so_when_it_ends():
     )
 
 
+def test_a_label_that_has_lost_the_plans_mark_is_no_free_node_at_the_end():
+    out = a_held_target("b", state=TargetState.EXCLUDED)
+    node = a_node_snapshot("b", label_is_ours=False, hold_wanted=False)
+
+    decision = decided(a_snapshot(a_stage(a_target("a"), out, state=PASSED), nodes=(a_changed_node("a"), node)))
+
+    assert decision.waiting_for == (
+        "Promoted, but for 1 node. b stays held with the driver there is (docs/takeover.md). "
+        "b keeps the label that held it, for somebody took this plan's mark off: take it off by hand."
+    )
+
+
 def test_a_stage_that_the_plan_was_completed_without_is_waited_for_no_more():
     """The end rests on the stage before it."""
     first = a_stage(a_target("a"), state=PASSED)
