@@ -34,6 +34,7 @@ class Impact:
     pods: int = 0
     jobs: int = 0  # what controls them: a pod that nothing controls is one of its own
     gpus: int = 0  # whole ones that they hold
+    uncounted: int = 0  # of the pods, those with slices, shares or claims
     names: tuple[str, ...] = ()  # namespace/name of the first few
     namespaces: tuple[str, ...] = ()
 
@@ -58,8 +59,10 @@ class Impact:
         who = f"{count(self.pods, 'pod')}{of_jobs} in {count(len(self.namespaces), 'namespace')}"
         if self.is_one_of:
             return f"{who} {either(self.pods, 'holds', 'hold')} GPUs of its node; nothing says which."
-        what = where if self.is_gpu else count(self.gpus, "GPU") if self.gpus else "parts of GPUs"
-        return f"{who} {either(self.pods, 'holds', 'hold')} {what}{'' if self.is_gpu else ' there'}."
+        whole = [count(self.gpus, "GPU")] if self.gpus else []
+        others = ["slices, shares or GPUs by claims"] if self.uncounted else []
+        what = where if self.is_gpu else f"{' and '.join([*whole, *others])} there"
+        return f"{who} {either(self.pods, 'holds', 'hold')} {what}."
 
 
 def impact_of(pods: Collection[HeldBy], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:
@@ -79,6 +82,7 @@ def impact_of(pods: Collection[HeldBy], *, gpu: int | str | None = None, is_know
         pods=len(hit),
         jobs=len({pod.job for pod in hit}),
         gpus=sum(pod.gpus for pod in hit),
+        uncounted=sum(not pod.gpus for pod in hit),
         names=tuple(f"{pod.namespace}/{pod.name}" for pod in hit[:NAMED]),
         namespaces=tuple(sorted({pod.namespace for pod in hit})),
     )

@@ -63,6 +63,7 @@ class ImpactSerializer(serializers.Serializer):
     pods = serializers.IntegerField()
     jobs = serializers.IntegerField(help_text="What controls them.")
     gpus = serializers.IntegerField(help_text="Whole GPUs that they hold.")
+    uncounted_pods = serializers.IntegerField(source="uncounted", help_text="Of these, with slices, shares or claims.")
     names = serializers.ListField(child=serializers.CharField(), help_text="Of the first few.")
     namespaces = serializers.ListField(child=serializers.CharField())
     sentence = serializers.CharField()

@@ -46,7 +46,12 @@ def a_pod(name="p", gpus=1, **given):
             None,
             "2 pods of 1 job in 1 namespace hold 2 GPUs there.",
         ),
-        ([a_pod(gpus=0)], None, "1 pod in 1 namespace holds parts of GPUs there."),
+        ([a_pod(gpus=0)], None, "1 pod in 1 namespace holds slices, shares or GPUs by claims there."),
+        (
+            [a_pod(gpus=2), a_pod("q", gpus=0)],
+            None,
+            "2 pods in 1 namespace hold 2 GPUs and slices, shares or GPUs by claims there.",
+        ),
         ([a_pod(boards=frozenset({3}))], 3, "1 pod in 1 namespace holds this GPU."),
         ([a_pod(boards=frozenset({3}))], 4, "No pod holds this GPU."),
         (

@@ -62,7 +62,7 @@ def test_slices_that_are_named_as_gpus_are_parts_of_gpus(node):
     type(node).objects.update(layout=str(Layout({"nvidia.com/gpu": Way("1g.10gb")})))
     a_pod(node, "one", gpus=7)
 
-    assert impact_of(node, "node").sentence == "1 pod in 1 namespace holds parts of GPUs there."
+    assert impact_of(node, "node").sentence == "1 pod in 1 namespace holds slices, shares or GPUs by claims there."
 
 
 def test_the_node_itself_is_all_of_its_gpus(node):
