@@ -3,7 +3,8 @@
 Those of other names may be good when they are True: they are not judged.
 
 kubernetes.io/docs/reference/node/node-status: the kubelet's. kubernetes/node-problem-detector, README and config/.
-NVIDIA/NVSentinel, docs and health monitors: its own, of fatal events only.
+NVIDIA/NVSentinel, docs and health monitors: its own, of fatal events only. leptonai/gpud writes none, and is
+asked on the machine itself.
 """
 
 from collections.abc import Mapping

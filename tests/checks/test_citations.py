@@ -13,7 +13,7 @@ HAZARD, RANGE = re.compile(r"\bZ[1-9]\d*\b"), re.compile(r"Z(\d+)–Z(\d+)")
 FACT = re.compile(r"\b(?:nvidia\.md|n) (\d+\.\d+b?)")
 NOT_OURS = re.compile(
     r"reference/(nvidia|rollouts|ux|aesthetics)\.md|(?<!docs/)\bhazards\.md \d|\b[Mm]ission\b"
-    r"|\([HS]\d(?:, [A-Z]\d+)*\)"
+    r"|\([HS]\d(?:, [A-Z]\d+)*\)|\"P\d\b"
 )
 
 

@@ -73,7 +73,7 @@ def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan
 
 
 def test_a_bad_driver_gets_no_further_than_the_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
-    """P8, Z5."""
+    """Z5."""
     plan.draft(canary(), the_others(), to=BAD).start().until_opening()
     plan.approve()
     plan.until_state("halted")

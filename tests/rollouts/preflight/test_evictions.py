@@ -173,7 +173,7 @@ def test_every_node_that_is_left_out_is_named_with_its_reason(cluster, owner):
 
 
 def test_the_cuda_of_running_images_is_held_against_an_older_driver(cluster, owner):
-    """P3: above all where the plan leads back."""
+    """Above all where the plan leads back."""
     cluster.driver_objects.filter(kind="NVIDIADriver").update(version="595.71.05")
     cluster.nodes.update(driver_version="595.71.05")
     a_tenant(cluster, "new-0", image="nvidia/cuda:13.0.0-base")

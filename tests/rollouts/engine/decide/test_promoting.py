@@ -339,7 +339,7 @@ def test_a_failed_node_that_a_person_excluded_does_not_halt_again():
 
 
 def test_a_failing_gate_halts_in_the_canary():
-    """P8: what fails in the canary goes no further."""
+    """What fails in the canary goes no further."""
     canary = a_stage(a_target("a", driver_version=OLD), index=0)
     targets, nodes = held("b", "c")
     snapshot = a_snapshot(canary, a_stage(*targets, index=1, state=WAITING), nodes=(a_changed_node("a"), *nodes))

@@ -253,7 +253,7 @@ def test_killed_workers_alone_change_nothing_about_the_end(seed: int):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_driver_that_fails_on_one_kernel_gets_no_further_than_its_first_wave(seed: int):
-    """P8: the budget bounds what a bad driver can break, and all of it goes back."""
+    """The budget bounds what a bad driver can break, and all of it goes back."""
     chance = random.Random(seed)
     worker = a_worker(chance, has_bad_kernel=False, may_die=False)
     for node in worker.world.nodes.values():
