@@ -70,8 +70,8 @@ class Forecast:
     uncounted_nodes: int  # of which nobody says it
     pods: int | None
     jobs: int | None  # that end whole, for one pod of theirs
-    gpu_hours: float | None  # of work that is lost at most: every job counted once, since its pods started
-    uncounted_pods: int | None  # whose GPU-hours are not in it: of slices, shares and claims. None: there are no others
+    gpu_hours: float | None  # of work that is lost at most, every job once, since its pods started. None: all uncounted
+    uncounted_pods: int | None  # whose GPU-hours are not in it: of slices, shares and claims
     namespaces: list[str] | None
     pods_with_local_files: int | None  # emptyDir: lost where the operator may delete them, in the way where it may not
     unmanaged_pods: int | None
