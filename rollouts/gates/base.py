@@ -135,6 +135,7 @@ class NextWave:
     pods: tuple[PodWants, ...]
     free: Mapping[str, tuple[Mapping[str, int], ...]]  # product → what each other node with it has left
     claiming: int = 0  # pods that claim devices instead of requesting a resource: they are in no number here
+    expendable: Mapping[str, int] = field(default_factory=dict)  # resource → of what is free, in use by such pods
 
 
 @dataclass(frozen=True)

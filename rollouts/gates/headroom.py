@@ -101,9 +101,17 @@ def needs(wave: NextWave) -> str:
     wanted, free = _wanted(wave), _free(wave)
     pods = f"{count(len(wave.pods), 'GPU pod')} on {names(wave.nodes)} {either(len(wave.pods), 'needs', 'need')}"
     parts = [
-        f"{number} {name} elsewhere and {free[name]} {are(free[name])} free" for name, number in sorted(wanted.items())
+        f"{number} {name} elsewhere and {free[name]} {are(free[name])} free{_in_use(free[name], wave.expendable.get(name))}"
+        for name, number in sorted(wanted.items())
     ]
     return f"{pods} {', '.join(parts)}"
+
+
+def _in_use(free: int, by_expendable: int | None) -> str:
+    if not free or not by_expendable:
+        return ""
+    which = "it is" if free == 1 else "all of them" if by_expendable == free else f"{by_expendable} of them"
+    return f" ({which} in use by pods of a priority below -10)"
 
 
 def _wanted(wave: NextWave) -> Counter[str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fleet.models import Node, Pod, PriorityClass
 from rollouts.gates.base import NextWave, PodWants
@@ -16,6 +16,7 @@ class ClusterRoom:
 
     expendable: Collection[str]  # names of the priority classes whose pods anybody may displace
     left: Mapping[str, tuple[str, Mapping[str, int]]]  # node's name → its product, and what it has left by resource
+    in_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # node's name → of that, by expendable pods
 
     def next_wave(self, nodes: Sequence[Node], pods: Sequence[Pod], *, busy: Collection[str] = ()) -> NextWave:
         """`nodes`: those that go next. `pods`: the tenants' on them. `busy`: nodes on their way already."""
@@ -24,11 +25,14 @@ class ClusterRoom:
         wants = tuple(PodWants(str(pod), products[pod.node_name], pod.resources) for pod in moving if pod.resources)
         wanted, without = {pod.product for pod in wants}, {*products, *busy}
         free: dict[str, list[Mapping[str, int]]] = defaultdict(list)
+        in_use: Counter[str] = Counter()
         for name, (product, amounts) in self.left.items():
             if product in wanted and name not in without:
                 free[product].append(amounts)
+                in_use.update(self.in_use.get(name, {}))
         claiming = sum(bool(pod.claims) and not pod.resources for pod in moving)
-        return NextWave(tuple(products), wants, {product: tuple(those) for product, those in free.items()}, claiming)
+        by_product = {product: tuple(those) for product, those in free.items()}
+        return NextWave(tuple(products), wants, by_product, claiming, in_use)
 
 
 def read_room(cluster_id: int, products: Collection[str]) -> ClusterRoom:
@@ -38,11 +42,12 @@ def read_room(cluster_id: int, products: Collection[str]) -> ClusterRoom:
     given_up = _held_by(cluster_id, expendable) if expendable else {}
     nodes = Node.objects.filter(cluster=cluster_id, is_gpu_node=True, is_ready=True, is_unschedulable=False)
     rows = nodes.filter(gpu_product__in=products).values_list("name", "gpu_product", "allocatable", "requested")
-    left = {
-        name: (product, _left(allocatable, requested, given_up.get(name, {})))
-        for name, product, allocatable, requested in rows
-    }
-    return ClusterRoom(expendable, left)
+    left, in_use = {}, {}
+    for name, product, allocatable, requested in rows:
+        back = given_up.get(name, {})
+        left[name] = (product, _left(allocatable, requested, back))
+        in_use[name] = {kind: min(amount, left[name][1].get(kind, 0)) for kind, amount in back.items()}
+    return ClusterRoom(expendable, left, in_use)
 
 
 def _left(has: Mapping[str, int], requested: Mapping[str, int], back: Mapping[str, int]) -> dict[str, int]:

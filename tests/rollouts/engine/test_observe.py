@@ -334,6 +334,7 @@ def test_pods_that_anybody_may_displace_need_no_room_and_make_some(plan: Plan):
 
     assert [pod.name for pod in wave.pods] == ["team-a/model-0"]
     assert sorted(node["nvidia.com/gpu"] for node in wave.free["H100"]) == [5, 7]
+    assert wave.expendable == {"nvidia.com/gpu": 2}
 
 
 def test_in_an_old_snapshot_nobody_knows_who_goes_next(plan: Plan):

@@ -53,6 +53,26 @@ def test_waits_with_the_deficit_in_numbers():
     }
 
 
+@pytest.mark.parametrize(
+    ("in_use", "said"),
+    [
+        (0, ""),
+        (2, " (2 of them in use by pods of a priority below -10)"),
+        (6, " (all of them in use by pods of a priority below -10)"),
+    ],
+)
+def test_says_what_of_the_free_is_in_use_by_pods_that_anybody_may_displace(in_use: int, said: str):
+    judgement = judged(wants(4), has=free(4, 2), expendable={GPU: in_use})
+
+    assert judgement.because == f"1 GPU pod on node-1 needs 4 nvidia.com/gpu elsewhere and 6 are free{said}."
+
+
+def test_the_only_one_that_is_free_may_be_in_use():
+    said = "1 nvidia.com/gpu elsewhere and 1 is free (it is in use by pods of a priority below -10)."
+
+    assert judged(wants(1), has=free(1), expendable={GPU: 1}).because.endswith(said)
+
+
 def test_what_is_free_in_pieces_is_no_room_for_a_large_pod():
     assert judged(wants(8), has=free(*[1] * 8)).answer is Answer.WAIT
     assert judged(*[wants(1)] * 8, has=free(*[1] * 8)).answer is Answer.PASS
