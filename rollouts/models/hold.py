@@ -1,6 +1,8 @@
 from django.db import models
 from django.db.models import Q
 
+from fleet.models import GoneNode
+
 
 class HoldQuerySet(models.QuerySet["Hold"]):
     def in_the_way(self) -> "HoldQuerySet":
@@ -10,6 +12,10 @@ class HoldQuerySet(models.QuerySet["Hold"]):
     def in_force(self) -> "HoldQuerySet":
         """Those of plans that are not over: what another plan may not touch."""
         return self.filter(ended_at__isnull=True, is_foreign=False)
+
+    def of_nodes_there(self, cluster_id: int) -> "HoldQuerySet":
+        """Those whose node has not left its cluster: one that is deleted takes its label along."""
+        return self.exclude(node_uid__in=GoneNode.objects.filter(cluster=cluster_id).values("uid"))
 
     def unfinished(self) -> "HoldQuerySet":
         """Where the cluster has not been seen to be as we want it."""

@@ -129,7 +129,8 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
     opt_outs = opt_outs_of(plan)
     stages = [_on_page(stage, opt_outs) for stage in rows]
-    holds = list(plan.holds.values_list("is_wanted", "placed_at", "is_foreign"))
+    there = plan.holds.of_nodes_there(plan.cluster_id)
+    holds = list(there.values_list("is_wanted", "placed_at", "is_foreign"))
     newest = plan.events.values_list("pk", flat=True).first()
     return PlanOnPage(
         **_standing(plan, list(plan.commands.standing()), now=now),

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark
+from fleet.models import Bookmark, GoneNode
 from people.models import AuditEntry
 from rollouts.models import Command, Hold, Plan
 from tests.callers import calling
@@ -206,6 +206,19 @@ def test_a_plan_shows_its_buttons_with_the_reason_why_not(bob):
     assert (halt["is_allowed"], halt["resource"]) == (False, "halts")
     assert halt["why_not"]
     assert shown["holds"] == {"held": 0, "to_hold": 3, "foreign": 0}
+
+
+@pytest.mark.parametrize("placed_at", [NOON, None], ids=["held", "to hold"])
+def test_a_node_that_left_the_cluster_is_held_by_nobody(bob, placed_at):
+    cluster = a_fleet()
+    plan = a_plan(cluster)
+    node = cluster.nodes.get(name="gpu-2")
+    Hold.objects.filter(plan=plan).update(placed_at=NOON)
+    Hold.objects.filter(plan=plan, node_uid=node.uid).update(placed_at=placed_at)
+    GoneNode.objects.create(node_id=node.pk, cluster=cluster, uid=node.uid, name=node.name, gone_at=NOON)
+    node.delete()
+
+    assert bob.get(f"/api/v1/plans/{plan.pk}").json()["holds"] == {"held": 2, "to_hold": 0, "foreign": 0}
 
 
 def test_a_node_that_somebody_else_holds_is_counted_once_and_as_theirs(bob):
