@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import NODES, BadCombination, ClusterFacts, Severity, Wrong
-from wording.numbers import count, either
 
 NAMED = 2
 
@@ -31,15 +30,10 @@ class UnsupportedCombination:
         return Wrong(
             Severity.WARNING if known_bad else Severity.NOTE,  # it runs; nobody may help where it one day does not
             f"{cluster.name} runs what {'is known to fail' if known_bad else 'NVIDIA does not support'}: "
-            f"{' '.join(_said(each) for each in told[:NAMED])}{rest}",
+            f"{' '.join(each.sentence for each in told[:NAMED])}{rest}",
             f"{told[0].action or 'Plan a change to versions that go together.'} The page of the cluster has all of it, "
             "with sources.",
             {f"{place + 1}": {"says": each.sentence, "nodes": each.nodes, "source": each.source}
              for place, each in enumerate(cluster.combinations[:20])},
             why=" ".join(each.sentence for each in cluster.combinations[:20]),
         )  # fmt: skip
-
-
-def _said(each: BadCombination) -> str:
-    on = f" ({count(each.nodes, 'node')} {either(each.nodes, 'has', 'have')} it.)" if each.nodes else ""
-    return f"{each.sentence}{on}"

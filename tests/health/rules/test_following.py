@@ -139,10 +139,10 @@ def test_what_is_known_to_fail_is_a_warning_and_what_is_unsupported_a_note():
 
     assert (both.severity, one.severity) == (Severity.WARNING, Severity.NOTE)
     assert both.sentence == (
-        "eu-1 runs what is known to fail: Thing 1 fails. (1 node has it.) "
+        "eu-1 runs what is known to fail: Thing 1 fails. "
         "NVIDIA's support matrix speaks against 1 more: the page of the cluster has them."
     )
-    assert one.sentence == "eu-1 runs what NVIDIA does not support: Thing 2 fails. (2 nodes have it.)"
+    assert one.sentence == "eu-1 runs what NVIDIA does not support: Thing 2 fails."
     assert UnsupportedCombination().judge(ClusterFacts("eu-1")) is None
 
 
