@@ -1,10 +1,11 @@
-"""An incident as text that is pasted into a chat or a ticket: Markdown, as a person would write it."""
+"""An incident, or a shift, as text that is pasted into a chat or a ticket: Markdown, as a person would write it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from health.inbox.handing_over import Handover, ReportedFinding, ReportSection
 from health.inbox.reading import Detail
-from wording.instants import to_the_second
+from wording.instants import to_the_minute, to_the_second
 from wording.numbers import count
 
 
@@ -49,6 +50,57 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     yield f"- {link}"
     yield ""
     yield f"As of {to_the_second(now)}."
+
+
+def handover_as_markdown(handover: Handover, *, late: Sequence[str], inbox: str) -> str:
+    """`late`: what does not tell now how it is, and why. `inbox`: its address, as others open it."""
+    return "\n".join(_handed_over(handover, late, inbox)) + "\n"
+
+
+def _handed_over(handover: Handover, late: Sequence[str], inbox: str) -> Iterator[str]:
+    counts = handover.counts
+    yield f"**Shift report, {to_the_minute(handover.at)}**"
+    yield ""
+    yield (
+        f"{counts.unresolved} unresolved: {counts.open} open, {counts.acknowledged} acknowledged, "
+        f"{counts.confirming} being confirmed, {counts.muted} muted."
+    )
+    if late:
+        yield ""
+        yield "Not seen as it is now:"
+        yield from (f"- {_plain(one)}" for one in late)
+    yield from _section("Unresolved, the worst first:", handover.unresolved, inbox)
+    yield from _section(f"Resolved in the last {count(handover.hours, 'hour')}:", handover.resolved, inbox)
+
+
+def _section(head: str, section: ReportSection, inbox: str) -> Iterator[str]:
+    yield ""
+    yield head
+    if not section.lines:
+        yield "- none"
+    for line in section.lines:
+        yield f"- {_in_a_line(line)} {inbox}?finding={line.finding.pk}"
+    if section.left_out:
+        yield f"- and {section.left_out} more"
+
+
+def _in_a_line(line: ReportedFinding) -> str:
+    finding = line.finding
+    parts = [f"{finding.severity}, {finding.state}", f"{_plain(finding.subject)} in {_plain(finding.cluster.name)}"]
+    parts.append(f"since {to_the_minute(finding.since)}")
+    if finding.resolved_at:
+        because = f", as {finding.resolved_because}" if finding.resolved_because else ""
+        parts.append(f"resolved {to_the_minute(finding.resolved_at)}{because}")
+    else:
+        if finding.acknowledged_by:
+            parts.append(f"acknowledged by {_plain(finding.acknowledged_by)}")
+        if finding.assigned_to and finding.assigned_to != finding.acknowledged_by:
+            parts.append(f"assigned to {_plain(finding.assigned_to)}")
+    if line.impact:
+        parts.append(line.impact.short)
+    if line.last_seen:
+        parts.append(line.last_seen.sentence.removesuffix("."))
+    return f"**{_plain(finding.sentence)}** ({'; '.join(parts)})"
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODES, BadCombination, ClusterFacts, Severity, Wrong
+from health.rules.base import NODES, ClusterFacts, Severity, Wrong
 
 NAMED = 2
 

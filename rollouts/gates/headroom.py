@@ -101,17 +101,19 @@ def needs(wave: NextWave) -> str:
     wanted, free = _wanted(wave), _free(wave)
     pods = f"{count(len(wave.pods), 'GPU pod')} on {names(wave.nodes)} {either(len(wave.pods), 'needs', 'need')}"
     parts = [
-        f"{number} {name} elsewhere and {free[name]} {are(free[name])} free{_in_use(free[name], wave.expendable.get(name))}"
+        f"{number} {name} elsewhere and {_free_of(free[name], wave.expendable.get(name, 0))}"
         for name, number in sorted(wanted.items())
     ]
     return f"{pods} {', '.join(parts)}"
 
 
-def _in_use(free: int, by_expendable: int | None) -> str:
-    if not free or not by_expendable:
-        return ""
-    which = "it is" if free == 1 else "all of them" if by_expendable == free else f"{by_expendable} of them"
-    return f" ({which} in use by pods of a priority below -10)"
+def _free_of(free: int, in_use: int) -> str:
+    """`in_use`: of these, by pods that anybody may displace."""
+    said = f"{free} {are(free)} free"
+    if not free or not in_use:
+        return said
+    which = "it is" if free == 1 else "all of them" if in_use == free else f"{in_use} of them"
+    return f"{said} ({which} in use by pods of a priority below -10)"
 
 
 def _wanted(wave: NextWave) -> Counter[str]:

@@ -9,7 +9,7 @@ RULES = {
     "preload": False,
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
 }
-PAGES = ("/", "/findings", "/gpus", "/segments", "/pools", "/plans", "/plans/new", "/account")
+PAGES = ("/", "/findings", "/findings/shift-report", "/gpus", "/segments", "/pools", "/plans", "/plans/new", "/account")
 
 
 def violations(page) -> list[str]:

@@ -20,7 +20,17 @@ FILTERS = [
     "sort",
     "page",
 ]
-PAGES = ["/", "/parts/fleet", "/segments", "/pools", "/plans", "/pools/new", "/findings", "/no/such/page"]
+PAGES = [
+    "/",
+    "/parts/fleet",
+    "/segments",
+    "/pools",
+    "/plans",
+    "/pools/new",
+    "/findings",
+    "/findings/shift-report",
+    "/no/such/page",
+]
 LISTS = ["nodes", "gpus", "pods", "pools", "plans", "stages", "segments", "findings", "clusters"]
 
 

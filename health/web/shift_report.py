@@ -1,0 +1,72 @@
+"""The shift report: on the page, to paste as Markdown, and as a file that is read without Quarterdeck."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from edges.requests import PersonRequest
+from fleet.web.summary import lines_for
+from health.inbox.handing_over import handover_of
+from health.inbox.markdown import handover_as_markdown
+from health.web.ages import Age, ages_of
+
+HOURS = ((8, "8 hours"), (12, "12 hours"), (24, "1 day"), (72, "3 days"), (168, "7 days"))
+
+
+USUAL = 8
+
+
+class ReportForm(forms.Form):
+    """`hours`: how far back what is over by now is told of."""
+
+    hours = forms.ChoiceField(choices=HOURS, required=False)
+
+
+def shift_report(request: PersonRequest) -> HttpResponse:
+    form = ReportForm(request.GET)
+    found = _report(request, _hours(form) if form.is_valid() else USUAL)
+    return render(request, "health/shift_report.html", {"place": "findings", "form": form, "choices": HOURS, **found})
+
+
+def shift_report_file(request: PersonRequest) -> HttpResponse:
+    """One file of HTML that asks for nothing else: no style, no script, no image."""
+    form = ReportForm(request.GET)
+    if not form.is_valid():
+        sentence = " ".join(map(str, form.errors["hours"]))
+        return HttpResponse(sentence, status=400, content_type="text/plain; charset=utf-8")
+    found = _report(request, _hours(form))
+    response = render(request, "health/shift_report_file.html", found)
+    name = f"shift-{found['report'].at:%Y%m%d-%H%M}.html"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _hours(form: ReportForm) -> int:
+    return int(form.cleaned_data["hours"] or USUAL)
+
+
+def _report(request: PersonRequest, hours: int) -> Mapping[str, Any]:
+    now = timezone.now()
+    clusters = lines_for(request, now=now)
+    unseen = {line.cluster.pk: line.freshness.heard_at for line in clusters if not line.freshness.is_fresh}
+    report = handover_of(request.user, hours=hours, heard_at=unseen, now=now)
+    ages = ages_of(request.user, clusters, now=now)
+    inbox = request.build_absolute_uri(reverse("findings"))
+    late = [_late(age) for age in ages if age.is_late]
+    return {
+        "report": report,
+        "ages": ages,
+        "inbox": inbox,
+        "has_clusters": bool(clusters),
+        "markdown": handover_as_markdown(report, late=late, inbox=inbox),
+    }
+
+
+def _late(age: Age) -> str:
+    return f"{age.name}: {age.because}" if age.because else age.name
