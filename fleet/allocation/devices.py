@@ -27,7 +27,7 @@ CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
 NO_SICKNESS = frozenset({"gpu.amd.com/memory-partition-conflict"})  # of a mode that its board is not in just now
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
-Key = tuple[str, str, str]  # driver, pool, device: unique in a cluster
+DraDeviceKey = tuple[str, str, str]  # driver, pool, device: unique in a cluster
 Unit = tuple[str, str]  # the resource, and which of it
 
 
@@ -47,7 +47,7 @@ class OfferedDevice:
     taints: tuple[str, ...]  # those that keep anything new off it: gpu.nvidia.com/xid=79
 
     @property
-    def key(self) -> Key:
+    def key(self) -> DraDeviceKey:
         return self.driver, self.pool, self.name
 
     @property
@@ -123,7 +123,7 @@ class Offered:
         usable = counted(unit for unit, device in self.units.items() if not device.is_tainted)
         return dict.fromkeys(self.capacity, 0) | usable
 
-    def taken(self, keys: Collection[Key]) -> dict[str, int]:
+    def taken(self, keys: Collection[DraDeviceKey]) -> dict[str, int]:
         """By resource, what of its units these devices are, or are cut from. Two of one board are one unit."""
         claimed = [device for device in self.devices if device.key in keys]
         held = {device.unit if device.unit in self.units else device.unit_alone for device in claimed}
@@ -161,7 +161,7 @@ def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
     for row in rows:
         pool = row["driver"], row["pool"]
         newest[pool] = max(newest.get(pool, 0), row["pool_generation"])
-    found: dict[str, dict[Key, OfferedDevice]] = defaultdict(dict)
+    found: dict[str, dict[DraDeviceKey, OfferedDevice]] = defaultdict(dict)
     for row in rows:
         if row["pool_generation"] == newest[row["driver"], row["pool"]]:
             devices = (_device(row, device) for device in row["devices"])

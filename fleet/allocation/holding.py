@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.allocation.devices import Key, OfferedDevice
+from fleet.allocation.devices import DraDeviceKey, OfferedDevice
 from fleet.models import ExporterReading, Gpu, Pod
 
 
@@ -90,7 +90,7 @@ class GpuHeld:
 class Placement:
     """What of one node is known by its names, while pods are placed."""
 
-    by_key: Mapping[Key, OfferedDevice]
+    by_key: Mapping[DraDeviceKey, OfferedDevice]
     profiles: Mapping[str, OfferedDevice]  # slices by their own UUID
     holders: dict[str, list[Holder]] = field(default_factory=lambda: defaultdict(list))  # by the board's UUID
     unplaced: list[Unplaced] = field(default_factory=list)

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 from django.db import connection, transaction
 
-from fleet.allocation.sums import Counted, add, counted, written
+from fleet.allocation.sums import CountedSums, add, counted, written
 from fleet.cells import pieces
 from fleet.models import Observer
 
@@ -23,7 +23,7 @@ class Kept:
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._nodes: set[int] = set()
-        self._before: Counted = {}
+        self._before: CountedSums = {}
 
     def touch(self, nodes: Iterable[int]) -> None:
         """Before these are written."""

@@ -45,8 +45,8 @@ TABLES: tuple[type[Sums], ...] = (NodeSums, SegmentSums)
 ALIKE = tuple(dict.fromkeys(column for table in TABLES for column in table.alike))
 CLUSTER, NODES = -1, "the keys of nodes"  # stand in the statement for what is asked
 
-Key = tuple[Any, ...]
-Counted = dict[type[Sums], dict[Key, Counter[str]]]  # by table, and by its row
+SumsKey = tuple[Any, ...]
+CountedSums = dict[type[Sums], dict[SumsKey, Counter[str]]]  # by table, and by its row
 
 
 class PoolKeys(Func):
@@ -64,7 +64,7 @@ class PoolKeys(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> Counted:
+def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> CountedSums:
     """As the nodes are; None: all of the cluster. One query."""
     statement, params = _counting(is_whole=nodes is None)
     given: dict[Any, Any] = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
@@ -74,9 +74,9 @@ def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> Counted:
     return {table: _rows_of(table, rows) for table in TABLES}
 
 
-def _rows_of(table: type[Sums], rows: Iterable[dict[str, Any]]) -> dict[Key, Counter[str]]:
+def _rows_of(table: type[Sums], rows: Iterable[dict[str, Any]]) -> dict[SumsKey, Counter[str]]:
     key_of, names = itemgetter(*table.alike), table.added_up()
-    found: dict[Key, Counter[str]] = defaultdict(Counter)
+    found: dict[SumsKey, Counter[str]] = defaultdict(Counter)
     for row in rows:
         if row["is_gpu_node"] or not table.is_of_gpu_nodes:
             sums = found[key_of(row)]
@@ -92,12 +92,12 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any]:
     return found | said | {name: int(number) for name, number in found.items() if name.startswith(MARK)}
 
 
-def written(cluster_id: int) -> Counted:
+def written(cluster_id: int) -> CountedSums:
     """As the sums say. A query a table."""
     return {table: _written(table, cluster_id) for table in TABLES}
 
 
-def _written(table: type[Sums], cluster_id: int) -> dict[Key, Counter[str]]:
+def _written(table: type[Sums], cluster_id: int) -> dict[SumsKey, Counter[str]]:
     alike, names = table.alike, table.added_up()
     rows = table.objects.filter(cluster=cluster_id).values_list(*alike, *names)
     return {row[: len(alike)]: Counter(dict(zip(names, row[len(alike) :], strict=True))) for row in rows}
@@ -121,13 +121,15 @@ def _keys_in_json() -> str:
     return "SELECT value::bigint FROM json_array_elements_text(%s::json)"
 
 
-def add(cluster_id: int, before: Counted, after: Counted) -> None:
+def add(cluster_id: int, before: CountedSums, after: CountedSums) -> None:
     """A query a table in which something differs, and one more where a row is over."""
     for table in TABLES:
         _add(table, cluster_id, before.get(table, {}), after.get(table, {}))
 
 
-def _add(table: type[Sums], cluster_id: int, before: dict[Key, Counter[str]], after: dict[Key, Counter[str]]) -> None:
+def _add(
+    table: type[Sums], cluster_id: int, before: dict[SumsKey, Counter[str]], after: dict[SumsKey, Counter[str]]
+) -> None:
     differences, names = [], table.added_up()
     for key in {*before, *after}:
         was, now = before.get(key, Counter()), after.get(key, Counter())

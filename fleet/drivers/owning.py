@@ -13,10 +13,10 @@ from gpu.operands import DRIVER
 
 OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
 OWNED = ("uid", "cluster", "owner_kind", "owner_name")
-Key = tuple[int, str, str]  # cluster, kind, name
+DriverObjectKey = tuple[int, str, str]  # cluster, kind, name
 
 
-def key_of(each: DriverObject) -> Key:
+def key_of(each: DriverObject) -> DriverObjectKey:
     return each.cluster_id, each.kind, each.name
 
 
@@ -33,13 +33,13 @@ def labelled_owner(label: str, objects: Sequence[DriverObject]) -> DriverObject 
     return next((each for each in named if each.state not in OFF), None)
 
 
-def nodes_by_owner(clusters: Collection[int]) -> dict[Key, int]:
+def nodes_by_owner(clusters: Collection[int]) -> dict[DriverObjectKey, int]:
     """How many GPU nodes each driver object moves. Three queries, of sums: each node is in one of them."""
     objects: dict[int, list[DriverObject]] = {cluster: [] for cluster in clusters}
     for each in DriverObject.objects.filter(cluster__in=clusters):
         objects[each.cluster_id].append(each)
     owners = _owners_of_daemon_sets(clusters)
-    found: dict[Key, int] = {}
+    found: dict[DriverObjectKey, int] = {}
     sums = SegmentSums.objects.filter(cluster__in=clusters).values_list("cluster", "driver_daemon_set", "driver_owner")
     for cluster, daemon_set, label, nodes in sums.annotate(number=Sum("nodes")):
         key = owners.get(daemon_set) or _by_label(label, objects[cluster])
@@ -48,12 +48,12 @@ def nodes_by_owner(clusters: Collection[int]) -> dict[Key, int]:
     return found
 
 
-def _owners_of_daemon_sets(clusters: Collection[int]) -> dict[str, Key]:
+def _owners_of_daemon_sets(clusters: Collection[int]) -> dict[str, DriverObjectKey]:
     owned = Operand.objects.filter(cluster__in=clusters, operand=DRIVER).exclude(owner_name="")
     return {uid: (cluster, kind, name) for uid, cluster, kind, name in owned.values_list(*OWNED)}
 
 
-def _by_label(label: str, objects: Sequence[DriverObject]) -> Key | None:
+def _by_label(label: str, objects: Sequence[DriverObject]) -> DriverObjectKey | None:
     """Whose a node is that has no driver pod of an owned DaemonSet. None: nobody's."""
     owner = labelled_owner(label, objects) or _policy_that_installs(objects)
     return None if owner is None else key_of(owner)

@@ -12,12 +12,10 @@ from health.sources import frames
 from health.sources.recalling import recall_xids
 from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import put_in_words, remember
-
-Key = tuple[str, str]
 
 
 def reading_of(
@@ -64,9 +62,9 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
     return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew)
 
 
-def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[Key, Collection[str]]:
+def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[GpuDeviceKey, Collection[str]]:
     """By the device that several nodes claim, which those are."""
-    claimed: dict[Key, set[str]] = {}
+    claimed: dict[GpuDeviceKey, set[str]] = {}
     for node, each in said.items():
         for key in each.devices:
             claimed.setdefault(key, set()).add(node)
@@ -77,7 +75,7 @@ def _kept(
     before: Frame,
     told: list[GpuDevice],
     said: Mapping[str, NodeSaid],
-    contested: Collection[Key],
+    contested: Collection[GpuDeviceKey],
     nodes: Collection[str],
     *,
     since: float,
@@ -95,9 +93,9 @@ def _kept(
     ]
 
 
-def _xids(said: Mapping[str, NodeSaid], contested: Collection[Key]) -> dict[Key, XidTold]:
+def _xids(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, XidTold]:
     return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}
 
 
-def _parts(said: Mapping[str, NodeSaid], contested: Collection[Key]) -> Parts:
+def _parts(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> Parts:
     return {key: parts for each in said.values() for key, parts in each.parts.items() if key not in contested}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from health.telemetry.frame import Frame, GpuDevice
+from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey
 
 PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
 STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
@@ -21,7 +21,7 @@ class XidTold:
 
 
 # By the key of the device and the metric: each value of the label that its series are told apart by, where it is not 0.
-Parts = Mapping[tuple[str, str], Mapping[str, Mapping[str, float]]]
+Parts = Mapping[GpuDeviceKey, Mapping[str, Mapping[str, float]]]
 SERIES_AT_MOST = 2_000  # of one name at one exporter: 16 boards of 7 slices with 9 reasons each are 1,008
 PART_CHARS = 40  # of a label's value
 
@@ -41,7 +41,7 @@ class TelemetryReading:
 
     frame: Frame
     exported: frozenset[str]
-    xids: Mapping[tuple[str, str], XidTold]  # by the key of the device
+    xids: Mapping[GpuDeviceKey, XidTold]  # by the key of the device
     notes: tuple[str, ...] = ()  # what is odd, in sentences
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first

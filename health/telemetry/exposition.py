@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from health.telemetry.base import PART_CHARS, XidTold
 from health.telemetry.exporter import UnreadableMetrics
-from health.telemetry.frame import GpuDevice
+from health.telemetry.frame import GpuDevice, GpuDeviceKey
 from health.telemetry.identity import device_of
 from health.telemetry.metrics import BLANKS, SERIES, MetricSeries
 
@@ -26,17 +26,15 @@ _ESCAPED = re.compile(r"\\(.)")
 HOST = ("Hostname", "hostname")
 PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
 
-Key = tuple[str, str]
-
 
 @dataclass
 class NodeSaid:
     """Values in the units of `metrics.py`, by device and metric. Of several series of a device the highest counts."""
 
-    devices: dict[Key, GpuDevice] = field(default_factory=dict)
-    values: dict[Key, dict[str, float]] = field(default_factory=dict)
-    xids: dict[Key, XidTold] = field(default_factory=dict)
-    parts: dict[Key, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
+    devices: dict[GpuDeviceKey, GpuDevice] = field(default_factory=dict)
+    values: dict[GpuDeviceKey, dict[str, float]] = field(default_factory=dict)
+    xids: dict[GpuDeviceKey, XidTold] = field(default_factory=dict)
+    parts: dict[GpuDeviceKey, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
     called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
     nameless: int = 0  # series of a GPU that do not say which
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name

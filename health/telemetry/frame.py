@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 NEVER = math.nan
+GpuDeviceKey = tuple[str, str]  # the UUID of its board, and the slice of it; blank: all of it
 
 
 class GpuDevice(NamedTuple):
@@ -27,7 +28,7 @@ class GpuDevice(NamedTuple):
     serial: str = ""  # of the board; blank: its exporter does not say it
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> GpuDeviceKey:
         return self.uuid, self.gi_id
 
     @property

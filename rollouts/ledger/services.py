@@ -15,7 +15,7 @@ from wording.numbers import count, either
 
 REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
 OWNER = ("owner_kind", "namespace", "owner_name")
-Owner = tuple[str, str, str]
+ControllerKey = tuple[str, str, str]  # as OWNER
 LEAVE = "leave one of them, spread the pods, or exclude the node"
 
 
@@ -23,7 +23,7 @@ LEAVE = "leave one of them, spread the pods, or exclude the node"
 class _Service:
     namespace: str
     desired: int | None  # replicas; None: nothing says how many
-    owners: set[Owner] = field(default_factory=set)  # what controls its pods
+    owners: set[ControllerKey] = field(default_factory=set)  # what controls its pods
     pods: int = 0
     without_node: int = 0
     ready: int = 0  # pods of it that are Ready on a node that is not out
@@ -132,12 +132,12 @@ def _budgets_of(cluster_id: int, services: Mapping[str, _Service]) -> dict[str, 
     }
 
 
-def _labels(cluster_id: int, owners: Collection[Owner]) -> dict[Owner, list[dict[str, str]]]:
+def _labels(cluster_id: int, owners: Collection[ControllerKey]) -> dict[ControllerKey, list[dict[str, str]]]:
     """Those of each pod of these."""
     pods = _replicas(cluster_id).filter(
         namespace__in={namespace for _, namespace, _ in owners}, owner_name__in={name for *_, name in owners}
     )
-    found: dict[Owner, list[dict[str, str]]] = defaultdict(list)
+    found: dict[ControllerKey, list[dict[str, str]]] = defaultdict(list)
     for kind, namespace, owner, labels in pods.values_list(*OWNER, "labels"):
         found[kind, namespace, owner].append(labels)
     return found
@@ -149,14 +149,14 @@ def _replicas(cluster_id: int) -> PodQuerySet:
     )
 
 
-def _workloads(cluster_id: int) -> tuple[dict[Owner, str], dict[str, int | None]]:
+def _workloads(cluster_id: int) -> tuple[dict[ControllerKey, str], dict[str, int | None]]:
     """What owns what has pods, by its key; and by that name how many replicas are wanted.
 
     An owner that is blank is no service, but part of a gang: the workers of a LeaderWorkerSet are StatefulSets, each
     owned by the Pod that leads them, and fall together.
     """
     rows = Workload.objects.filter(cluster=cluster_id, kind__in=(*REPLICAS, "Deployment")).order_by()
-    controllers: dict[Owner, str] = {}
+    controllers: dict[ControllerKey, str] = {}
     desired: dict[str, int | None] = {}
     for kind, namespace, name, owner_kind, owner_name, wanted in rows.values_list(
         "kind", "namespace", "name", "owner_kind", "owner_name", "desired"

@@ -72,12 +72,13 @@ def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:
     return Harm(tuple(dearest), there.alone_gpu_hours, there.alone_uncounted, there.pods, free)
 
 
-Key = tuple[str, str, str]  # kind, namespace, name
+WorkloadKey = tuple[str, str, str]  # kind, namespace, name
 
 
 @dataclass(frozen=True)
 class _Owners:
-    of_jobs: Mapping[Key, str]  # a Job → what made it; a StatefulSet of workers → the group of the Pod that leads them
+    # A Job → what made it; a StatefulSet of workers → the group of the Pod that leads them.
+    of_jobs: Mapping[WorkloadKey, str]
     leaders: Mapping[tuple[str, str], str]  # a Pod's namespace and name → the group that it leads
 
     def gang_of(self, kind: str, namespace: str, owner: str, pod: str) -> str:
@@ -93,7 +94,7 @@ def _owners(cluster_id: int) -> _Owners:
     Of a LeaderWorkerSet the workers of each group are a StatefulSet, owned by the Pod that leads them.
     """
     rows = Workload.objects.filter(cluster=cluster_id, kind__in=("Job", "StatefulSet")).exclude(owner_kind="")
-    of_jobs: dict[Key, str] = {}
+    of_jobs: dict[WorkloadKey, str] = {}
     leaders: dict[tuple[str, str], str] = {}
     columns = ("kind", "namespace", "name", "owner_kind", "owner_name")
     for kind, namespace, name, owner_kind, owner_name in rows.values_list(*columns):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from fleet.allocation.devices import Key, Offered, offered_on
+from fleet.allocation.devices import DraDeviceKey, Offered, offered_on
 from fleet.models import Node, Pod, ResourceClaim
 from fleet.observe.mirror.diff import remember
 from fleet.observe.mirror.kinds import KINDS
@@ -62,7 +62,7 @@ def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dic
     if not nodes:
         return {}
     offered = _offered_on(cluster_id, set(nodes.values()))
-    held: dict[str, set[Key]] = defaultdict(set)
+    held: dict[str, set[DraDeviceKey]] = defaultdict(set)
     for claim, keys in _allocated(cluster_id, list(nodes)).items():
         held[nodes[claim]] |= keys
     return {node: offered[node].taken(keys) for node, keys in held.items() if node in offered}
@@ -80,8 +80,8 @@ def _offered_on(cluster_id: int, nodes: Collection[str]) -> dict[str, Offered]:
     return found
 
 
-def _allocated(cluster_id: int, claims: list[tuple[str, str]]) -> dict[tuple[str, str], set[Key]]:
-    allocated: dict[tuple[str, str], set[Key]] = {}
+def _allocated(cluster_id: int, claims: list[tuple[str, str]]) -> dict[tuple[str, str], set[DraDeviceKey]]:
+    allocated: dict[tuple[str, str], set[DraDeviceKey]] = {}
     for start in range(0, len(claims), AT_ONCE):
         wanted = Q()
         by_namespace: dict[str, list[str]] = defaultdict(list)

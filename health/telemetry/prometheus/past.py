@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels, vector
@@ -24,7 +24,6 @@ STEPS_AT_ONCE = 60  # of which the devices are looked up together
 POINTS_AT_ONCE = 400_000  # of one answer: some 12 MB
 SERIES_AT_MOST = 200_000
 PATH, RANGE_PATH = "/api/v1/query", "/api/v1/query_range"
-Key = tuple[str, str]  # as `GpuDevice.key`
 Lines = Sequence[tuple[dict[str, str], "array[float]"]]
 
 
@@ -32,13 +31,13 @@ Lines = Sequence[tuple[dict[str, str], "array[float]"]]
 class _Piece:
     """What was said of some metrics at some steps."""
 
-    values: Mapping[MetricSeries, Mapping[Key, "array[float]"]]
-    times: Mapping[MetricSeries, Mapping[Key, "array[float]"]]
+    values: Mapping[MetricSeries, Mapping[GpuDeviceKey, "array[float]"]]
+    times: Mapping[MetricSeries, Mapping[GpuDeviceKey, "array[float]"]]
     xids: Lines
     parts: Mapping[MetricSeries, Lines]
-    present: Mapping[Key, "array[float]"]  # NaN: nothing that tells devices has this one
+    present: Mapping[GpuDeviceKey, "array[float]"]  # NaN: nothing that tells devices has this one
 
-    def said_at(self, number: int) -> set[Key]:
+    def said_at(self, number: int) -> set[GpuDeviceKey]:
         return {key for key, line in self.present.items() if line[number] == line[number]}
 
 
@@ -61,7 +60,7 @@ class Past:
     is_there: Callable[[str, float], bool] = lambda _node, _at: True  # whether the cluster had this node then
     notes: dict[str, None] = field(default_factory=dict)  # what contradicts, in sentences
     before: Frame = field(default_factory=lambda: Frame(0.0, ()))
-    in_frame: frozenset[Key] = frozenset()
+    in_frame: frozenset[GpuDeviceKey] = frozenset()
     looked_at: float = -math.inf
 
     def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | NotTold]:
@@ -120,11 +119,11 @@ class Past:
         which = promql.names_beside(sorted(names), telling, self.matchers, within_s=asked.step_s * asked.number)
         return sorted(labels(row).get("__name__", "") for row in self._at(which, asked.last))
 
-    def _devices(self, telling: Sequence[str], asked: Steps) -> Iterator[tuple[Key, Mapping[str, str]]]:
+    def _devices(self, telling: Sequence[str], asked: Steps) -> Iterator[tuple[GpuDeviceKey, Mapping[str, str]]]:
         """Whose pods had them is asked apart: which jobs did in that time is in no answer."""
         within_s = asked.step_s * asked.number
         rows = self._at(promql.devices_within(telling, self.matchers, within_s=within_s), asked.last)
-        pods: dict[Key, list[str]] = {}
+        pods: dict[GpuDeviceKey, list[str]] = {}
         if self.where.exporters:
             stems = {name.rpartition("-")[0] for name in self.where.exporters}
             which = promql.exporters_within(telling, stems, self.matchers, within_s=within_s)
@@ -136,7 +135,7 @@ class Past:
             for pod in pods.get(key, ("",)):
                 yield key, said | {"pod": pod}
 
-    def _look(self, known: Sequence[GpuDevice], said: set[Key], at: float) -> None:
+    def _look(self, known: Sequence[GpuDevice], said: set[GpuDeviceKey], at: float) -> None:
         """Who is in the frame from now on, as a round finds it: every few minutes, and at once where one is new."""
         there, strange = dict[str, bool](), said - self.in_frame
 
@@ -211,9 +210,9 @@ def cut(asked: Steps, most: int) -> Iterator[Steps]:
         yield Steps(asked.first + start * asked.step_s, asked.step_s, min(most, asked.number - start))
 
 
-def _by_device(lines: Lines) -> Mapping[Key, "array[float]"]:
+def _by_device(lines: Lines) -> Mapping[GpuDeviceKey, "array[float]"]:
     """One line of each, also where its series was called otherwise from a moment on."""
-    found: dict[Key, array[float]] = {}
+    found: dict[GpuDeviceKey, array[float]] = {}
     for said, line in lines:
         before = found.setdefault(device_key(said), line)
         if before is not line:
@@ -223,7 +222,7 @@ def _by_device(lines: Lines) -> Mapping[Key, "array[float]"]:
     return found
 
 
-def _xids(piece: _Piece, number: int) -> Mapping[Key, XidTold]:
+def _xids(piece: _Piece, number: int) -> Mapping[GpuDeviceKey, XidTold]:
     told = {}
     for said, line in piece.xids:
         if 1 <= line[number] <= SERIES[XID][0].bounds[1]:
@@ -231,8 +230,8 @@ def _xids(piece: _Piece, number: int) -> Mapping[Key, XidTold]:
     return told
 
 
-def _parts(piece: _Piece, number: int) -> dict[Key, dict[str, dict[str, float]]]:
-    found: dict[Key, dict[str, dict[str, float]]] = {}
+def _parts(piece: _Piece, number: int) -> dict[GpuDeviceKey, dict[str, dict[str, float]]]:
+    found: dict[GpuDeviceKey, dict[str, dict[str, float]]] = {}
     for row, lines in piece.parts.items():
         for said, line in lines:
             part, value = said.get(row.label, "")[:PART_CHARS], line[number]
