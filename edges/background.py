@@ -14,7 +14,7 @@ import structlog
 GOODBYE_S = 1.0  # what a command that ends waits for what it has handed over
 
 log = structlog.get_logger(__name__)
-Waiting = Queue[tuple[Callable[[], object], dict[str, object]]]
+BackgroundQueue = Queue[tuple[Callable[[], object], dict[str, object]]]
 
 
 class Background:
@@ -25,7 +25,7 @@ class Background:
         self._most_waiting = most_waiting
         self._lock = threading.Lock()
         self._pid = 0
-        self._waiting: Waiting = Queue()
+        self._waiting: BackgroundQueue = Queue()
 
     def send(self, act: Callable[[], object], **about: object) -> None:
         """Hand it over: this never fails and never waits. `about`: what the log says of one that is lost."""
@@ -34,7 +34,7 @@ class Background:
         except Full:
             log.warning("not sent", by=self.name, because="too many wait already", **about)
 
-    def _queue(self) -> Waiting:
+    def _queue(self) -> BackgroundQueue:
         """Made anew in a process that was forked since: threads do not survive a fork."""
         with self._lock:
             if self._pid != os.getpid():
@@ -44,7 +44,7 @@ class Background:
                 atexit.register(self._say_goodbye, self._pid)
             return self._waiting
 
-    def _send_all(self, waiting: Waiting) -> None:
+    def _send_all(self, waiting: BackgroundQueue) -> None:
         while True:
             act, about = waiting.get()
             try:
