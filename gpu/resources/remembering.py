@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from gpu.resources.names import DRA_DRIVERS, FOR_MACHINES
 
-Amounts = Mapping[str, int]
-
 
 class Since(StrEnum):
     FIRST = "first"  # the node was never seen with GPUs before

@@ -27,7 +27,7 @@ COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # a label since K
 GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
 # What made it, and which of its templates: a ReplicaSet has one, a StatefulSet one at a time, a RayCluster one for each
 # group of workers. Of kinds that none of these labels tells of, the image is all that tells two apart.
-Template = tuple[str, ...]
+TemplateKey = tuple[str, ...]
 COLUMNS = (
     "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "labels", "node_name",
     "phase", "is_ready", "deleted_at", "stuck_container", "waiting_because", "restarts", "crashed_at", "node__is_ready",
@@ -40,7 +40,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
     A pod whose node is being evicted, or that its kubelet refused, did not fail by itself and counts nowhere.
     """
     pods = _pods(cluster, _failing_templates(cluster, now=now), now=now)
-    where: dict[Template, dict[str, list[tuple[Pod, bool]]]] = defaultdict(lambda: defaultdict(list))
+    where: dict[TemplateKey, dict[str, list[tuple[Pod, bool]]]] = defaultdict(lambda: defaultdict(list))
     for pod, fails in pods:
         where[_template(pod)][pod.node_name].append((pod, fails))
     suspects = [
@@ -56,7 +56,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
     return {node: tuple(workloads) for node, workloads in found.items()}
 
 
-def _template(pod: Pod) -> Template:
+def _template(pod: Pod) -> TemplateKey:
     return pod.owner_uid, pod.revision_hash, pod.image, *(pod.labels.get(label, "") for label in GROUPS)
 
 

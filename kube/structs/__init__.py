@@ -8,7 +8,7 @@ from kube.structs.driver_object import (
     NvidiaDriverSeen,
     WholeSpec,
 )
-from kube.structs.meta import Condition, Meta, Owner, Seen
+from kube.structs.meta import Condition, Meta, OwnerReference, Seen
 from kube.structs.node import NodeSeen, Taint
 from kube.structs.pod import PodSeen
 
@@ -26,7 +26,7 @@ __all__ = [
     "NamespaceSeen",
     "NodeSeen",
     "NvidiaDriverSeen",
-    "Owner",
+    "OwnerReference",
     "PodSeen",
     "RevisionSeen",
     "Seen",

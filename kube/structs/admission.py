@@ -1,13 +1,11 @@
 """ResourceQuota, LimitRange, PriorityClass. From kubernetes/api, core/v1 and scheduling/v1 types.go."""
 
-from kube.structs.meta import Seen, Struct
-
-Amounts = dict[str, str | int | float]
+from kube.structs.meta import ResourceList, Seen, Struct
 
 
 class QuotaPart(Struct, frozen=True):
-    hard: Amounts | None = None
-    used: Amounts | None = None  # in a status only
+    hard: ResourceList | None = None
+    used: ResourceList | None = None  # in a status only
 
 
 class QuotaSeen(Seen, frozen=True):
@@ -17,10 +15,10 @@ class QuotaSeen(Seen, frozen=True):
 
 class Limit(Struct, frozen=True):
     type: str = ""  # Container, Pod, PersistentVolumeClaim
-    max: Amounts | None = None
-    min: Amounts | None = None
-    default: Amounts | None = None
-    default_request: Amounts | None = None
+    max: ResourceList | None = None
+    min: ResourceList | None = None
+    default: ResourceList | None = None
+    default_request: ResourceList | None = None
 
 
 class LimitRangeSpec(Struct, frozen=True):

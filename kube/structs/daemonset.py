@@ -11,19 +11,19 @@ class Toleration(Struct, frozen=True):
     effect: str | None = ""  # blank: every effect
 
 
-class Expression(Struct, frozen=True):
+class NodeSelectorRequirement(Struct, frozen=True):
     key: str = ""
     operator: str = ""  # In, NotIn, Exists, DoesNotExist, Gt, Lt
     values: list[str] | None = None
 
 
-class Term(Struct, frozen=True):
-    match_expressions: list[Expression] | None = None
-    match_fields: list[Expression] | None = None
+class NodeSelectorTerm(Struct, frozen=True):
+    match_expressions: list[NodeSelectorRequirement] | None = None
+    match_fields: list[NodeSelectorRequirement] | None = None
 
 
 class NodeSelector(Struct, frozen=True):
-    node_selector_terms: list[Term] | None = None
+    node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
 class NodeAffinity(Struct, frozen=True):
@@ -55,13 +55,13 @@ class TemplateSpec(Struct, frozen=True):
     resource_claims: list[PodResourceClaim] | None = None
 
     @property
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[NodeSelectorTerm]:
         """Of the required node affinity. Empty: it requires nothing."""
         found = self.affinity.node_affinity if self.affinity else None
         return (found.required.node_selector_terms if found and found.required else None) or []
 
 
-class Template(Struct, frozen=True):
+class PodTemplate(Struct, frozen=True):
     metadata: TemplateMeta | None = None
     spec: TemplateSpec = TemplateSpec()
 
@@ -76,7 +76,7 @@ class LabelSelector(Struct, frozen=True):
 
 class DaemonSetSpec(Struct, frozen=True):
     selector: LabelSelector | None = None
-    template: Template | None = None
+    template: PodTemplate | None = None
 
 
 class DaemonSetStatus(Struct, frozen=True):
@@ -95,8 +95,8 @@ class DaemonSetSeen(Seen, frozen=True):
         return self.metadata.namespace
 
     @property
-    def template(self) -> Template:
-        return (self.spec.template if self.spec else None) or Template()
+    def template(self) -> PodTemplate:
+        return (self.spec.template if self.spec else None) or PodTemplate()
 
     @property
     def pod_labels(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ import msgspec
 # What an object, or how far a list has come, is known by. It is looked up and gone on from, so that it is kept whole or
 # not at all: no API server's is longer, nor has a NUL, which PostgreSQL keeps in no text.
 Identifier = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[^\x00]*$")]
+ResourceList = dict[str, str | int | float]  # quantities by resource; corev1.ResourceList
 
 
 class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -17,7 +18,7 @@ class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
     """
 
 
-class Owner(Struct, frozen=True):
+class OwnerReference(Struct, frozen=True):
     kind: str = ""
     name: str = ""
     uid: str = ""
@@ -34,10 +35,10 @@ class Meta(Struct, frozen=True):
     deletion_timestamp: datetime | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    owner_references: list[Owner] | None = None
+    owner_references: list[OwnerReference] | None = None
 
     @property
-    def owner(self) -> Owner | None:
+    def owner(self) -> OwnerReference | None:
         """The one that controls it. None: nobody does."""
         return next((owner for owner in self.owner_references or () if owner.controller), None)
 

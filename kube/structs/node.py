@@ -1,4 +1,4 @@
-from kube.structs.meta import Condition, Seen, Struct, find
+from kube.structs.meta import Condition, ResourceList, Seen, Struct, find
 
 
 class Taint(Struct, frozen=True):
@@ -20,8 +20,8 @@ class NodeSystem(Struct, frozen=True):
 
 
 class NodeStatus(Struct, frozen=True):
-    capacity: dict[str, str | int | float] | None = None
-    allocatable: dict[str, str | int | float] | None = None
+    capacity: ResourceList | None = None
+    allocatable: ResourceList | None = None
     conditions: list[Condition] | None = None
     node_info: NodeSystem = NodeSystem()
 

@@ -3,12 +3,12 @@ from typing import Any
 
 import msgspec
 
-from kube.structs.meta import Condition, Seen, Struct, Variable, find
+from kube.structs.meta import Condition, ResourceList, Seen, Struct, Variable, find
 
 
 class Resources(Struct, frozen=True):
-    requests: dict[str, str | int | float] | None = None
-    limits: dict[str, str | int | float] | None = None
+    requests: ResourceList | None = None
+    limits: ResourceList | None = None
 
 
 class Container(Struct, frozen=True):
@@ -53,15 +53,15 @@ class PodSpec(Struct, frozen=True):
     init_containers: list[Container] | None = None
     volumes: list[Volume] | None = None
     resources: Resources | None = None  # of the pod as a whole
-    overhead: dict[str, str | int | float] | None = None  # what its runtime class costs beside its containers
+    overhead: ResourceList | None = None  # what its runtime class costs beside its containers
 
 
-class Waiting(Struct, frozen=True):
+class ContainerStateWaiting(Struct, frozen=True):
     reason: str | None = ""
     message: str | None = ""
 
 
-class Terminated(Struct, frozen=True):
+class ContainerStateTerminated(Struct, frozen=True):
     exit_code: int = 0
     signal: int | None = None
     reason: str | None = ""
@@ -70,14 +70,14 @@ class Terminated(Struct, frozen=True):
     finished_at: datetime | None = None
 
 
-class Running(Struct, frozen=True):
+class ContainerStateRunning(Struct, frozen=True):
     """That a container runs is all that is read of it."""
 
 
 class ContainerState(Struct, frozen=True):
-    running: Running | None = None
-    waiting: Waiting | None = None
-    terminated: Terminated | None = None
+    running: ContainerStateRunning | None = None
+    waiting: ContainerStateWaiting | None = None
+    terminated: ContainerStateTerminated | None = None
 
 
 class DeviceHealth(Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from kube.structs.daemonset import Template
+from kube.structs.daemonset import PodTemplate
 from kube.structs.meta import Condition, Seen, Struct, find
 
 
 class WorkloadSpec(Struct, frozen=True):
-    template: Template | None = None
+    template: PodTemplate | None = None
     replicas: int | None = None
     parallelism: int | None = None  # Jobs only
     suspend: bool | None = False  # Jobs only
@@ -31,8 +31,8 @@ class WorkloadSeen(Seen, frozen=True):
         raise NotImplementedError
 
     @property
-    def template(self) -> Template:
-        return (self.spec.template if self.spec else None) or Template()
+    def template(self) -> PodTemplate:
+        return (self.spec.template if self.spec else None) or PodTemplate()
 
     @property
     def desired(self) -> int | None:

@@ -4,7 +4,7 @@ from kube import client
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from kube.structs.meta import find
-from kube.structs.pod import Terminated
+from kube.structs.pod import ContainerStateTerminated
 from rollouts.images.job import is_ours, pods_for
 from rollouts.images.progress import JobLook, PodLook, PullOutcome, Told
 from rollouts.images.progress import look as look_at
@@ -98,5 +98,5 @@ def pod_look(pod: PodSeen) -> PodLook:
     )
 
 
-def _has_run(ended: Terminated | None) -> bool:
+def _has_run(ended: ContainerStateTerminated | None) -> bool:
     return ended is not None and ended.started_at is not None and ended.reason != NEVER_SEEN

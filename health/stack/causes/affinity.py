@@ -9,20 +9,20 @@ cluster/addons/device-plugins/nvidia-gpu).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Expression = Mapping[str, Any]  # key, operator, values; field: it is about the node's name and not about a label
-Term = Sequence[Expression]
+StoredRequirement = Mapping[str, Any]  # key, operator, values; field: it is about the node's name and not about a label
+StoredTerm = Sequence[StoredRequirement]
 
 
-def takes(terms: Sequence[Term], labels: Mapping[str, str], node: str) -> bool:
+def takes(terms: Sequence[StoredTerm], labels: Mapping[str, str], node: str) -> bool:
     """Without a term every node is taken: nothing is required."""
     return not terms or any(_holds(term, labels, node) for term in terms)
 
 
-def _holds(term: Term, labels: Mapping[str, str], node: str) -> bool:
+def _holds(term: StoredTerm, labels: Mapping[str, str], node: str) -> bool:
     return bool(term) and all(_is_true(each, {"metadata.name": node} if each.get("field") else labels) for each in term)
 
 
-def _is_true(expression: Expression, labels: Mapping[str, str]) -> bool:
+def _is_true(expression: StoredRequirement, labels: Mapping[str, str]) -> bool:
     """An operator that is not known takes no node, so that nothing is missed there."""
     key, values = expression.get("key", ""), expression.get("values") or ()
     match expression.get("operator"):

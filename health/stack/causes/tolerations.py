@@ -8,8 +8,8 @@ tolerate is not blamed.
 
 from collections.abc import Mapping, Sequence
 
-Taint = Mapping[str, str]
-Toleration = Mapping[str, str]
+StoredTaint = Mapping[str, str]
+StoredToleration = Mapping[str, str]
 
 KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
@@ -27,7 +27,7 @@ ALWAYS: frozenset[tuple[str, str]] = frozenset(
 )
 
 
-def keeping_away(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> list[Taint]:
+def keeping_away(taints: Sequence[StoredTaint], tolerations: Sequence[StoredToleration]) -> list[StoredTaint]:
     """The taints that a DaemonSet with these tolerations does not tolerate."""
     return [
         taint
@@ -38,7 +38,7 @@ def keeping_away(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> 
     ]
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerates(toleration: StoredToleration, taint: StoredTaint) -> bool:
     effect, key = toleration.get("effect") or "", toleration.get("key") or ""
     operator = toleration.get("operator") or "Equal"
     if effect and effect != taint.get("effect"):
@@ -52,7 +52,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return True
 
 
-def spell(taint: Taint) -> str:
+def spell(taint: StoredTaint) -> str:
     """As kubectl writes it: nvidia.com/gpu=present:NoSchedule."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"

@@ -3,7 +3,8 @@
 from typing import Any
 
 from fleet.observe.mirror.rows.text import INTEGER_MOST, fitted
-from kube.structs.admission import Amounts, Limit, LimitRangeSeen, PriorityClassSeen, QuotaPart, QuotaSeen
+from kube.structs.admission import Limit, LimitRangeSeen, PriorityClassSeen, QuotaPart, QuotaSeen
+from kube.structs.meta import ResourceList
 
 MOST = 256  # names of one quota, limits of one range
 
@@ -48,6 +49,6 @@ def priority_class_row(seen: PriorityClassSeen) -> dict[str, Any]:
     }
 
 
-def _amounts(amounts: Amounts | None) -> dict[str, str]:
+def _amounts(amounts: ResourceList | None) -> dict[str, str]:
     named = list((amounts or {}).items())[:MOST]
     return {fitted(name, 317): fitted(str(amount), 64) for name, amount in named}

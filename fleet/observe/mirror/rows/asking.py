@@ -8,7 +8,7 @@ from gpu.resources import assigned_in, is_gpu_resource
 from gpu.resources.names import GPU, VOLCANO
 from kube.quantity import whole
 from kube.structs import PodSeen
-from kube.structs.daemonset import Template
+from kube.structs.daemonset import PodTemplate
 from kube.structs.pod import Container
 
 DEVICES_AT_MOST = 256
@@ -16,7 +16,7 @@ ASSIGNABLE = (GPU, VOLCANO)  # what schedulers of their own place, beside slices
 CLAIMS_AT_MOST = 64
 
 
-def extended_resources(seen: PodSeen | Template) -> dict[str, int]:
+def extended_resources(seen: PodSeen | PodTemplate) -> dict[str, int]:
     """The GPU resources a pod occupies, as the scheduler counts them."""
     wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), _wants)
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())}

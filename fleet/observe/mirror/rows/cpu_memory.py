@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fleet.observe.mirror.rows.effective import Amounts, effective
+from fleet.observe.mirror.rows.effective import Requests, effective
 from fleet.observe.mirror.rows.text import fitted
 from fleet.states.pod import ENDED
 from kube.quantity import rounded_up
 from kube.structs import NodeSeen, PodSeen
+from kube.structs.meta import ResourceList
 from kube.structs.pod import Container, Resources
 
 SCALES = {"cpu": 1000, "memory": 1}
 # No machine has more; and the sum over a hundred thousand pods that say so still fits into a database's integer.
 MOST = {"cpu": 10**9, "memory": 2**46}
-NOTHING: Amounts = {}
+NOTHING: Requests = {}
 
 
 def requested(seen: PodSeen) -> dict[str, int]:
@@ -42,7 +43,7 @@ def for_pods(seen: NodeSeen) -> dict[str, int | None]:
     }
 
 
-def _requests(seen: PodSeen) -> Amounts:
+def _requests(seen: PodSeen) -> Requests:
     """What is requested for the pod as a whole counts instead of its containers' sum; its overhead comes on top.
 
     PodRequests of k8s.io/component-helpers/resource/helpers.go; kubernetes.io/docs/concepts/scheduling-eviction/
@@ -57,7 +58,7 @@ def _requests(seen: PodSeen) -> Amounts:
     return total
 
 
-def _of_container(container: Container) -> Amounts:
+def _of_container(container: Container) -> Requests:
     """Where only a limit is given, the API server makes it the request."""
     resources: Resources | None = container.resources
     if resources is None:
@@ -66,9 +67,9 @@ def _of_container(container: Container) -> Amounts:
     return _amounts(resources.limits) | requests if resources.limits else requests
 
 
-def _amounts(quantities: Mapping[str, str | int | float]) -> Amounts:
+def _amounts(quantities: ResourceList) -> Requests:
     """What cannot be read is left out."""
-    found: Amounts = {}
+    found: Requests = {}
     for name, scale in SCALES.items():
         if name in quantities and (amount := rounded_up(quantities[name], scale)) is not None:
             found[name] = amount

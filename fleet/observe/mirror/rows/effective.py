@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 
 from kube.structs.pod import Container
 
-Amounts = dict[str, int]
+Requests = dict[str, int]  # by resource
 
 
 def effective(
     containers: Sequence[Container],
     inits: Sequence[Container],
-    requests: Callable[[Container], Amounts],
-) -> Amounts:
+    requests: Callable[[Container], Requests],
+) -> Requests:
     if len(containers) == 1 and not inits:
         return dict(requests(containers[0]))  # most pods there are
-    running: Amounts = {}
+    running: Requests = {}
     for container in containers:
         _add(running, requests(container))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
+    sidecars: Requests = {}
+    peak: Requests = {}
     for container in inits:
         asked = dict(requests(container))
         if container.restart_policy == "Always":
@@ -36,11 +36,11 @@ def effective(
     return running
 
 
-def _add(total: Amounts, amounts: Amounts) -> None:
+def _add(total: Requests, amounts: Requests) -> None:
     for name, amount in amounts.items():
         total[name] = total.get(name, 0) + amount
 
 
-def _raise(total: Amounts, amounts: Amounts) -> None:
+def _raise(total: Requests, amounts: Requests) -> None:
     for name, amount in amounts.items():
         total[name] = max(total.get(name, 0), amount)

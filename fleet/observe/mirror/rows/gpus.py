@@ -38,14 +38,13 @@ AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-n
 PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
 RESOURCES_AT_MOST = 100
 MIB = 2**20
-Amounts = Mapping[str, str | int | float]
 
 
 def gpu_columns(
     labels: dict[str, str],
     annotations: dict[str, str],
-    capacity: Amounts,
-    allocatable: Amounts,
+    capacity: Mapping[str, str | int | float],
+    allocatable: Mapping[str, str | int | float],
 ) -> dict[str, Any]:
     there, to_be_had, boards = _amounts(capacity), _amounts(allocatable), registered_in(annotations)
     layout = layout_of(labels, there, boards)
@@ -103,7 +102,7 @@ def _parts(what: str, counts: Counts) -> dict[str, int]:
     return {f"slices_{what}": min(counts.slices, INTEGER_MOST), f"shares_{what}": min(counts.shares, INTEGER_MOST)}
 
 
-def _amounts(quantities: Amounts) -> dict[str, int]:
+def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
     """Of GPU resources only. A quantity that cannot be read is not there."""
     names = [name for name in quantities if is_gpu_resource(name)][:RESOURCES_AT_MOST]
     read = {name.replace("\x00", ""): whole(quantities[name]) for name in names}

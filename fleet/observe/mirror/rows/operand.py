@@ -6,7 +6,7 @@ from fleet.observe.mirror.rows.image import image_of
 from fleet.observe.mirror.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted, fitted_count, fitted_labels
 from gpu.operands import operand_of
 from kube.structs import DaemonSetSeen, RevisionSeen
-from kube.structs.daemonset import Expression, Term, Toleration
+from kube.structs.daemonset import NodeSelectorRequirement, NodeSelectorTerm, Toleration
 
 TOLERATIONS_AT_MOST = 64
 TERMS_AT_MOST = 32
@@ -38,12 +38,12 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
     }
 
 
-def _term(term: Term) -> list[dict[str, Any]]:
+def _term(term: NodeSelectorTerm) -> list[dict[str, Any]]:
     labels = [_expression(each) for each in (term.match_expressions or [])[:TERMS_AT_MOST]]
     return labels + [_expression(each) | {"field": True} for each in (term.match_fields or [])[:TERMS_AT_MOST]]
 
 
-def _expression(said: Expression) -> dict[str, Any]:
+def _expression(said: NodeSelectorRequirement) -> dict[str, Any]:
     values = [fitted(value, VALUE_AT_MOST) for value in (said.values or [])[:VALUES_AT_MOST]]
     return {"key": fitted(said.key, KEY_AT_MOST), "operator": fitted(said.operator, 16), "values": values}
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from fleet.observe.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant
 from kube.structs import PodSeen
 from kube.structs.meta import find
-from kube.structs.pod import ContainerState, ContainerStatus, Terminated
+from kube.structs.pod import ContainerState, ContainerStateTerminated, ContainerStatus
 
 AT_MOST = 128
 NOTHING = ContainerState()
@@ -109,13 +109,13 @@ def _running(seen: PodSeen, reason: str) -> str:
     return reason
 
 
-def _ended(ended: Terminated) -> str:
+def _ended(ended: ContainerStateTerminated) -> str:
     if ended.reason:
         return ended.reason
     return f"Signal:{ended.signal}" if ended.signal else f"ExitCode:{ended.exit_code}"
 
 
-def _endings(seen: PodSeen) -> Iterator[Terminated]:
+def _endings(seen: PodSeen) -> Iterator[ContainerStateTerminated]:
     for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
         for state in (status.state, status.last_state):
             if state is not None and state.terminated is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fleet.observe.mirror.rows.text import both_ends, fitted, fitted_words
 from kube.log_lines import telling
 from kube.structs import PodSeen
-from kube.structs.pod import ContainerStatus, Terminated, Waiting
+from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
@@ -70,7 +70,7 @@ def _because(status: ContainerStatus) -> str:
     return fitted_words(AT_MOST, died.reason, f"exit code {died.exit_code}, {status.restart_count} restarts")
 
 
-def _waits(waiting: Waiting, died: Terminated | None) -> str:
+def _waits(waiting: ContainerStateWaiting, died: ContainerStateTerminated | None) -> str:
     """A back-off only says that it waits: that the kernel killed it for its memory is in how it ended last."""
     reason, ended = fitted(waiting.reason, MOST_OF_REASON), ""
     if died is not None and died.reason not in ("", "Error", None):
@@ -79,7 +79,7 @@ def _waits(waiting: Waiting, died: Terminated | None) -> str:
     return fitted_words(AT_MOST, reason, f"{message}{ended}".strip())
 
 
-def _endings(status: ContainerStatus) -> Iterator[Terminated]:
+def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
     for state in (status.state, status.last_state):
         if state is not None and state.terminated is not None:
             yield state.terminated

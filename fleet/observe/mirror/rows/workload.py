@@ -8,7 +8,7 @@ from fleet.observe.mirror.rows.driver_object import operator_version
 from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_labels
 from fleet.observe.mirror.watch_scope import WatchScope
 from gpu.versions import tag_of
-from kube.structs.daemonset import Template
+from kube.structs.daemonset import PodTemplate
 from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 
 # gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
@@ -46,7 +46,7 @@ def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None
     }
 
 
-def claims_of(template: Template) -> list[str]:
+def claims_of(template: PodTemplate) -> list[str]:
     """The names of the ResourceClaims, and of the templates that a claim is made from for each pod."""
     named = (one.resource_claim_name or one.resource_claim_template_name for one in template.spec.resource_claims or ())
     return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
