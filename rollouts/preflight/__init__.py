@@ -37,15 +37,15 @@ from rollouts.preflight.rules import (
 )
 from rollouts.preflight.subject import PreflightSubject
 
-Rule = Callable[[PreflightSubject], Iterable[Check]]
+PreflightRule = Callable[[PreflightSubject], Iterable[Check]]
 
 
-def _seen(rule: Callable[[PreflightFacts], Iterable[Check]]) -> Rule:
+def _seen(rule: Callable[[PreflightFacts], Iterable[Check]]) -> PreflightRule:
     """A pure rule, of what is seen on the nodes."""
     return wraps(rule)(lambda subject: rule(subject.facts))
 
 
-BLOCKERS: tuple[Rule, ...] = (
+BLOCKERS: tuple[PreflightRule, ...] = (
     standing.stands_against,
     busy.is_changed_by_others,
     component.stands_against,
@@ -56,7 +56,7 @@ BLOCKERS: tuple[Rule, ...] = (
     _seen(operator_down.is_down),
     _seen(lost_work.is_lost),
 )
-WARNINGS: tuple[Rule, ...] = (
+WARNINGS: tuple[PreflightRule, ...] = (
     unasked.goes_unasked,
     versions.warned,
     extremes.meaningless,
@@ -94,5 +94,5 @@ def checks(subject: PreflightSubject) -> Checks:
     return Checks(_said(BLOCKERS, subject), warnings)
 
 
-def _said(rules: Iterable[Rule], subject: PreflightSubject) -> list[Check]:
+def _said(rules: Iterable[PreflightRule], subject: PreflightSubject) -> list[Check]:
     return [check for rule in rules for check in rule(subject)]

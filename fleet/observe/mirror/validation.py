@@ -21,7 +21,7 @@ MOST = {
     models.PositiveBigIntegerField: 2**63 - 1,
     models.BigIntegerField: 2**63 - 1,
 }
-Check = Callable[[Any], str]
+ColumnCheck = Callable[[Any], str]
 
 
 def why_invalid(model: type[models.Model], row: Columns) -> str:
@@ -34,13 +34,13 @@ def why_invalid(model: type[models.Model], row: Columns) -> str:
 
 
 @cache
-def _checks_of(model: type[models.Model]) -> tuple[tuple[str, Check], ...]:
+def _checks_of(model: type[models.Model]) -> tuple[tuple[str, ColumnCheck], ...]:
     every = model._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
     found = ((field.name, _check_for(field)) for field in every if not field.is_relation and not field.primary_key)
     return tuple((name, check) for name, check in found if check is not None)
 
 
-def _check_for(field: Any) -> Check | None:
+def _check_for(field: Any) -> ColumnCheck | None:
     if isinstance(field, models.JSONField):
         return _json
     if isinstance(field, models.DateTimeField):

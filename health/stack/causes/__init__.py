@@ -23,10 +23,10 @@ from health.stack.causes import (
     vendors,
     waiting,
 )
-from health.stack.causes.base import Cause, Event, PodSigns, Rule, Signs, Weight
+from health.stack.causes.base import Cause, CauseRule, Event, PodSigns, Signs, Weight
 
-WITHOUT_POD: tuple[Rule, ...] = (*placement.RULES, *missing.RULES)
-WHEN_READY: tuple[Rule, ...] = (
+WITHOUT_POD: tuple[CauseRule, ...] = (*placement.RULES, *missing.RULES)
+WHEN_READY: tuple[CauseRule, ...] = (
     *device_plugin.WHEN_READY,
     *mig.WHEN_READY,
     *confidential.WHEN_READY,
@@ -35,7 +35,7 @@ WHEN_READY: tuple[Rule, ...] = (
 )
 # An image that is missing, or a container that cannot be made, is nobody else's fault. Else what is only the
 # consequence of another operand's trouble comes before what its own words may mean, and the general last.
-NOT_READY: tuple[Rule, ...] = (
+NOT_READY: tuple[CauseRule, ...] = (
     *waiting.FIRST,
     *images.RULES,
     *configuration.RULES,

@@ -122,7 +122,7 @@ class Signs:
         yield from (event.message for event in self.pod.events)
 
 
-Rule = Callable[[Signs], Cause | None]
+CauseRule = Callable[[Signs], Cause | None]
 
 
 @dataclass(frozen=True)

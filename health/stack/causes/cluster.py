@@ -6,7 +6,7 @@ error`; the kernel: `bind: address already in use`, `no space left on device`; k
 `Liveness probe failed`.
 """
 
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
 from kube.log_lines import LineWeight, weight
 
@@ -76,5 +76,5 @@ def killed_by_probe(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (NO_NFD_API, FORBIDDEN, NO_API, OTHER_MACHINE, OTHER_LIBC, PORT_TAKEN, DISK_FULL)
-LAST: tuple[Rule, ...] = (killed_by_probe,)
+RULES: tuple[CauseRule, ...] = (NO_NFD_API, FORBIDDEN, NO_API, OTHER_MACHINE, OTHER_LIBC, PORT_TAKEN, DISK_FULL)
+LAST: tuple[CauseRule, ...] = (killed_by_probe,)

@@ -5,7 +5,7 @@ k8s-cc-manager, main.py, which also says "Some GPUs are not cc-capable" and ends
 device was known).
 """
 
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 CC_MANAGER = "cc-manager"
 WANTED = "nvidia.com/cc.mode"
@@ -37,5 +37,5 @@ def failed(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (NOT_CAPABLE,)
-WHEN_READY: tuple[Rule, ...] = (failed,)
+RULES: tuple[CauseRule, ...] = (NOT_CAPABLE,)
+WHEN_READY: tuple[CauseRule, ...] = (failed,)

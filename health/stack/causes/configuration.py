@@ -6,7 +6,7 @@ device nodes are missing at that moment, too (#425: `lstat /run/nvidia/driver/de
 """
 
 from health.stack.causes import runtime
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
@@ -23,7 +23,7 @@ NO_NODE = Saying(
     "Look whether the driver is loaded and nvidia-smi runs: it makes the device. Of modules that are loaded later "
     "(nvidia-uvm, nvidia-modeset): nvidia-modprobe -c0 -u -m.",
 )
-KNOWN: tuple[Rule, ...] = (NOT_SHARED, NO_NODE, *runtime.FIRST, *runtime.RULES)
+KNOWN: tuple[CauseRule, ...] = (NOT_SHARED, NO_NODE, *runtime.FIRST, *runtime.RULES)
 
 
 def not_made(signs: Signs) -> Cause | None:
@@ -39,4 +39,4 @@ def not_made(signs: Signs) -> Cause | None:
     return Cause("not_created", Weight.WRONG, f"{pod.of_it} {sentence}", action, pod.message)
 
 
-RULES: tuple[Rule, ...] = (not_made,)
+RULES: tuple[CauseRule, ...] = (not_made,)

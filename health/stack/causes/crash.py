@@ -1,7 +1,7 @@
 """What is left to say of a pod that is not ready when nothing more particular is known: its own last line. Pure."""
 
 from gpu.operands import DRIVER
-from health.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight
+from health.stack.causes.base import Cause, CauseRule, PodSigns, Signs, Weight
 from kube.log_lines import telling
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
@@ -93,6 +93,6 @@ def _at_work(pod: PodSigns) -> Cause:
     return Cause("starting", Weight.WAITING, f"Its init container {pod.container} is at work.", "", said)
 
 
-BEFORE: tuple[Rule, ...] = (out_of_memory, evicted)
-RULES: tuple[Rule, ...] = (crashed,)
-LAST: tuple[Rule, ...] = (ended, not_ready_yet, starting)
+BEFORE: tuple[CauseRule, ...] = (out_of_memory, evicted)
+RULES: tuple[CauseRule, ...] = (crashed,)
+LAST: tuple[CauseRule, ...] = (ended, not_ready_yet, starting)

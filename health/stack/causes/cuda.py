@@ -7,7 +7,7 @@ compatibility was attempted on non supported HW" #277.
 """
 
 from gpu.operands import TESTS, VALIDATOR
-from health.stack.causes.base import Rule, Saying, words
+from health.stack.causes.base import CauseRule, Saying, words
 
 OF_TESTS = TESTS | {VALIDATOR}
 
@@ -66,4 +66,4 @@ NO_START = Saying(
     OF_TESTS,
 )
 
-RULES: tuple[Rule, ...] = (NO_FABRIC, TOO_NEW, NO_DEVICE, BUSY, NO_COMPATIBILITY, NO_MEMORY, NO_START)
+RULES: tuple[CauseRule, ...] = (NO_FABRIC, TOO_NEW, NO_DEVICE, BUSY, NO_COMPATIBILITY, NO_MEMORY, NO_START)

@@ -12,7 +12,7 @@ mapping file directory … Ignoring": its series then lack hpc_job.
 import re
 
 from gpu.operands import DCGM_EXPORTERS
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
 
 OF_DCGM = frozenset({"dcgm", "dcgm-dra", *DCGM_EXPORTERS})
@@ -92,6 +92,6 @@ NO_JOBS = Saying(
     frozenset(DCGM_EXPORTERS),
 )
 
-RULES: tuple[Rule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD)
+RULES: tuple[CauseRule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD)
 # Most often it is the driver's library or module that is missing, and that is said beside it.
-LAST: tuple[Rule, ...] = (NO_START, NO_JOBS)
+LAST: tuple[CauseRule, ...] = (NO_START, NO_JOBS)

@@ -13,7 +13,7 @@ checking MPS daemon health: …": k8s-device-plugin #1094.
 """
 
 from gpu.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GFD, INTEL_PLUGIN
-from health.stack.causes.base import Cause, PodSigns, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, PodSigns, Saying, Signs, Weight, words
 
 MEMORY = Saying(
     "memory_not_reported",
@@ -165,7 +165,7 @@ def _never_offered(signs: Signs, pod: PodSigns) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[CauseRule, ...] = (
     GPU_LOST,
     NO_HANDLE,
     NONE_FREE,
@@ -182,4 +182,4 @@ RULES: tuple[Rule, ...] = (
     NO_LIBRARY,
     NONE_FOUND,
 )
-WHEN_READY: tuple[Rule, ...] = (offers_nothing,)
+WHEN_READY: tuple[CauseRule, ...] = (offers_nothing,)

@@ -6,7 +6,7 @@ Has the NVIDIA GPU driver been set up?"), a ResourceSlice without devices (#1008
 """
 
 from gpu.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
 OF_DRA = frozenset(PUBLISHES)
@@ -64,5 +64,5 @@ def publishes_nothing(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (EMPTY_UUID, FABRIC, NO_DRIVER, NO_API)
-WHEN_READY: tuple[Rule, ...] = (publishes_nothing,)
+RULES: tuple[CauseRule, ...] = (EMPTY_UUID, FABRIC, NO_DRIVER, NO_API)
+WHEN_READY: tuple[CauseRule, ...] = (publishes_nothing,)

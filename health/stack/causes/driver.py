@@ -23,7 +23,7 @@ The lines are those of NVIDIA's own scripts and programs:
 """
 
 from gpu.operands import DRIVER, DRIVER_INSTALLER
-from health.stack.causes.base import Rule, Saying, words
+from health.stack.causes.base import CauseRule, Saying, words
 
 OF_DRIVER = frozenset({DRIVER, DRIVER_INSTALLER, "vgpu-manager"})
 
@@ -287,7 +287,7 @@ HOST_DRIVER = Saying(
 )
 
 # The particular before the general: an installer that fails names its last step, whatever the cause.
-RULES: tuple[Rule, ...] = (
+RULES: tuple[CauseRule, ...] = (
     HOST_DRIVER,
     TWO_DRIVERS,
     NOUVEAU,

@@ -12,7 +12,7 @@ import re
 
 from gpu.operands import DRIVER
 from gpu.versions import read, tag_of
-from health.stack.causes.base import Cause, PodSigns, Rule, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, PodSigns, Signs, Weight, words
 
 PULLING = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
                      "RegistryUnavailable", "SignatureValidationFailed"})  # fmt: skip
@@ -150,4 +150,4 @@ def _missing_tag(signs: Signs, image: str) -> str:
     return f"Look whether NVIDIA has built this driver version for {signs.os_image or 'the system of this node'}."
 
 
-RULES: tuple[Rule, ...] = (image_pull,)
+RULES: tuple[CauseRule, ...] = (image_pull,)

@@ -6,7 +6,7 @@ In its log: "In use by another client" and "… is currently in use by one or mo
 """
 
 from gpu.operands import MIG_MANAGER
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 OF_MIG = frozenset({MIG_MANAGER})
 
@@ -72,5 +72,5 @@ def changing(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (IN_USE, NEEDS_REBOOT, UNKNOWN_CONFIG, NOT_SUPPORTED)
-WHEN_READY: tuple[Rule, ...] = (failed, changing)
+RULES: tuple[CauseRule, ...] = (IN_USE, NEEDS_REBOOT, UNKNOWN_CONFIG, NOT_SUPPORTED)
+WHEN_READY: tuple[CauseRule, ...] = (failed, changing)

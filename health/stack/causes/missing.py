@@ -1,6 +1,6 @@
 """Why there is no pod of an operand on a node that its DaemonSet selects. Pure."""
 
-from health.stack.causes.base import Cause, Rule, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Signs, Weight, words
 from health.stack.causes.placement import is_selected
 from health.stack.causes.tolerations import keeping_away, spell
 from wording.numbers import either
@@ -89,4 +89,4 @@ def missing(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (unseen, tainted, cannot_be_made, unscheduled, missing)
+RULES: tuple[CauseRule, ...] = (unseen, tainted, cannot_be_made, unscheduled, missing)

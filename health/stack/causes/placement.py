@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from gpu import labels as keys
 from gpu.operands import DEVICE_PLUGIN, DRIVER, MIG_MANAGER
 from health.stack.causes.affinity import takes
-from health.stack.causes.base import Cause, Rule, Signs, Weight
+from health.stack.causes.base import Cause, CauseRule, Signs, Weight
 
 DEVICE_PLUGIN_GATE = f"{keys.DEPLOY_PREFIX}device-plugin"  # also of the control daemon of MPS
 OPERANDS = f"{keys.DEPLOY_PREFIX}operands"
@@ -203,7 +203,7 @@ def _is_gated(signs: Signs) -> bool:
     return any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.selector) or not signs.has_daemon_set
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[CauseRule, ...] = (
     opted_out,
     pre_installed,
     switched_off,

@@ -14,7 +14,7 @@
 """
 
 from gpu.operands import TOOLKIT
-from health.stack.causes.base import Rule, Saying, words
+from health.stack.causes.base import CauseRule, Saying, words
 
 NO_HANDLER = Saying(
     "no_runtime_handler",
@@ -156,8 +156,8 @@ MOUNT = Saying(
 )
 
 # What others' rules would take for a lack of rights or of the library.
-FIRST: tuple[Rule, ...] = (DEVICE_FILTER, STALE_FILE, LIBRARY_MISMATCH, NO_MODULE, CDI_SPEC)
-RULES: tuple[Rule, ...] = (
+FIRST: tuple[CauseRule, ...] = (DEVICE_FILTER, STALE_FILE, LIBRARY_MISMATCH, NO_MODULE, CDI_SPEC)
+RULES: tuple[CauseRule, ...] = (
     NO_HANDLER,
     NO_RUNTIME_CLASS,
     CDI,

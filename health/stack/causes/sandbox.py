@@ -4,7 +4,7 @@ gpu-operator, assets/state-vfio-manager (vfio-manage.sh of k8s-driver-manager: "
 ("no parent devices found for GPU", "unable to find configuration"); kubevirt-gpu-device-plugin (IOMMU groups).
 """
 
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 OF_SANDBOX = frozenset(
     {"vfio-manager", "sandbox-device-plugin", "sandbox-validator", "vgpu-device-manager", "kata-sandbox-device-plugin"}
@@ -57,5 +57,5 @@ def failed(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (NO_IOMMU, NOT_BOUND, NO_VGPU)
-WHEN_READY: tuple[Rule, ...] = (failed,)
+RULES: tuple[CauseRule, ...] = (NO_IOMMU, NOT_BOUND, NO_VGPU)
+WHEN_READY: tuple[CauseRule, ...] = (failed,)

@@ -13,7 +13,7 @@ do not know (nvidia-container-toolkit #324, #352). The links are for runc with s
 """
 
 from gpu.operands import TESTS
-from health.stack.causes.base import Cause, Rule, Saying, Signs, Weight, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 WITHOUT_LINKS = (
     "set DISABLE_DEV_CHAR_SYMLINK_CREATION=true in the ClusterPolicy's spec.validator.driver.env: the links are only "
@@ -117,4 +117,4 @@ def held_by_validator(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[Rule, ...] = (held_by_validator, NO_UVM, NO_MODULE, NO_MAJOR, NO_LINKS, NOT_SAID, stuck_validation)
+RULES: tuple[CauseRule, ...] = (held_by_validator, NO_UVM, NO_MODULE, NO_MAJOR, NO_LINKS, NOT_SAID, stuck_validation)

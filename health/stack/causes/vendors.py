@@ -6,7 +6,7 @@ ROCm/gpu-operator, internal/plugin ("amdgpu driver is not loaded"); intel-device
 """
 
 from gpu.operands import AMD_DRA, AMD_EXPORTER, AMD_LABELLER, AMD_PLUGIN, GAUDI_PLUGIN, INTEL_DRA, INTEL_PLUGIN
-from health.stack.causes.base import Rule, Saying, words
+from health.stack.causes.base import CauseRule, Saying, words
 
 AMD = Saying(
     "amd_no_driver",
@@ -35,4 +35,4 @@ GAUDI = Saying(
     frozenset({GAUDI_PLUGIN}),
 )
 
-RULES: tuple[Rule, ...] = (AMD, INTEL, GAUDI)
+RULES: tuple[CauseRule, ...] = (AMD, INTEL, GAUDI)

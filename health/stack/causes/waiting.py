@@ -1,6 +1,6 @@
 """What an operand waits for without anything being wrong with itself. Pure."""
 
-from health.stack.causes.base import Cause, Rule, Signs, Weight
+from health.stack.causes.base import Cause, CauseRule, Signs, Weight
 from health.stack.causes.placement import is_selected
 
 
@@ -65,6 +65,6 @@ def _lower(title: str) -> str:
     return title if first.isupper() else f"{first.lower()} {rest}".rstrip()
 
 
-FIRST: tuple[Rule, ...] = (leaving, node_silent, not_selected)
-THEN: tuple[Rule, ...] = (waits_for_others,)
-LAST: tuple[Rule, ...] = (node_not_ready,)
+FIRST: tuple[CauseRule, ...] = (leaving, node_silent, not_selected)
+THEN: tuple[CauseRule, ...] = (waits_for_others,)
+LAST: tuple[CauseRule, ...] = (node_not_ready,)

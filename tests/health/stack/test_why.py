@@ -115,7 +115,7 @@ def test_a_pod_that_is_not_ready_always_has_a_cause(pod, operand):
 
 def test_every_file_with_rules_is_in_the_table():
     folder = Path(causes.__file__).parent
-    with_rules = {path.stem for path in folder.glob("*.py") if "Rule, ...] = (" in path.read_text()}
+    with_rules = {path.stem for path in folder.glob("*.py") if "CauseRule, ...] = (" in path.read_text()}
 
     assert with_rules - {"__init__"} == {
         "cluster", "confidential", "configuration", "crash", "cuda", "dcgm", "device_plugin", "dra", "driver", "images",
