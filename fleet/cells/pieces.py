@@ -34,7 +34,7 @@ LAID_OUT = {
 }
 
 Drawn = tuple[bytes, NodeCells]  # of a node: its mark, its cells
-Told = tuple[int, int] | tuple[int, int, str]
+NodeMessage = tuple[int, int] | tuple[int, int, str]
 
 
 def draw(cluster_id: int, nodes: Collection[int]) -> None:
@@ -54,7 +54,7 @@ def draw_all(cluster_id: int) -> int:
     return _write(cluster_id, known | drawn.keys(), pieces, drawn)
 
 
-def told(nodes: QuerySet[Node]) -> list[Told]:
+def told(nodes: QuerySet[Node]) -> list[NodeMessage]:
     """As a message carries these nodes: their state codes, and of those with GPUs the cells. One query."""
     rows = nodes.order_by().values_list("is_gpu_node", *COUNTED)
     return [(pk, code, _text(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]

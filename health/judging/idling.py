@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
 HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
-Told = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
+IdleHoursTold = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_ONCE = 200
 EVERY = timedelta(minutes=5)
 HEARD = Q(seen_s__gte=HEARD_FOR * HOUR.total_seconds())
@@ -57,7 +57,7 @@ class _Looking:
     layout: Layout
     uuids: Sequence[str]  # of its boards, in their order
     hours: _Hours
-    told: Told
+    told: IdleHoursTold
     end: datetime
 
     def found(self) -> tuple[HeldIdle, ...]:
@@ -121,7 +121,7 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
         return False
 
 
-def _told(cluster: Cluster) -> dict[str, Told]:
+def _told(cluster: Cluster) -> dict[str, IdleHoursTold]:
     """By the node's name."""
     findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
     return {name: told_in(evidence) for name, evidence in findings.values_list("node__name", "evidence")}

@@ -64,7 +64,7 @@ class JobLook:
 
 
 @dataclass(frozen=True)
-class Told:
+class PullProgress:
     says: str
     said: str = ""  # the words of registry, scheduler or controller, as they were written
     outcome: PullOutcome | None = None  # None: not yet
@@ -72,7 +72,7 @@ class Told:
     is_failing: bool = False
 
 
-def look(job: JobLook, *, now: datetime) -> Told:
+def look(job: JobLook, *, now: datetime) -> PullProgress:
     pod = job.pod
     if pod is not None and (pod.has_run or pod.waits in AFTER_THE_PULL):
         return _pulled(pod)
@@ -84,42 +84,44 @@ def look(job: JobLook, *, now: datetime) -> Told:
         return _without_pod(job, now=now)
     if pod.phase == "Failed":
         why = f"{pod.reason}: {pod.message}" if pod.message else pod.reason
-        return Told("Its pod failed before the image was asked for.", why, PullOutcome.UNKNOWN)
+        return PullProgress("Its pod failed before the image was asked for.", why, PullOutcome.UNKNOWN)
     if pod.unscheduled:
         is_over = now - job.made_at >= PATIENCE
-        return Told("Its pod is given no place on the node.", pod.unscheduled, PullOutcome.UNKNOWN if is_over else None)
+        return PullProgress(
+            "Its pod is given no place on the node.", pod.unscheduled, PullOutcome.UNKNOWN if is_over else None
+        )
     if pod.begun_at is None:
-        return Told("Its pod waits for the node.")
-    return Told("The node is pulling it.")
+        return PullProgress("Its pod waits for the node.")
+    return PullProgress("The node is pulling it.")
 
 
-def _pulled(pod: PodLook) -> Told:
+def _pulled(pod: PodLook) -> PullProgress:
     took = pod.ran_at - pod.begun_at if pod.ran_at and pod.begun_at and pod.ran_at >= pod.begun_at else None
     within = f" within {spell(max(took, timedelta(seconds=1)))}" if took is not None else ""
-    return Told(f"Pulled{within}.", outcome=PullOutcome.PULLED, took=took)
+    return PullProgress(f"Pulled{within}.", outcome=PullOutcome.PULLED, took=took)
 
 
-def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> Told:
+def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:
     events = [Event(reason, message) for reason, message in job.events]
     signs = PodSigns("", reason=pod.waits, message=pod.waits_message, events=events, image=job.image)
     cause = image_pull(Signs(operand=DRIVER, title="", node="", labels={}, pod=signs, os_image=job.system))
     if cause is None:  # it is asked with a reason that the rule knows
-        return Told("Its image cannot be pulled.", pod.waits_message, is_failing=True)
+        return PullProgress("Its image cannot be pulled.", pod.waits_message, is_failing=True)
     is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)
     says = f"{cause.sentence} {cause.action}".strip()
     outcome = PullOutcome.UNKNOWN if cause.key in OF_THE_NODE else PullOutcome.FAILED
-    return Told(says, cause.said, outcome if is_over else None, is_failing=True)
+    return PullProgress(says, cause.said, outcome if is_over else None, is_failing=True)
 
 
-def _ended(job: JobLook) -> Told:
+def _ended(job: JobLook) -> PullProgress:
     if job.failed == "DeadlineExceeded":
-        return Told("It was not pulled in the time that its Job has.", job.failed_message, PullOutcome.UNKNOWN)
-    return Told("Its Job failed before it was pulled.", job.failed_message or job.failed, PullOutcome.UNKNOWN)
+        return PullProgress("It was not pulled in the time that its Job has.", job.failed_message, PullOutcome.UNKNOWN)
+    return PullProgress("Its Job failed before it was pulled.", job.failed_message or job.failed, PullOutcome.UNKNOWN)
 
 
-def _without_pod(job: JobLook, *, now: datetime) -> Told:
+def _without_pod(job: JobLook, *, now: datetime) -> PullProgress:
     refused = next((message for reason, message in job.events if reason == "FailedCreate"), "")
     outcome = PullOutcome.UNKNOWN if now - job.made_at >= NO_POD else None
     if refused:
-        return Told("Its Job may make no pod.", refused, outcome)
-    return Told("Its Job has no pod yet." if outcome is None else "Its Job has made no pod.", outcome=outcome)
+        return PullProgress("Its Job may make no pod.", refused, outcome)
+    return PullProgress("Its Job has no pod yet." if outcome is None else "Its Job has made no pod.", outcome=outcome)

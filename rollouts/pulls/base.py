@@ -13,7 +13,7 @@ from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from rollouts.engine.writer_lease import take_writer_lease
 from rollouts.images.job import is_ours
-from rollouts.images.progress import Told
+from rollouts.images.progress import PullProgress
 from rollouts.models import ImagePull, PullJob
 from rollouts.models.moving import record_event
 
@@ -60,7 +60,7 @@ class PullRound:
     def write(
         self,
         row: PullJob,
-        told: Told,
+        told: PullProgress,
         *,
         now: datetime,
         made_at: datetime | None = None,

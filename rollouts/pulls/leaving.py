@@ -2,13 +2,15 @@
 
 from kube import client
 from rollouts.images.job import is_ours
-from rollouts.images.progress import PullOutcome, Told
+from rollouts.images.progress import PullOutcome, PullProgress
 from rollouts.models import PullJob
 from rollouts.pulls.base import PullRound, bounded
 
 
 def tell_what_was_not_through(pull_round: PullRound) -> None:
-    told = Told(f"It was not through when this ended. {pull_round.pull.ends_because}", outcome=PullOutcome.UNKNOWN)
+    told = PullProgress(
+        f"It was not through when this ended. {pull_round.pull.ends_because}", outcome=PullOutcome.UNKNOWN
+    )
     for row in pull_round.rows().in_the_cluster().filter(outcome=""):
         pull_round.write(row, told, now=pull_round.clock())
 

@@ -6,7 +6,7 @@ from kube.structs.events import EventSeen
 from kube.structs.meta import find
 from kube.structs.pod import ContainerStateTerminated
 from rollouts.images.job import is_ours, pods_for
-from rollouts.images.progress import JobLook, PodLook, PullOutcome, Told
+from rollouts.images.progress import JobLook, PodLook, PullOutcome, PullProgress
 from rollouts.images.progress import look as look_at
 from rollouts.models import PullJob
 from rollouts.pulls.base import PullRound
@@ -33,12 +33,14 @@ def look(pull_round: PullRound, row: PullJob) -> None:
     job, now = pull_round.jobs[row.pk], pull_round.clock()
     if job is None:
         if row.made_at is not None and not pull_round.pull.ends_because:
-            told = Told("Its Job was deleted by somebody else before it was through.", outcome=PullOutcome.UNKNOWN)
+            told = PullProgress(
+                "Its Job was deleted by somebody else before it was through.", outcome=PullOutcome.UNKNOWN
+            )
             pull_round.write(row, told, now=now)
         return
     if not is_ours(row.wanted, job.labels, job.annotations):
         says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
-        pull_round.write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=now)
+        pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=now)
         return
     pod = _pod_of(pull_round, row, job)
     pull_round.is_in_motion |= pod is None

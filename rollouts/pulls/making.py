@@ -10,7 +10,7 @@ from kube.structs import DaemonSetSeen
 from rollouts.engine.live import stopped_in_cluster
 from rollouts.images.driver_image import image_for, system_of
 from rollouts.images.job import AsTheDriver, job_for
-from rollouts.images.progress import PullOutcome, Told
+from rollouts.images.progress import PullOutcome, PullProgress
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.pulls.base import BY_ITSELF, PullRound
 from rollouts.pulls.reading import PULLED_IN
@@ -56,12 +56,12 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
     image = _image(pull_round, row, daemonset)
     if daemonset is None or not image:
         says = f"DaemonSet {row.daemonset_name} no longer tells which image the operator would use."
-        pull_round.write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
+        pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
     like = _like_the_driver(pull_round, row, daemonset)
     if like is None:
         says = f"{row.node_name} has no driver pod that tells with whose pull secrets its image is pulled."
-        pull_round.write(row, Told(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
+        pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
     pull_round.take_writer_lease()
     if because := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
@@ -80,7 +80,7 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
             pull_round.learn_whether_it_ends()
     else:
         now = pull_round.clock()
-        pull_round.write(row, Told("Its Job has no pod yet."), now=now, made_at=now)
+        pull_round.write(row, PullProgress("Its Job has no pod yet."), now=now, made_at=now)
     return ""
 
 
@@ -150,7 +150,7 @@ def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
 def _never_made(pull_round: PullRound, row: PullJob, words: str) -> None:
     """The API server said no: nothing of it is there, unless an earlier try was lost that may still land."""
     now = pull_round.clock()
-    told = Told("The API server does not take its Job.", words, PullOutcome.UNKNOWN)
+    told = PullProgress("The API server does not take its Job.", words, PullOutcome.UNKNOWN)
     pull_round.write(row, told, now=now, gone_at=None if row.intended_at else now)
 
 

@@ -8,7 +8,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.models import Q
 
-from fleet.cells.pieces import LAID_OUT, Told, told
+from fleet.cells.pieces import LAID_OUT, NodeMessage, told
 from fleet.freshness.lag import Lag
 from fleet.messages import announce, listeners
 from fleet.models import LostLease, Node, Pod
@@ -179,7 +179,7 @@ class Flusher:
         if has_news or any(one.kind.moves_plans for one in written):
             listeners.tell(listeners.CHANGED, self.cluster_id)
 
-    def _states(self, written: list[Written], listed: Collection[str]) -> list[Told]:
+    def _states(self, written: list[Written], listed: Collection[str]) -> list[NodeMessage]:
         """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
         keys = {row["id"] for one in written if one.kind.model is Node for row in one.alive}
         pods = [one for one in written if one.kind.name == PODS.name and PODS.name not in listed]
