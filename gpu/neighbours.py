@@ -24,10 +24,10 @@ from gpu.labels import (
 LONGEST = 253  # of an earlier value
 LONGEST_PATCH = 4 * 1024
 
-Values = dict[str, str | None]  # by key; None: it is not there, or is to go
+MetadataValues = dict[str, str | None]  # by key; None: it is not there, or is to go
 
 
-class Part(StrEnum):
+class MetadataPart(StrEnum):
     """Where on a node; in the words of its metadata."""
 
     LABELS = "labels"
@@ -49,7 +49,7 @@ class Metadata:
 class Neighbour:
     key: str
     title: str  # as a sentence names it
-    part: Part
+    part: MetadataPart
     name: str  # of the label or annotation
     value: str  # with which it leaves the node alone
 
@@ -58,9 +58,9 @@ class Neighbour:
         return f"{self.name}={self.value}"
 
 
-NVSENTINEL = Neighbour("nvsentinel", "NVSentinel", Part.LABELS, SENTINEL_MANAGED, "false")
-KARPENTER = Neighbour("karpenter", "Karpenter", Part.ANNOTATIONS, KARPENTER_LEAVE, "true")
-AUTOSCALER = Neighbour("autoscaler", "the Cluster Autoscaler", Part.ANNOTATIONS, AUTOSCALER_LEAVE, "true")
+NVSENTINEL = Neighbour("nvsentinel", "NVSentinel", MetadataPart.LABELS, SENTINEL_MANAGED, "false")
+KARPENTER = Neighbour("karpenter", "Karpenter", MetadataPart.ANNOTATIONS, KARPENTER_LEAVE, "true")
+AUTOSCALER = Neighbour("autoscaler", "the Cluster Autoscaler", MetadataPart.ANNOTATIONS, AUTOSCALER_LEAVE, "true")
 NEIGHBOURS = {one.key: one for one in (NVSENTINEL, KARPENTER, AUTOSCALER)}
 
 
@@ -109,10 +109,10 @@ def opted_out(seen: Metadata, was: Mapping[str, str | None], owner: str) -> Meta
     known = earlier_values(seen) if seen.annotations.get(OPTED_OUT_BY) == owner else {}
     if was.keys() <= known.keys():
         return Metadata()
-    labels: Values = {}
-    annotations: Values = {OPTED_OUT_BY: owner, PUT_BACK: _written({**was, **known})}
+    labels: MetadataValues = {}
+    annotations: MetadataValues = {OPTED_OUT_BY: owner, PUT_BACK: _written({**was, **known})}
     for one in (NEIGHBOURS[key] for key in was if key not in known):
-        (labels if one.part is Part.LABELS else annotations)[one.name] = one.value
+        (labels if one.part is MetadataPart.LABELS else annotations)[one.name] = one.value
     return Metadata(labels, annotations)
 
 
@@ -121,12 +121,12 @@ def as_before(seen: Metadata, known: Mapping[str, str | None]) -> Metadata:
 
     `known`: what our rows say was there, by neighbour's key: it counts before the annotation, which others can write.
     """
-    labels: Values = {}
-    annotations: Values = {OPTED_OUT_BY: None, PUT_BACK: None}
+    labels: MetadataValues = {}
+    annotations: MetadataValues = {OPTED_OUT_BY: None, PUT_BACK: None}
     for key, was in {**earlier_values(seen), **known}.items():
         one = NEIGHBOURS[key]
         if seen.value(one) == one.value:
-            (labels if one.part is Part.LABELS else annotations)[one.name] = was
+            (labels if one.part is MetadataPart.LABELS else annotations)[one.name] = was
     return Metadata(labels, annotations)
 
 
@@ -163,9 +163,9 @@ def _inside(whole: Any, key: str) -> dict[str, Any]:
 
 
 def _written(before: Mapping[str, str | None]) -> str:
-    parts: dict[str, Values] = {Part.LABELS: {}, Part.ANNOTATIONS: {}}
+    parts: dict[str, MetadataValues] = {MetadataPart.LABELS: {}, MetadataPart.ANNOTATIONS: {}}
     for key, was in before.items():
         parts[NEIGHBOURS[key].part][NEIGHBOURS[key].name] = was
-    parts[Part.ANNOTATIONS] |= {OPTED_OUT_BY: None, PUT_BACK: None}
+    parts[MetadataPart.ANNOTATIONS] |= {OPTED_OUT_BY: None, PUT_BACK: None}
     written = {part: values for part, values in parts.items() if values}
     return json.dumps({"metadata": written}, sort_keys=True, separators=(",", ":"))

@@ -24,14 +24,14 @@ THREE = re.compile(r"(\d{3,4})\.(\d{1,4})\.(\d{1,4})", re.ASCII)
 BRANCH = re.compile(r"\d+", re.ASCII)
 KERNEL = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 
-Part = tuple[int, ...] | str  # 580.95.05 → (580, 95, 5); rc1 → "rc1"
+VersionPart = tuple[int, ...] | str  # 580.95.05 → (580, 95, 5); rc1 → "rc1"
 
 
 @dataclass(frozen=True)
 class Version:
     """A version without what it runs on. Empty: what was read names none."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[VersionPart, ...] = ()
     kernel: str = ""  # a precompiled driver's; then the only part is its branch
 
     @property
@@ -119,12 +119,12 @@ def version_of(image: str) -> str:
     return tag_of(image) or image.partition("@")[2]
 
 
-def _part(piece: str) -> Part:
+def _part(piece: str) -> VersionPart:
     found = NUMBERS.fullmatch(piece) if len(piece) <= LONGEST else None
     return tuple(int(number) for number in found.group(1).split(".")) if found else piece
 
 
-def _is_start_of(one: Part, other: Part) -> bool:
+def _is_start_of(one: VersionPart, other: VersionPart) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return one == other
     length = min(len(one), len(other))

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from edges.rest import KEY, Asked, Edge
 from fleet.history import notes
-from fleet.history.lines import ID_CHARS, KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of, place_of
+from fleet.history.lines import ID_CHARS, KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of, position_of
 from fleet.history.moment import moment_of
 from fleet.models import Gpu
 from fleet.queries import kept_node
@@ -122,7 +122,12 @@ def span_of(asked: dict[str, Any], *, gpu: Gpu | None = None) -> Span:
     """Of `TimelineAsked`."""
     kinds = frozenset(asked.get("kind", ()))
     return Span(
-        kinds, asked.get("since", LONG_AGO), asked.get("before"), place_of(asked.get("below", "")), asked["most"], gpu
+        kinds,
+        asked.get("since", LONG_AGO),
+        asked.get("before"),
+        position_of(asked.get("below", "")),
+        asked["most"],
+        gpu,
     )
 
 

@@ -46,24 +46,24 @@ class TimelineLine:
     href: str = ""  # the page of what did it
     glyph: str = "part"
     detail: Mapping[str, Any] = field(default_factory=dict)
-    place: "Place" = (0, 0)
+    position: "LinePosition" = (0, 0)
 
     @property
     def id(self) -> str:
         """Among the lines of its instant."""
-        return "-".join(map(str, self.place))
+        return "-".join(map(str, self.position))
 
 
-Place = tuple[int, int]  # of a line among those of its instant: which of `TOLD_BY`, and the key of its row there
+LinePosition = tuple[int, int]  # of a line among those of its instant: which of `TOLD_BY`, and the key of its row there
 # Who has lines, in the order in which those of one instant stand, the last one first.
 TOLD_BY = ("xids", "plans", "acts", "findings", "notes", "ended", "begun", "seen")
 
 
-def place_in(teller: str, key: int) -> Place:
+def position_in(teller: str, key: int) -> LinePosition:
     return TOLD_BY.index(teller), key
 
 
-def place_of(id_: str) -> Place | None:
+def position_of(id_: str) -> LinePosition | None:
     """As `TimelineLine.id` has it. None: it is no such id."""
     teller, _, key = id_.partition("-")
     is_one = len(id_) <= ID_CHARS and all(part.isascii() and part.isdigit() for part in (teller, key))
@@ -77,7 +77,9 @@ class Span:
     kinds: frozenset[str] = frozenset()  # of `KINDS`; none: all
     since: datetime = LONG_AGO
     before: datetime | None = None  # None: up to now
-    below: Place | None = None  # of those at `before` itself, the ones that stand below this place; None: none
+    below: LinePosition | None = (
+        None  # of those at `before` itself, the ones that stand below this position; None: none
+    )
     most: int = MOST
     gpu: Gpu | None = None  # without what is of other GPUs of its node only; None: of all of them
 
@@ -91,7 +93,7 @@ class Span:
             return since
         until = Q(**{f"{column}__lt": self.before})
         if self.below is not None:
-            number, key = place_in(teller, self.below[1])
+            number, key = position_in(teller, self.below[1])
             if number <= self.below[0]:
                 there = Q(**{column: self.before})
                 until |= there if number < self.below[0] else there & Q(pk__lt=key)
@@ -112,12 +114,12 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     """Those lines, and whether there may be older ones.
 
     Those of one instant stay together, so that who asks for what was before the last one misses none: there may be a
-    few less than the most. Where more than that are of one instant, the rest are below the place of the last one.
+    few less than the most. Where more than that are of one instant, the rest are below the position of the last one.
     """
     wider = replace(span, most=span.most + 1)
     found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
     found += [line for more in MORE for line in more(node, user, wider)]
-    found.sort(key=lambda line: (line.at, line.place), reverse=True)
+    found.sort(key=lambda line: (line.at, line.position), reverse=True)
     if len(found) <= span.most:
         return found, False
     cut = found[span.most].at
@@ -135,8 +137,8 @@ def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     if span.gpu is not None:
         rows = rows.filter(~Q(kind=RESET) | Q(detail__gpu=span.gpu.index))
     for row in rows[: span.most]:
-        glyph, place = GLYPHS.get(row.kind, "part"), place_in("seen", row.pk)
-        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail, place=place)
+        glyph, position = GLYPHS.get(row.kind, "part"), position_in("seen", row.pk)
+        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail, position=position)
 
 
 def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
@@ -154,11 +156,15 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
         first, last = (list(of_gpu(some, span.gpu, there, boards)[: span.most]) for some in (begun, ended))
     for row in first:
         sentence = f"{row} holds {what(row, boards)}.{_unknown(row, boards, span)}"
-        yield TimelineLine(row.since, POD, sentence, detail=detail_of(row, boards), place=place_in("begun", row.pk))
+        yield TimelineLine(
+            row.since, POD, sentence, detail=detail_of(row, boards), position=position_in("begun", row.pk)
+        )
     for row in last:
         if row.until is not None:
             sentence = f"{how_it_ended(row, boards)}{_unknown(row, boards, span)}"
-            yield TimelineLine(row.until, POD, sentence, detail=detail_of(row, boards), place=place_in("ended", row.pk))
+            yield TimelineLine(
+                row.until, POD, sentence, detail=detail_of(row, boards), position=position_in("ended", row.pk)
+            )
 
 
 def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
@@ -175,4 +181,4 @@ def _notes(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
         return
     rows = NodeNote.objects.filter(span.of("at", "notes"), cluster=node.cluster_id, node_uid=node.uid)
     for row in rows[: span.most]:
-        yield TimelineLine(row.at, NOTE, row.text, who=row.by, place=place_in("notes", row.pk))
+        yield TimelineLine(row.at, NOTE, row.text, who=row.by, position=position_in("notes", row.pk))

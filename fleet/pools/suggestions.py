@@ -17,7 +17,7 @@ APART = ("zone", "instance_type", "capacity_type")
 KEYS = ("product", *APART)
 PARTS_AT_MOST = 8  # a product that is spread over more values is not cut by them
 
-Values = tuple[str, ...]  # of KEYS
+GroupValues = tuple[str, ...]  # of KEYS
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Sugges
     `seen`: the nodes that count; None: all.
     """
     nodes = (Node.objects.all() if seen is None else seen).filter(cluster=cluster, is_gpu_node=True)
-    by_product: dict[str, dict[Values, _Group]] = defaultdict(dict)
+    by_product: dict[str, dict[GroupValues, _Group]] = defaultdict(dict)
     for values, group in _groups(nodes).items():
         by_product[values[0]][values] = group
     spelling, pools = Spelling(cluster), {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster)}
@@ -87,7 +87,7 @@ def unnamed(cluster: Cluster) -> int:
     return Node.objects.filter(cluster=cluster, gpu_product="").with_gpus().count()
 
 
-def _groups(nodes: QuerySet[Node]) -> dict[Values, _Group]:
+def _groups(nodes: QuerySet[Node]) -> dict[GroupValues, _Group]:
     """Two queries."""
     columns = [BY_KEY[key].column for key in KEYS]
     rows = nodes.order_by().values_list(*columns)
@@ -104,11 +104,11 @@ def _groups(nodes: QuerySet[Node]) -> dict[Values, _Group]:
     return found
 
 
-def _values(row: Iterable[str]) -> Values:
+def _values(row: Iterable[str]) -> GroupValues:
     return tuple(value or UNKNOWN for value in row)
 
 
-def _cut(spelling: Spelling, groups: Iterable[Values]) -> tuple[int, ...]:
+def _cut(spelling: Spelling, groups: Iterable[GroupValues]) -> tuple[int, ...]:
     """Where in KEYS the nodes of one product are not alike, and labels tell the parts from each other."""
     seen = [set(values) for values in zip(*groups, strict=True)]
     differing = [at for at, key in enumerate(KEYS) if key in APART and 1 < len(seen[at]) <= PARTS_AT_MOST]
@@ -116,12 +116,12 @@ def _cut(spelling: Spelling, groups: Iterable[Values]) -> tuple[int, ...]:
 
 
 def _of_product(
-    spelling: Spelling, groups: Mapping[Values, _Group]
-) -> Iterator[tuple[Values, _Group, list[str], tuple[str, ...]]]:
+    spelling: Spelling, groups: Mapping[GroupValues, _Group]
+) -> Iterator[tuple[GroupValues, _Group, list[str], tuple[str, ...]]]:
     """One for each part the product is cut into: what it has, its nodes, its requirements, and the facets that cut."""
     cut = _cut(spelling, groups)
     keys = ("product", *(KEYS[at] for at in cut))
-    parts: dict[Values, _Group] = defaultdict(_Group)
+    parts: dict[GroupValues, _Group] = defaultdict(_Group)
     for values, group in groups.items():
         parts[(values[0], *(values[at] for at in cut))].add(group)
     for part, group in parts.items():
@@ -138,7 +138,7 @@ def _spelled(spelling: Spelling, key: str, value: str) -> str:
         return ""
 
 
-def _because(part: Values, group: _Group, cut: Sequence[str]) -> str:
+def _because(part: GroupValues, group: _Group, cut: Sequence[str]) -> str:
     number = f"{count(group.nodes, 'node')} with {part[0]}"
     if not cut:
         return f"{number}."

@@ -22,13 +22,13 @@ from fleet.history.lines import (
     ID_CHARS,
     KINDS,
     WITHOUT_PODS,
+    LinePosition,
     NodeKept,
-    Place,
     Span,
     TimelineLine,
     kinds_in,
     page_of,
-    place_of,
+    position_of,
 )
 from fleet.history.moment import NodeMoment, NoSuchMoment, moment_of
 from fleet.models import GoneNode
@@ -64,12 +64,12 @@ class HistoryForm(forms.Form):
     before = InstantField()
     below = forms.CharField(max_length=ID_CHARS, required=False)  # the id of the last line that was shown
 
-    def clean_below(self) -> Place | None:
+    def clean_below(self) -> LinePosition | None:
         text = self.cleaned_data["below"]
-        place = place_of(text)
-        if text and place is None:
+        position = position_of(text)
+        if text and position is None:
             raise forms.ValidationError("This is no line of a history.")
-        return place
+        return position
 
 
 @part

@@ -51,7 +51,7 @@ class FramesAway(Exception):
 
 
 @dataclass(frozen=True)
-class Places:
+class FrameKeys:
     prefix: str
 
     @property
@@ -86,7 +86,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
     frame = taken.frame
     devices = msgspec.json.encode(frame.devices)
     order = sha256(devices).hexdigest()[:16]
-    places = _places(cluster_id, order)
+    keys = _keys(cluster_id, order)
     head = {
         "order": order,
         "taken_at": frame.taken_at,
@@ -107,18 +107,18 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
     }
     try:
         before = _head_of(cluster_id)
-        is_known = redis_client().exists(places.devices, places.nodes) == len((places.devices, places.nodes))
+        is_known = redis_client().exists(keys.devices, keys.nodes) == len((keys.devices, keys.nodes))
         with redis_client().pipeline(transaction=True) as pipe:
             if before is not None and before["order"] != order:
-                pipe.delete(*_places(cluster_id, before["order"]).everything)
+                pipe.delete(*_keys(cluster_id, before["order"]).everything)
             if is_known:
-                pipe.expire(places.devices, KEPT_S)
-                pipe.expire(places.nodes, KEPT_S)
+                pipe.expire(keys.devices, KEPT_S)
+                pipe.expire(keys.nodes, KEPT_S)
             else:
-                _keep_devices(pipe, places, devices, frame.devices)
+                _keep_devices(pipe, keys, devices, frame.devices)
             for key, column in frame.columns.items():
-                pipe.set(places.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
-            for name, values in _remembered(frame, places):
+                pipe.set(keys.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
+            for name, values in _remembered(frame, keys):
                 pipe.set(name, values.tobytes(), ex=KEPT_S)
             pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
             pipe.execute()
@@ -126,12 +126,12 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
         raise FramesAway(str(error)) from error
 
 
-def _keep_devices(pipe: Any, places: Places, written: bytes, devices: Iterable[GpuDevice]) -> None:
+def _keep_devices(pipe: Any, keys: FrameKeys, written: bytes, devices: Iterable[GpuDevice]) -> None:
     """Of an order that is new, or that Redis lost."""
-    pipe.set(places.devices, written, ex=KEPT_S)
+    pipe.set(keys.devices, written, ex=KEPT_S)
     if ranges := _ranges(devices):
-        pipe.hset(places.nodes, mapping=ranges)
-        pipe.expire(places.nodes, KEPT_S)
+        pipe.hset(keys.nodes, mapping=ranges)
+        pipe.expire(keys.nodes, KEPT_S)
 
 
 def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:
@@ -144,9 +144,9 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
         head = _head_of(cluster_id)
         if head is None:
             return None
-        places = _places(cluster_id, head["order"])
-        devices = _devices_of(head["order"], places)
-        names = [*map(places.column, wanted), *(places.remembered if metrics is None else ())]
+        keys = _keys(cluster_id, head["order"])
+        devices = _devices_of(head["order"], keys)
+        names = [*map(keys.column, wanted), *(keys.remembered if metrics is None else ())]
         found: list[Any] = redis_client().mget(names) if names else []
     except RedisError as error:
         raise FramesAway(str(error)) from error
@@ -159,19 +159,19 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
             half = DOUBLE * length
             frame.columns[key] = MetricColumn(unpacked(packed[:half]), unpacked(packed[half:]))
     if metrics is None:
-        kept = dict(zip(places.remembered, found[len(wanted) :], strict=True))
+        kept = dict(zip(keys.remembered, found[len(wanted) :], strict=True))
         frame.past_xids = _past_xids(head)
-        _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, places)
+        _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, keys)
     return _kept(head, frame)
 
 
-def _devices_of(order: str, places: Places) -> tuple[GpuDevice, ...] | None:
+def _devices_of(order: str, keys: FrameKeys) -> tuple[GpuDevice, ...] | None:
     """As they stand in this order, whichever cluster it is of. None: they are gone."""
     with _orders_lock:
         if order in _orders:
             _orders.move_to_end(order)
             return _orders[order]
-    said: Any = redis_client().get(places.devices)
+    said: Any = redis_client().get(keys.devices)
     if said is None:
         return None
     devices = _DEVICES.decode(said)
@@ -182,21 +182,21 @@ def _devices_of(order: str, places: Places) -> tuple[GpuDevice, ...] | None:
     return devices
 
 
-def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], places: Places) -> None:
+def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], keys: FrameKeys) -> None:
     arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
-    frame.latched = {key: arrays[name] for key in LATCHED if (name := places.latched(key)) in arrays}
+    frame.latched = {key: arrays[name] for key in LATCHED if (name := keys.latched(key)) in arrays}
     frame.checkpoints = tuple(
-        Checkpoint(at, {key: arrays[name] for key in COUNTERS if (name := places.checkpoint(number, key)) in arrays})
+        Checkpoint(at, {key: arrays[name] for key in COUNTERS if (name := keys.checkpoint(number, key)) in arrays})
         for number, at in enumerate(taken_at)
     )
 
 
-def _remembered(frame: Frame, places: Places) -> "Iterable[tuple[str, array[float]]]":
+def _remembered(frame: Frame, keys: FrameKeys) -> "Iterable[tuple[str, array[float]]]":
     for key, since in frame.latched.items():
-        yield places.latched(key), since
+        yield keys.latched(key), since
     for number, each in enumerate(frame.checkpoints):
         for key, values in each.values.items():
-            yield places.checkpoint(number, key), values
+            yield keys.checkpoint(number, key), values
 
 
 def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
@@ -208,15 +208,15 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
         head = _head_of(cluster_id)
         if head is None:
             return None
-        places, redis = _places(cluster_id, head["order"]), redis_client()
-        said: Any = redis.hget(places.nodes, node_name)
+        keys, redis = _keys(cluster_id, head["order"]), redis_client()
+        said: Any = redis.hget(keys.nodes, node_name)
         if said is None:
             return None
         start, devices, length = _OF_NODE.decode(said)
         with redis.pipeline(transaction=False) as pipe:
             for key in METRICS:
                 for first in (start, length + start):
-                    pipe.getrange(places.column(key), first * DOUBLE, (first + len(devices)) * DOUBLE - 1)
+                    pipe.getrange(keys.column(key), first * DOUBLE, (first + len(devices)) * DOUBLE - 1)
             parts = pipe.execute()
     except RedisError as error:
         raise FramesAway(str(error)) from error
@@ -233,13 +233,13 @@ def forget(cluster_id: int) -> None:
     try:
         head = _head_of(cluster_id)
         if head is not None:
-            redis_client().delete(_head(cluster_id), *_places(cluster_id, head["order"]).everything)
+            redis_client().delete(_head(cluster_id), *_keys(cluster_id, head["order"]).everything)
     except RedisError as error:
         raise FramesAway(str(error)) from error
 
 
-def _places(cluster_id: int, order: str) -> Places:
-    return Places(f"quarterdeck:telemetry:{cluster_id}:{order}")
+def _keys(cluster_id: int, order: str) -> FrameKeys:
+    return FrameKeys(f"quarterdeck:telemetry:{cluster_id}:{order}")
 
 
 def _head(cluster_id: int) -> str:

@@ -17,7 +17,7 @@ from people.rights import Permission, scope_of
 
 MOST_ROWS = 50_000
 Write = Callable[[Iterable[GpuSeen]], str]
-Parts = Callable[[GpuTable], AsyncIterator[str]]
+FileParts = Callable[[GpuTable], AsyncIterator[str]]
 
 
 def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
@@ -28,7 +28,9 @@ def json_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
     return _file(request, "json", "application/json", _as_json)
 
 
-def _file(request: PersonRequest, kind: str, content_type: str, parts: Parts) -> HttpResponse | StreamingHttpResponse:
+def _file(
+    request: PersonRequest, kind: str, content_type: str, parts: FileParts
+) -> HttpResponse | StreamingHttpResponse:
     if scope_of(request.user, Permission.SEE).nowhere:  # an empty file would read as if there were no GPU
         return _refused("You have no role yet. Ask an admin of this Quarterdeck for one.", status=403)
     now = timezone.now()

@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, place_in
+from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, position_in
 from fleet.history.moment import TrueThen
 from fleet.models import Node, NodeEvent
 from fleet.queries import timeline
@@ -40,14 +40,14 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
         events = events.filter(detail__finding__in=list(mine.order_by().values_list("pk", flat=True)))
     for event in events[: span.most]:
         glyph = next((glyph for begins, glyph in ENDS.items() if event.sentence.startswith(begins)), "warn")
-        href, place = _page(event.detail["finding"]), place_in("findings", event.pk)
-        yield TimelineLine(event.at, FINDING, event.sentence, "", href, glyph, event.detail, place)
+        href, position = _page(event.detail["finding"]), position_in("findings", event.pk)
+        yield TimelineLine(event.at, FINDING, event.sentence, "", href, glyph, event.detail, position)
     for act in FindingAct.objects.filter(span.of("at", "acts"), finding__in=mine).order_by("-at", "-pk")[: span.most]:
         because = f" {act.because}" if act.because else ""
         detail = {"finding": act.finding_id, "rule": act.rule}
         sentence = f"{act.verb.capitalize()}: {act.said}{because}"
-        place = place_in("acts", act.pk)
-        yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail, place=place)
+        position = position_in("acts", act.pk)
+        yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail, position=position)
 
 
 def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[TimelineLine]:

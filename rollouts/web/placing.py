@@ -12,7 +12,7 @@ from people.models import User
 from people.rights import Permission, scope_of
 from rollouts.steering.freezing import Where
 
-Places = list[tuple[str, str]]  # as the form names it, as a person reads it
+PlaceChoices = list[tuple[str, str]]  # as the form names it, as a person reads it
 
 
 def where_named(user: User, on: str) -> Where | None:
@@ -30,7 +30,7 @@ def where_named(user: User, on: str) -> Where | None:
     return Where(cluster) if cluster else None
 
 
-def places_for(user: User, permission: Permission) -> Places:
+def places_for(user: User, permission: Permission) -> PlaceChoices:
     """What this person may do this to, as the form names it and as a person reads it. Three queries."""
     there = scope_of(user, permission)
     pools = list(Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name"))
@@ -49,10 +49,10 @@ def places_for(user: User, permission: Permission) -> Places:
 class PlacedForm(forms.Form):
     """Its field `on` names a place of those that this person may do it to."""
 
-    blank: Places = []  # what stands above them, where none of them is meant unless it is chosen
+    blank: PlaceChoices = []  # what stands above them, where none of them is meant unless it is chosen
 
     def __init__(
-        self, data: QueryDict | None = None, *, user: User, places: Places, now: datetime, **given: Any
+        self, data: QueryDict | None = None, *, user: User, places: PlaceChoices, now: datetime, **given: Any
     ) -> None:
         super().__init__(data, auto_id="%s", **given)
         self.user, self.places, self.now = user, places, now

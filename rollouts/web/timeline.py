@@ -6,7 +6,7 @@ from itertools import groupby
 
 from django.urls import reverse
 
-from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine, place_in
+from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine, position_in
 from fleet.history.moment import TrueThen
 from people.models import User
 from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY
@@ -28,7 +28,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
             href=reverse("plan", args=[event.plan_id]),
             glyph=glyph_of("target", event.to),
             detail={"plan": event.plan_id, "was": event.was, "is": event.to},
-            place=place_in("plans", event.pk),
+            position=position_in("plans", event.pk),
         )
 
 
