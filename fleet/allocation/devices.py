@@ -28,7 +28,7 @@ UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taint
 NO_SICKNESS = frozenset({"gpu.amd.com/memory-partition-conflict"})  # of a mode that its board is not in just now
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
 DraDeviceKey = tuple[str, str, str]  # driver, pool, device: unique in a cluster
-Unit = tuple[str, str]  # the resource, and which of it
+ResourceUnit = tuple[str, str]  # the resource, and which of it
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class OfferedDevice:
         return int(found[1]) if found else None
 
     @property
-    def unit(self) -> "Unit | None":
+    def unit(self) -> "ResourceUnit | None":
         """What of a node is gone while it is allocated. None: not known."""
         if self.is_cut and self.resource:
             return self.resource, f"{self.pool}/{self.name}"
@@ -86,7 +86,7 @@ class OfferedDevice:
         return bool(self.board and (self.resource or self.is_cut or self.type == BOARD_FOR_MACHINES))
 
     @property
-    def unit_alone(self) -> "Unit | None":
+    def unit_alone(self) -> "ResourceUnit | None":
         """As `unit`, where nothing else offers its board (dra-driver-nvidia-gpu #668: the GPU is then taken away)."""
         return (self.driver + FOR_MACHINES, self.board) if self.is_for_machines and self.board else None
 
@@ -107,7 +107,7 @@ class Offered:
     devices: tuple[OfferedDevice, ...]
 
     @cached_property
-    def units(self) -> dict[Unit, OfferedDevice]:
+    def units(self) -> dict[ResourceUnit, OfferedDevice]:
         """What is counted, each with the device that stands for it: slices, and boards that are whole or can be cut."""
         found = {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
         others = {device.board for device in self.devices if not device.is_for_machines}
@@ -222,7 +222,7 @@ def _rank(device: OfferedDevice) -> int:
     return 2 if device.resource else int(device.is_cut)
 
 
-def counted(units: Iterable[Unit]) -> dict[str, int]:
+def counted(units: Iterable[ResourceUnit]) -> dict[str, int]:
     found: dict[str, int] = {}
     for resource, _ in units:
         found[resource] = found.get(resource, 0) + 1

@@ -12,7 +12,7 @@ HAS_PARTS = 0x20  # what it is cut into or shared as is counted beside its cells
 TAKEN_AT = 4  # in which bit what is taken of a GPU begins; the upper two are 0
 MOST_GPUS = 255  # more than any node has: a number of them is one byte
 
-Counts = tuple[int, int, int]  # of GPUs, or of slices and shares: allocated, allocatable, expected
+CellCounts = tuple[int, int, int]  # of GPUs, or of slices and shares: allocated, allocatable, expected
 
 
 class GpuState(IntEnum):
@@ -37,7 +37,7 @@ class GpuTaken(IntEnum):
 class NodeCells:
     state: int
     gpus: bytes
-    parts: Counts | None = None
+    parts: CellCounts | None = None
 
     @property
     def alone(self) -> bytes:
@@ -46,7 +46,7 @@ class NodeCells:
 
 
 def cells_of(
-    code: int, *, is_held: bool, is_away: bool, whole: Counts, parts: Counts, physical: int | None
+    code: int, *, is_held: bool, is_away: bool, whole: CellCounts, parts: CellCounts, physical: int | None
 ) -> NodeCells:
     """`whole` counts GPUs, `parts` slices and shares. What a pod holds and the node lost is missing, not allocated."""
     others = max(0, (physical or 0) - possible(whole)[2])
@@ -62,13 +62,13 @@ def cells_of(
     return NodeCells(state, bytes(gpus[:MOST_GPUS]), cut if cut[2] else None)
 
 
-def possible(counted: Counts) -> Counts:
+def possible(counted: CellCounts) -> CellCounts:
     taken, allocatable, expected = counted
     usable = min(allocatable, expected)
     return min(taken, usable), usable, expected
 
 
-def _cut(parts: Counts, number: int, *, is_away: bool) -> Iterator[int]:
+def _cut(parts: CellCounts, number: int, *, is_away: bool) -> Iterator[int]:
     """So many GPUs, filled from the left as far as their slices and shares are taken."""
     taken, usable, expected = parts
     gone = GpuState.PARTS_AWAY if is_away else GpuState.PARTS_MISSING
@@ -87,7 +87,7 @@ def byte(state: GpuState, taken: GpuTaken = GpuTaken.NONE) -> int:
     return state | taken << TAKEN_AT
 
 
-def written(parts: Counts | None) -> bytes:
+def written(parts: CellCounts | None) -> bytes:
     """Each number in groups of seven bits, the lowest first, with the eighth set on all but the last (LEB128)."""
     found = bytearray()
     for number in parts or ():
@@ -99,7 +99,7 @@ def written(parts: Counts | None) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class CellColumns:
     """Many nodes: the byte of each, how many GPUs each has, those GPUs, the parts of those nodes that have any."""
 
     states: bytes = b""
@@ -108,7 +108,7 @@ class Columns:
     parts: bytes = b""
 
     @classmethod
-    def of(cls, nodes: Iterable[NodeCells]) -> "Columns":
+    def of(cls, nodes: Iterable[NodeCells]) -> "CellColumns":
         every = list(nodes)
         return cls(
             bytes(node.state for node in every),
@@ -118,14 +118,14 @@ class Columns:
         )
 
     @classmethod
-    def joined(cls, every: Iterable["Columns"]) -> "Columns":
+    def joined(cls, every: Iterable["CellColumns"]) -> "CellColumns":
         columns = list(every)
         return cls(*(b"".join(getattr(one, name) for one in columns) for name in cls.__slots__))
 
     def nodes(self) -> Iterator[NodeCells]:
         gpu_at = part_at = 0
         for state, size in zip(self.states, self.sizes, strict=True):
-            parts: Counts | None = None
+            parts: CellCounts | None = None
             if state & HAS_PARTS:
                 parts, part_at = _read(self.parts, part_at)
             yield NodeCells(state, self.gpus[gpu_at : gpu_at + size], parts)
@@ -135,7 +135,7 @@ class Columns:
         return self.states + self.sizes + self.gpus + self.parts
 
 
-def _read(text: bytes, at: int) -> tuple[Counts, int]:
+def _read(text: bytes, at: int) -> tuple[CellCounts, int]:
     found = []
     for _ in range(3):
         number = shift = 0

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from fleet.cells.cell import Columns, NodeCells, cells_of
+from fleet.cells.cell import CellColumns, NodeCells, cells_of
 from fleet.models import MapPiece, Node
 from fleet.states.node import NodeState
 
@@ -68,8 +68,8 @@ def keys_of(piece: MapPiece) -> tuple[int, ...]:
     return struct.unpack(f"<{len(piece.keys) // 8}q", piece.keys)
 
 
-def columns_of(piece: MapPiece) -> Columns:
-    return Columns(*(bytes(each) for each in (piece.states, piece.sizes, piece.gpus, piece.parts)))
+def columns_of(piece: MapPiece) -> CellColumns:
+    return CellColumns(*(bytes(each) for each in (piece.states, piece.sizes, piece.gpus, piece.parts)))
 
 
 def _write(cluster_id: int, nodes: Iterable[int], pieces: Iterable[MapPiece], drawn: dict[int, Drawn]) -> int:
@@ -106,7 +106,7 @@ def _bytes_of(piece: MapPiece) -> bytes:
 
 def _row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapPiece:
     ordered = sorted(found.items())
-    columns = Columns.of(each for _, (_, each) in ordered)
+    columns = CellColumns.of(each for _, (_, each) in ordered)
     return MapPiece(
         cluster_id=cluster_id,
         number=number,

@@ -10,7 +10,16 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from fleet.history.placements import Boards, boards_now, detail_of, how_it_ended, of_gpu, placements_of, what, which
+from fleet.history.placements import (
+    BoardsOfPods,
+    boards_now,
+    detail_of,
+    how_it_ended,
+    of_gpu,
+    placements_of,
+    what,
+    which,
+)
 from fleet.models import GoneNode, Gpu, Node, NodeNote, PodPlacement
 from fleet.queries import timeline
 from people.models import User
@@ -167,7 +176,7 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
             )
 
 
-def _unknown(row: PodPlacement, boards: Boards, span: Span) -> str:
+def _unknown(row: PodPlacement, boards: BoardsOfPods, span: Span) -> str:
     its = which(row, boards)
     if span.gpu is None or span.gpu.index in its:
         return ""

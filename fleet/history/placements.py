@@ -21,7 +21,7 @@ from gpu.resources.names import GPU
 from wording.durations import spell
 from wording.instants import to_the_minute
 
-Boards = Mapping[str, Collection[int]]  # by the pod's UID
+BoardsOfPods = Mapping[str, Collection[int]]  # by the pod's UID
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def placed_at(node: Node | GoneNode, at: datetime) -> QuerySet[PodPlacement]:
     return placements_of(node).filter(Q(until=None) | Q(until__gt=at), since__lte=at).order_by("since", "pk")
 
 
-def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: datetime) -> Boards:
+def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: datetime) -> BoardsOfPods:
     """Of those that are still there what `held_on` says, and costs; of the others what is kept."""
     kept: dict[str, Collection[int]] = {row.pod_uid: row.boards for row in rows if row.until is not None}
     if isinstance(node, GoneNode) or len(kept) == len(rows):
@@ -73,7 +73,7 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
 
 
 def of_gpu(
-    rows: QuerySet[PodPlacement], gpu: Gpu, there: Collection[PodPlacement], boards: Boards
+    rows: QuerySet[PodPlacement], gpu: Gpu, there: Collection[PodPlacement], boards: BoardsOfPods
 ) -> QuerySet[PodPlacement]:
     """Without those of which something tells that they had other GPUs, as many as they asked for.
 
@@ -112,12 +112,12 @@ class JsonLength(Func):
         return super().as_sql(compiler, connection, function="JSONB_ARRAY_LENGTH", **more)
 
 
-def which(row: PodPlacement, boards: Boards) -> Collection[int]:
+def which(row: PodPlacement, boards: BoardsOfPods) -> Collection[int]:
     """The indices of its GPUs. Empty: nothing tells."""
     return boards.get(row.pod_uid, ()) if row.until is None else row.boards
 
 
-def what(row: PodPlacement, boards: Boards) -> str:
+def what(row: PodPlacement, boards: BoardsOfPods) -> str:
     """ "GPU 0, 1", where something tells; else "2 nvidia.com/gpu"."""
     its = which(row, boards)
     asked = (
@@ -127,7 +127,7 @@ def what(row: PodPlacement, boards: Boards) -> str:
     return f"GPU {', '.join(map(str, its))} ({asked})" if its else asked
 
 
-def how_it_ended(row: PodPlacement, boards: Boards) -> str:
+def how_it_ended(row: PodPlacement, boards: BoardsOfPods) -> str:
     how = f"ended ({row.ended})" if row.ended else "is gone"
     if row.seen_until is not None:
         lasted = f" for at least {spell(row.seen_until - row.since)}"
@@ -138,7 +138,7 @@ def how_it_ended(row: PodPlacement, boards: Boards) -> str:
     return f"{row} {how}: it held {what(row, boards)}{lasted}."
 
 
-def how_it_was(row: PodPlacement, at: datetime, boards: Boards, heard_at: datetime | None) -> str:
+def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, heard_at: datetime | None) -> str:
     """`heard_at`: when pods were last heard of there, where that is not now."""
     held, seen_until = f"{row} held {what(row, boards)}", seen_until_of(row, heard_at)
     if seen_until is None or at <= seen_until:
@@ -152,7 +152,7 @@ def seen_until_of(row: PodPlacement, heard_at: datetime | None) -> datetime | No
     return row.seen_until if row.until is not None else heard_at and max(heard_at, row.since)
 
 
-def detail_of(row: PodPlacement, boards: Boards) -> dict[str, Any]:
+def detail_of(row: PodPlacement, boards: BoardsOfPods) -> dict[str, Any]:
     return {
         "pod": str(row),
         "pod_uid": row.pod_uid,

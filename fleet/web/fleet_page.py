@@ -101,7 +101,7 @@ def _clusters(clusters: list[ClusterRow]) -> dict[str, Any]:
     }
 
 
-class Counted(Paginator):
+class CountedPaginator(Paginator):
     """Pages of what was counted before. `number` None: it was not."""
 
     def __init__(self, *given: Any, number: int | None) -> None:
@@ -128,7 +128,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
     # Sorted by their keys alone, and only those of this page are read whole.
     alike = counted_by(clusters)
     number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters}, pools=pools)
-    pages = Counted(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
+    pages = CountedPaginator(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
     page = pages.get_page(request.GET.get("page"))
     keys = list(page.object_list)
     chosen_driver = wanted.chosen("driver_version")

@@ -20,7 +20,7 @@ from django.utils import timezone
 from edges.parts import packed, part
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import PODS_READ
-from fleet.cells.cell import Columns
+from fleet.cells.cell import CellColumns
 from fleet.cells.pieces import LAID_OUT, MARK_BYTES, columns_of, keys_of
 from fleet.freshness.sight import sights_of_all
 from fleet.models import Cluster, MapPiece, Node, Pool
@@ -49,7 +49,7 @@ class SeenCluster:
     batch: int
     keys: tuple[int, ...]
     marks: bytes
-    columns: Columns
+    columns: CellColumns
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: fr
     batch = cluster.observer.batch if hasattr(cluster, "observer") else 0
     keys = tuple(key for piece in pieces for key in keys_of(piece))
     marks = b"".join(bytes(piece.marks) for piece in pieces)
-    columns = Columns.joined(map(columns_of, pieces))
+    columns = CellColumns.joined(map(columns_of, pieces))
     if scope.covers_cluster(cluster.pk):
         return SeenCluster(cluster, batch, keys, marks, columns)
     shown = [at for at, key in enumerate(keys) if key in mine]
@@ -105,12 +105,12 @@ def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: fr
         batch,
         tuple(keys[at] for at in shown),
         b"".join(marks[at * MARK_BYTES : (at + 1) * MARK_BYTES] for at in shown),
-        Columns.of(nodes[at] for at in shown),
+        CellColumns.of(nodes[at] for at in shown),
     )
 
 
 def frame_for(user: Any, *, now: datetime) -> bytes:
-    """`QDM1`, the length of what follows as four bytes, a head as JSON, then `Columns` of all nodes of the layout."""
+    """`QDM1`, the length of what follows in four bytes, a head in JSON, `CellColumns` of all nodes of the layout."""
     seen, sights = SeenMap.by(user), sights_of_all(now=now)
     with_pods = set(PODS_READ.values_list("cluster", flat=True))
     clusters = []
@@ -128,7 +128,7 @@ def frame_for(user: Any, *, now: datetime) -> bytes:
             }
         )
     head = json.dumps({"layout": seen.version, "clusters": clusters}).encode()
-    return MAGIC + struct.pack("<I", len(head)) + head + bytes(Columns.joined(one.columns for one in seen.clusters))
+    return MAGIC + struct.pack("<I", len(head)) + head + bytes(CellColumns.joined(one.columns for one in seen.clusters))
 
 
 class Layouts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.test import Client
 
-from fleet.cells.cell import HELD, TAKEN_AT, Columns, Counts, GpuState, GpuTaken
+from fleet.cells.cell import HELD, TAKEN_AT, CellColumns, CellCounts, GpuState, GpuTaken
 
 STATE_BITS = 0x0F
 
@@ -23,7 +23,7 @@ class Drawn:
     code: int
     is_held: bool
     gpus: list[tuple[GpuState, GpuTaken]]
-    parts: Counts | None
+    parts: CellCounts | None
     cluster: dict[str, Any]
 
     def count(self, state: GpuState, taken: GpuTaken = GpuTaken.NONE) -> int:
@@ -40,7 +40,7 @@ def gpus_of(text: bytes) -> list[tuple[GpuState, GpuTaken]]:
     return [(GpuState(each & STATE_BITS), GpuTaken(each >> TAKEN_AT)) for each in text]
 
 
-def read_frame(client: Client) -> tuple[dict[str, Any], Columns]:
+def read_frame(client: Client) -> tuple[dict[str, Any], CellColumns]:
     text = client.get("/parts/fleet/map").content
     assert text[:4] == b"QDM1"
     (length,) = struct.unpack("<I", text[4:8])
@@ -48,7 +48,7 @@ def read_frame(client: Client) -> tuple[dict[str, Any], Columns]:
     nodes = sum(cluster["nodes"] for cluster in head["clusters"])
     sizes = rest[nodes : 2 * nodes]
     gpus = rest[2 * nodes : 2 * nodes + sum(sizes)]
-    return head, Columns(rest[:nodes], sizes, gpus, rest[2 * nodes + len(gpus) :])
+    return head, CellColumns(rest[:nodes], sizes, gpus, rest[2 * nodes + len(gpus) :])
 
 
 def read_map(client: Client) -> list[Drawn]:

@@ -36,7 +36,7 @@ class Taken:
         return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())), daemon_set)
 
 
-Differing = Mapping[Taken, Collection[int]]  # the keys of nodes
+DifferingTaken = Mapping[Taken, Collection[int]]  # the keys of nodes
 
 
 def touched_by(written: Written) -> set[str]:
@@ -72,7 +72,7 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
     return set(orphans)
 
 
-def differing(cluster_id: int, names: Collection[str] | None) -> Differing:
+def differing(cluster_id: int, names: Collection[str] | None) -> DifferingTaken:
     """The nodes of which something else is written, by what it should be. Four queries, and two where DRA is used.
 
     `names`: of these nodes; None: of all.
@@ -120,7 +120,7 @@ def _sick_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]
     return sick, daemon_sets
 
 
-def write(cluster_id: int, wrong: Differing) -> None:
+def write(cluster_id: int, wrong: DifferingTaken) -> None:
     with kept(cluster_id, chain.from_iterable(wrong.values())):
         for taken, ids in wrong.items():
             counts = dict(zip(COLUMNS, taken.counts, strict=True))

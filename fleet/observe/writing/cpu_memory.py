@@ -19,7 +19,7 @@ BY = Case(
     default=Value("others"),
 )
 RequestsByNode = dict[str, dict[str, int]]  # by the node's name and the column
-Differing = dict[int, tuple[int, ...]]  # by the node's key: the amounts, in the order of the columns
+DifferingRequests = dict[int, tuple[int, ...]]  # by the node's key: the amounts, in the order of the columns
 
 
 def touched_by(written: Written) -> set[str]:
@@ -43,12 +43,12 @@ def count(cluster_id: int, names: Collection[str]) -> None:
         write(cluster_id, differing(cluster_id, names))
 
 
-def write(cluster_id: int, wrong: Differing) -> None:
+def write(cluster_id: int, wrong: DifferingRequests) -> None:
     with kept(cluster_id, wrong):
         update(Node, REQUESTED, ((*amounts, node_id) for node_id, amounts in wrong.items()))
 
 
-def differing(cluster_id: int, names: Collection[str] | None) -> Differing:
+def differing(cluster_id: int, names: Collection[str] | None) -> DifferingRequests:
     """What should be written of the nodes where something else is. Three queries. `names`: of these; None: of all."""
     nodes: QuerySet = Node.objects.filter(cluster_id=cluster_id)
     kept: QuerySet = Pod.objects.filter(cluster_id=cluster_id).exclude(node_name="").annotate(by=BY)
@@ -59,7 +59,7 @@ def differing(cluster_id: int, names: Collection[str] | None) -> Differing:
     sums: RequestsByNode = defaultdict(lambda: dict.fromkeys(REQUESTED, 0))
     for pods in (kept, others):
         _add(sums, pods.order_by())
-    wrong: Differing = {}
+    wrong: DifferingRequests = {}
     for node_id, name, *was in nodes.order_by().values_list("id", "name", *REQUESTED):
         wanted = tuple(sums[name][column] for column in REQUESTED)
         if wanted != tuple(was):

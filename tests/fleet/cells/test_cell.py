@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.cells.cell import HAS_PARTS, HELD, MOST_GPUS, Columns, GpuState, GpuTaken, NodeCells, cells_of, possible
+from fleet.cells.cell import HAS_PARTS, HELD, MOST_GPUS, CellColumns, GpuState, GpuTaken, NodeCells, cells_of, possible
 from fleet.states.node import NodeState
 from tests.fleet.map_frames import gpus_of
 
@@ -80,10 +80,10 @@ def test_no_more_is_taken_than_usable_and_no_more_usable_than_there(counts):
 
 @given(st.lists(CELLS, max_size=20))
 def test_columns_are_read_as_they_were_written(nodes):
-    columns = Columns.of(nodes)
+    columns = CellColumns.of(nodes)
 
     assert list(columns.nodes()) == nodes
-    assert list(Columns.joined([Columns.of(nodes[:3]), Columns.of(nodes[3:])]).nodes()) == nodes
+    assert list(CellColumns.joined([CellColumns.of(nodes[:3]), CellColumns.of(nodes[3:])]).nodes()) == nodes
     assert len(bytes(columns)) <= sum(2 + len(node.gpus) + 6 for node in nodes)
 
 
@@ -100,4 +100,4 @@ def test_a_node_that_says_it_has_two_billion_gpus_is_drawn_like_a_full_one():
     drawn = a_node((most // 2, most, most), parts=(most, most, most), physical=most)
 
     assert gpus_of(drawn.gpus) == [(GpuState.WHOLE, GpuTaken.ALL)] * MOST_GPUS
-    assert next(Columns.of([drawn]).nodes()) == drawn
+    assert next(CellColumns.of([drawn]).nodes()) == drawn

@@ -212,11 +212,11 @@ def test_no_node_is_read_for_a_frame_and_a_layout_is_made_once(viewer, monkeypat
 
 
 def test_a_frame_of_5000_nodes_and_40000_gpus_is_within_60_kb():
-    from fleet.cells.cell import Columns, cells_of
+    from fleet.cells.cell import CellColumns, cells_of
 
     node = cells_of(9, is_held=True, is_away=False, whole=(5, 8, 8), parts=(0, 0, 0), physical=8)
 
-    assert len(bytes(Columns.of([node] * 5000))) == 50_000
+    assert len(bytes(CellColumns.of([node] * 5000))) == 50_000
 
 
 def test_only_a_few_layouts_are_kept():
