@@ -1,10 +1,6 @@
 """What a browser has not been sent yet. A slow one gets the newest state, not the backlog. Pure."""
 
-from typing import Any
-
-from fleet.messages.announce import TOO_MANY_NODES
-
-Message = dict[str, Any]
+from fleet.messages.announce import TOO_MANY_NODES, Message
 
 
 class Outbox:

@@ -11,9 +11,9 @@ from people.models import AuditEntry
 
 Lock = Callable[[Cluster], None]
 LOCKS: list[Lock] = []  # of the apps above: rows that their own transactions lock before a cluster's
-Listener = Callable[[Cluster, str, datetime], None]
+ApprovalListener = Callable[[Cluster, str, datetime], None]
 LISTENERS: list[
-    Listener
+    ApprovalListener
 ] = []  # of the apps above: told, with the actor, when somebody may have to be asked from now on
 
 

@@ -28,8 +28,8 @@ NOTHING = "There is nothing to compare it with"
 OF_THE_STACK = ("nvidia.com/", "amd.com/", "habana.ai/", "node.kubernetes.io/", "topology.kubernetes.io/")
 # What each node has for itself, or what says of it only that time went by.
 OF_ITS_OWN = ("timestamp", "hostname", "driver-upgrade-state")
-Said = Callable[[Node], str]
-PROPERTIES: tuple[tuple[str, Said], ...] = (
+PropertyText = Callable[[Node], str]
+PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
     ("Kernel", lambda node: node.kernel),
     ("OS", lambda node: node.os_image),
     ("Container runtime", lambda node: node.container_runtime),

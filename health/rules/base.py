@@ -12,7 +12,7 @@ from health.telemetry.base import Exploding
 NODE = "node"  # the subject of a rule that is asked of each node
 NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
 WHOLE = Way()  # a GPU that nobody shares
-Facts = TypeVar("Facts", contravariant=True)
+RuleFacts = TypeVar("RuleFacts", contravariant=True)
 
 
 class Severity(StrEnum):
@@ -177,7 +177,7 @@ class ClusterFacts:
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 
-class Rule(Protocol[Facts]):
+class Rule(Protocol[RuleFacts]):
     """What a file here has: a new rule is one file, and one line in the table."""
 
     key: ClassVar[str]  # of its findings: stable, in REST and in the history
@@ -186,5 +186,5 @@ class Rule(Protocol[Facts]):
     reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for it to be judged
     after: ClassVar[timedelta]  # how long it must be so before anybody is told
 
-    def judge(self, facts: Facts, /) -> Wrong | None:
+    def judge(self, facts: RuleFacts, /) -> Wrong | None:
         """None: nothing of this kind is wrong."""

@@ -42,7 +42,7 @@ PLOTTED = (
 )  # fmt: skip
 OF_SLICES = frozenset({"gpu_utilisation_ratio", "memory_used_mib"})  # all else is the board's, whichever slice says it
 INSTEAD = {"gpu_utilisation_ratio": "engine_active_ratio"}
-Lines = Mapping[tuple[str, LabelledDevice], Sequence[float]]
+PlotLines = Mapping[tuple[str, LabelledDevice], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class TelemetryHistory:
 
 @dataclass(frozen=True)
 class _Answer:
-    lines: Lines = field(default_factory=dict)
+    lines: PlotLines = field(default_factory=dict)
     why_none: str = ""
     source_says: str = ""
 
@@ -222,7 +222,7 @@ def _keep(key: tuple[object, ...], answer: _Answer) -> None:
 
 def _asked(
     source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps, metrics: Collection[str]
-) -> Lines:
+) -> PlotLines:
     """:raises Unusable, NoSecret"""
     wanted = {*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID}
     rows = [row for name in sorted(SERIES) for row in SERIES[name] if row.metric in wanted]
@@ -240,7 +240,7 @@ def _asked(
         return lines_in(client.ask("/api/v1/query_range", form), asked)
 
 
-def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry], subjects: Collection[LabelledDevice]) -> Plot:
+def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjects: Collection[LabelledDevice]) -> Plot:
     """What is the board's is one line, of its first slice that says it: a subject's, whichever of them that is."""
     found: list[PlotLine] = []
     boards: set[str] = set()
@@ -260,7 +260,7 @@ def _plot(key: str, lines: Lines, devices: Sequence[DeviceTelemetry], subjects: 
     return Plot(key, drawn.title, drawn.unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
 
 
-def _line(key: str, lines: Lines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:
+def _line(key: str, lines: PlotLines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:
     """Under MIG the usual utilisation is none, whatever is exported."""
     place = device.uuid, device.gi_id
     usual = None if key in INSTEAD and device.is_mig else lines.get((key, place))
@@ -274,7 +274,7 @@ def _some(line: Sequence[float] | None) -> Sequence[float] | None:
     return line if line is not None and any(value == value for value in line) else None
 
 
-def _xid_marks(lines: Lines, devices: Sequence[DeviceTelemetry], asked: Steps) -> list[PlotMark]:
+def _xid_marks(lines: PlotLines, devices: Sequence[DeviceTelemetry], asked: Steps) -> list[PlotMark]:
     """Where the last Xid of a device became another: it is latched, so that a second of the same is not seen."""
     found = []
     for device in devices:

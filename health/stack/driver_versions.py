@@ -23,7 +23,7 @@ class DriverVersionRole(StrEnum):
 
 
 @dataclass(frozen=True)
-class Said:
+class DriverVersionSource:
     """What one place says. A blank version: it says none, and the note why."""
 
     role: DriverVersionRole
@@ -35,7 +35,7 @@ class Said:
 
 @dataclass(frozen=True)
 class DriverVersions:
-    sources: tuple[Said, ...]
+    sources: tuple[DriverVersionSource, ...]
     is_pre_installed: bool
     running: str  # as the node says, or last said; blank: it never did
     running_unknown_since: datetime | None
@@ -67,25 +67,29 @@ def driver_versions(
     )
 
 
-def _asked(desired: Desired) -> Said:
+def _asked(desired: Desired) -> DriverVersionSource:
     if desired.conflict:
         note = "While several select a node, the operator changes nothing: delete one, or give it another nodeSelector."
-        return Said(DriverVersionRole.DESIRED, f"{desired.conflict}, which all select this node", "", note)
+        return DriverVersionSource(
+            DriverVersionRole.DESIRED, f"{desired.conflict}, which all select this node", "", note
+        )
     if not desired.by:
-        return Said(DriverVersionRole.DESIRED, "no driver object selects this node", "")
+        return DriverVersionSource(DriverVersionRole.DESIRED, "no driver object selects this node", "")
     note = "" if desired.version else "It names no version: the operator's own default."
-    return Said(DriverVersionRole.DESIRED, desired.by, desired.version, note or _limits(desired.version))
+    return DriverVersionSource(DriverVersionRole.DESIRED, desired.by, desired.version, note or _limits(desired.version))
 
 
-def _rolled_out(row: OperandOnNode | None) -> list[Said]:
+def _rolled_out(row: OperandOnNode | None) -> list[DriverVersionSource]:
     if row is None or not row.pod:
         return [
-            Said(DriverVersionRole.ROLLED_OUT, "image of the driver pod", "", "There is no driver pod on this node.")
+            DriverVersionSource(
+                DriverVersionRole.ROLLED_OUT, "image of the driver pod", "", "There is no driver pod on this node."
+            )
         ]
     note = _limits(row.version)
     if row.is_current is False:
         note = f"{note} The pod is of an older template than its DaemonSet's newest.".strip()
-    return [Said(DriverVersionRole.ROLLED_OUT, "image of the driver pod", row.version, note)]
+    return [DriverVersionSource(DriverVersionRole.ROLLED_OUT, "image of the driver pod", row.version, note)]
 
 
 def _limits(version: str) -> str:
@@ -96,30 +100,30 @@ def _limits(version: str) -> str:
     return ""
 
 
-def _label(node: Node, offered: Sequence[Said]) -> Said:
+def _label(node: Node, offered: Sequence[DriverVersionSource]) -> DriverVersionSource:
     by = "label of the node"
     if node.driver_unknown_since:
         since = to_the_minute(node.driver_unknown_since)
         if not node.driver_version:
-            return Said(
+            return DriverVersionSource(
                 DriverVersionRole.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False
             )
         note = f"Unknown since {since}: the label is gone. It last said {node.driver_version}."
-        return Said(DriverVersionRole.RUNNING, by, node.driver_version, note, is_known=False)
+        return DriverVersionSource(DriverVersionRole.RUNNING, by, node.driver_version, note, is_known=False)
     is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0], *AMD_DRIVER_VERSION))
     is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)
     if is_of_a_slice or not node.driver_version:
         is_nvidia = node.gpu_vendor in ("", "nvidia")
-        return Said(
+        return DriverVersionSource(
             DriverVersionRole.RUNNING,
             by,
             "",
             "GPU feature discovery has not labelled it." if is_nvidia else "It says none.",
         )
-    return Said(DriverVersionRole.RUNNING, by, node.driver_version)
+    return DriverVersionSource(DriverVersionRole.RUNNING, by, node.driver_version)
 
 
-def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:
+def _slices(slices: Sequence[ResourceSlice]) -> list[DriverVersionSource]:
     """What the DRA driver says of the node's own GPUs; only the newest generation of its pool counts."""
     mine = [each for each in slices if each.driver in DRA]
     newest = max((each.pool_generation for each in mine), default=0)
@@ -130,7 +134,10 @@ def _slices(slices: Sequence[ResourceSlice]) -> list[Said]:
         for device in each.devices
         if device.get("driver_version")
     }
-    return [Said(DriverVersionRole.RUNNING, "ResourceSlice of the node", version) for version in sorted(versions)]
+    return [
+        DriverVersionSource(DriverVersionRole.RUNNING, "ResourceSlice of the node", version)
+        for version in sorted(versions)
+    ]
 
 
 WORDS = {
@@ -140,7 +147,7 @@ WORDS = {
 }
 
 
-def _disagreement(sources: Sequence[Said], node: Node) -> str:
+def _disagreement(sources: Sequence[DriverVersionSource], node: Node) -> str:
     said = [each for each in sources if each.version and each.is_known]
     if all(_agree(one, other) is not False for one in said for other in said):
         return ""
@@ -154,7 +161,7 @@ def _disagreement(sources: Sequence[Said], node: Node) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}.{_standing(node)}"
 
 
-def _agree(one: Said, other: Said) -> bool | None:
+def _agree(one: DriverVersionSource, other: DriverVersionSource) -> bool | None:
     """What runs says no more than the driver's number; what is asked for and rolled out are words of one tag."""
     is_running = DriverVersionRole.RUNNING in (one.role, other.role)
     return (agree_on_driver if is_running else agree)(one.version, other.version)

@@ -24,7 +24,7 @@ STEPS_AT_ONCE = 60  # of which the devices are looked up together
 POINTS_AT_ONCE = 400_000  # of one answer: some 12 MB
 SERIES_AT_MOST = 200_000
 PATH, RANGE_PATH = "/api/v1/query", "/api/v1/query_range"
-Lines = Sequence[tuple[dict[str, str], "array[float]"]]
+RangeVector = Sequence[tuple[dict[str, str], "array[float]"]]
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class _Piece:
 
     values: Mapping[MetricSeries, Mapping[GpuDeviceKey, "array[float]"]]
     times: Mapping[MetricSeries, Mapping[GpuDeviceKey, "array[float]"]]
-    xids: Lines
-    parts: Mapping[MetricSeries, Lines]
+    xids: RangeVector
+    parts: Mapping[MetricSeries, RangeVector]
     present: Mapping[GpuDeviceKey, "array[float]"]  # NaN: nothing that tells devices has this one
 
     def said_at(self, number: int) -> set[GpuDeviceKey]:
@@ -196,7 +196,7 @@ class Past:
     def _at(self, expression: str, at: float) -> list[LabelledSample]:
         return vector(self.client.ask(PATH, {"query": expression, "time": f"{at:.3f}"}))
 
-    def _range(self, expression: str, steps: Steps) -> Lines:
+    def _range(self, expression: str, steps: Steps) -> RangeVector:
         form = {
             "query": expression, "start": f"{steps.first:.0f}", "end": f"{steps.last:.0f}",
             "step": f"{steps.step_s:.0f}",
@@ -210,7 +210,7 @@ def cut(asked: Steps, most: int) -> Iterator[Steps]:
         yield Steps(asked.first + start * asked.step_s, asked.step_s, min(most, asked.number - start))
 
 
-def _by_device(lines: Lines) -> Mapping[GpuDeviceKey, "array[float]"]:
+def _by_device(lines: RangeVector) -> Mapping[GpuDeviceKey, "array[float]"]:
     """One line of each, also where its series was called otherwise from a moment on."""
     found: dict[GpuDeviceKey, array[float]] = {}
     for said, line in lines:
