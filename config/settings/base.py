@@ -194,7 +194,7 @@ SPECTACULAR_SETTINGS = {
         "MetricKey": "health.api.telemetry.METRIC_KEYS",
         "ReadingState": "health.api.telemetry.READINGS",
         "TelemetrySourceState": "health.api.telemetry.STATES",
-        "DomainBudgetKind": "rollouts.api.ledger.KINDS",
+        "DomainBudgetKind": "rollouts.api.ledger.DOMAIN_KINDS",
         "PodState": "fleet.api.pods.STATES",
     },
 }

@@ -14,7 +14,7 @@ from fleet.models import Bookmark, Node
 from fleet.models.state_column import IS_RECONFIGURING
 from kube.resources import PODS
 
-KINDS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
+AMOUNT_COLUMNS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
 TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
 PODS_READ = Bookmark.objects.known(PODS.name)
 
@@ -69,7 +69,7 @@ def _sums(kind: str, column: str) -> dict[str, Coalesce]:
     return {f"{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
 
 
-AMOUNT_SUMS = {name: each for kind, column in KINDS.items() for name, each in _sums(kind, column).items()}
+AMOUNT_SUMS = {name: each for kind, column in AMOUNT_COLUMNS.items() for name, each in _sums(kind, column).items()}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Offer:
 def offers_of(node: Node, *, knows_pods: bool) -> list[Offer]:
     """Of whole GPUs, slices and shares, those that it has, or should have."""
     found, is_away = [], bool(node.reconfiguring)
-    for kind, column in KINDS.items():
+    for kind, column in AMOUNT_COLUMNS.items():
         expected, allocatable = (getattr(node, f"{column}_{what}") or 0 for what in ("expected", "allocatable"))
         unit = "" if kind == "gpus" else kind
         taken = getattr(node, f"{column}_allocated") if knows_pods else None

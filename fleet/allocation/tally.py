@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from fleet.allocation.amounts import KINDS, PODS_READ, GpuAmount
+from fleet.allocation.amounts import AMOUNT_COLUMNS, PODS_READ, GpuAmount
 from fleet.allocation.cpu_memory import NOTHING as NO_CPU_MEMORY
 from fleet.allocation.cpu_memory import UNKNOWN as UNKNOWN_CPU_MEMORY
 from fleet.allocation.cpu_memory import CpuMemory, OfCluster
@@ -106,7 +106,7 @@ class Tally:
             return UNKNOWN
         if pods:
             return self
-        amounts = {kind: getattr(self, kind).without_pods() for kind in KINDS}
+        amounts = {kind: getattr(self, kind).without_pods() for kind in AMOUNT_COLUMNS}
         return replace(self, cpu_memory=self.cpu_memory.as_known(nodes=True, pods=False), **amounts)
 
     @property
@@ -162,7 +162,7 @@ class Tally:
 UNKNOWN = Tally(
     **dict.fromkeys(("nodes", "gpu_nodes", *COUNTS)),  # type: ignore[arg-type]
     physical=None,
-    **dict.fromkeys(KINDS, NO_DATA),  # type: ignore[arg-type]
+    **dict.fromkeys(AMOUNT_COLUMNS, NO_DATA),  # type: ignore[arg-type]
     cpu_memory=UNKNOWN_CPU_MEMORY,
 )
 
@@ -177,7 +177,7 @@ def tally(alike: Sequence[Alike]) -> Tally:
     for each in gpu_nodes:
         by_state[each.state] += each.nodes
     counts: dict[str, Any] = {name: sums[name] for name in COUNTS}
-    amounts: dict[str, Any] = {kind: _amount(kind, sums, read) for kind in KINDS}
+    amounts: dict[str, Any] = {kind: _amount(kind, sums, read) for kind in AMOUNT_COLUMNS}
     return Tally(
         nodes=sum(each.nodes for each in alike),
         gpu_nodes=sums["nodes"],

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from edges.rest import KEY, Asked, Edge
 from fleet.history import notes
-from fleet.history.lines import ID_CHARS, KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of, position_of
+from fleet.history.lines import ID_CHARS, LINE_KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of, position_of
 from fleet.history.moment import moment_of
 from fleet.models import Gpu
 from fleet.queries import kept_node
@@ -20,7 +20,7 @@ from fleet.queries import kept_node
 
 class TimelineAsked(Asked):
     kind = serializers.MultipleChoiceField(
-        choices=[(key, title) for key, (title, _) in KINDS.items()], required=False, help_text="May be repeated."
+        choices=[(key, title) for key, (title, _) in LINE_KINDS.items()], required=False, help_text="May be repeated."
     )
     since = serializers.DateTimeField(required=False, default_timezone=UTC)
     before = serializers.DateTimeField(
@@ -42,7 +42,7 @@ class MomentAsked(Asked):
 class TimelineLineSerializer(serializers.Serializer):
     id = serializers.CharField(help_text="Among the lines of its instant: for the next page.")
     at = serializers.DateTimeField()
-    kind = serializers.CharField(help_text=f"{', '.join(KINDS)}.")
+    kind = serializers.CharField(help_text=f"{', '.join(LINE_KINDS)}.")
     sentence = serializers.CharField()
     who = serializers.CharField(help_text="Blank: it was seen, and nothing says whose act it was.")
     href = serializers.CharField(help_text="The page of what did it; blank: none.")

@@ -30,7 +30,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 RESET = "reset"  # of one GPU, which its `detail` has as `gpu`
 NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
-KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready", ("ready",)),
     "driver": ("Driver and kernel", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
@@ -40,8 +40,8 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     PLAN: ("Plans", ()),
     NOTE: ("Notes", ()),
 }
-WITHOUT_PODS = frozenset(KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
-KIND_OF = {event: kind for kind, (_, events) in KINDS.items() for event in events}
+WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
+KIND_OF = {event: kind for kind, (_, events) in LINE_KINDS.items() for event in events}
 GLYPHS = {"version": "changing", "upgrade": "changing", "cordon": "cordoned", "capacity": "warn", RESET: "warn"}
 NodeKept = Node | GoneNode
 
@@ -49,7 +49,7 @@ NodeKept = Node | GoneNode
 @dataclass(frozen=True)
 class TimelineLine:
     at: datetime
-    kind: str  # of `KINDS`
+    kind: str  # of `LINE_KINDS`
     sentence: str
     who: str = ""  # blank: it was seen, and nothing says whose act it was
     href: str = ""  # the page of what did it
@@ -83,12 +83,10 @@ def position_of(id_: str) -> LinePosition | None:
 class Span:
     """Which lines are asked for: those of a kind, from one instant on and before another, the newest of them."""
 
-    kinds: frozenset[str] = frozenset()  # of `KINDS`; none: all
+    kinds: frozenset[str] = frozenset()  # of `LINE_KINDS`; none: all
     since: datetime = LONG_AGO
     before: datetime | None = None  # None: up to now
-    below: LinePosition | None = (
-        None  # of those at `before` itself, the ones that stand below this position; None: none
-    )
+    below: LinePosition | None = None  # of those at `before` itself, the ones below this position; None: none
     most: int = MOST
     gpu: Gpu | None = None  # without what is of other GPUs of its node only; None: of all of them
 
@@ -137,7 +135,7 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:
     """Those of them that there are."""
-    return frozenset(names) & frozenset(KINDS)
+    return frozenset(names) & frozenset(LINE_KINDS)
 
 
 def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

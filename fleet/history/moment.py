@@ -31,7 +31,7 @@ class NoSuchMoment(ValueError):
 class TrueThen:
     """What an app above knows to have been so at that moment."""
 
-    kind: str  # of `lines.KINDS`
+    kind: str  # of `lines.LINE_KINDS`
     sentence: str
     since: datetime
     until: datetime | None  # None: it is so still

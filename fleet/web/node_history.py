@@ -20,7 +20,7 @@ from edges.written import kept_if_refused, take
 from fleet.history import notes
 from fleet.history.lines import (
     ID_CHARS,
-    KINDS,
+    LINE_KINDS,
     WITHOUT_PODS,
     LinePosition,
     NodeKept,
@@ -91,7 +91,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         except NoSuchMoment as refusal:
             form.add_error("at", str(refusal))
             status = 400
-    kinds = kinds_in(request.GET.getlist("kind")[: len(KINDS)])
+    kinds = kinds_in(request.GET.getlist("kind")[: len(LINE_KINDS)])
     shown = {
         "place": "fleet",
         "kept": node,
@@ -99,7 +99,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "form": form,
         "may_note": not notes.why_not_note(request.user, node),
         "longest_note": notes.LONGEST,
-        "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in KINDS.items()],
+        "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in LINE_KINDS.items()],
         "any_kind": bool(kinds),
         "key": uuid4().hex,
         "written": take(request, _about(node_id)),

@@ -16,7 +16,7 @@ from fleet.models import Cluster, GoneNode, Node, NodeEvent
 from fleet.states.node import AT_REST, RECONFIGURING
 
 COLUMNS = ("is_ready", "upgrade_state", "mig_config_state", "driver_version")
-KINDS = ("ready", "upgrade", "capacity", "version")
+EVENT_KINDS = ("ready", "upgrade", "capacity", "version")
 AT_ONCE = 500  # rows
 AT_WORK: Mapping[str, Callable[[str], bool]] = {  # as `health.judging.gpus.is_changing`
     "upgrade_state": lambda state: state not in AT_REST,
@@ -81,7 +81,7 @@ def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
         nodes.setdefault(row["uid"], []).append(_NodeNow(row["pk"], row["uid"], row["name"], None, row))
     for gone in gone_since.iterator(chunk_size=AT_ONCE):
         nodes.setdefault(gone.uid, []).append(_NodeNow(gone.node_id, gone.uid, gone.name, gone.gone_at, None))
-    said = NodeEvent.objects.filter(cluster=cluster, kind__in=KINDS, at__gte=since)
+    said = NodeEvent.objects.filter(cluster=cluster, kind__in=EVENT_KINDS, at__gte=since)
     told = said.filter(Q(detail__column__in=COLUMNS) | Q(detail__has_key="ready")).order_by("node_uid", "at", "pk")
     rows = told.values_list("node_uid", "at", "sentence", "detail").iterator(chunk_size=AT_ONCE)
     for uid, its in groupby(rows, key=itemgetter(0)):

@@ -75,9 +75,9 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind, strict=False)
 
 
-KINDS: frozenset[type[Seen]] = frozenset(resource.struct for resource in EVERY)
-OF_ONE: Mapping[type[Seen], msgspec.json.Decoder[Any]] = {kind: decoder(kind) for kind in KINDS}
-OF_A_LIST: Mapping[type[Seen], msgspec.json.Decoder[Any]] = {kind: decoder(_list_of(kind)) for kind in KINDS}
+STRUCTS: frozenset[type[Seen]] = frozenset(resource.struct for resource in EVERY)
+OF_ONE: Mapping[type[Seen], msgspec.json.Decoder[Any]] = {kind: decoder(kind) for kind in STRUCTS}
+OF_A_LIST: Mapping[type[Seen], msgspec.json.Decoder[Any]] = {kind: decoder(_list_of(kind)) for kind in STRUCTS}
 ANY_LIST = decoder(ListOf)
 IDENTITY = decoder(Identity)
 

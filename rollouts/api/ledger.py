@@ -15,7 +15,7 @@ from rollouts.models import Disruption
 from rollouts.ordering.domains import DomainKind
 from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, MOST, BudgetShown, budgets_of, set_budget
 
-KINDS = [(kind.value, words) for kind, words in EACH.items()]
+DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 
 
 class DisruptionSerializer(serializers.ModelSerializer):
@@ -53,7 +53,7 @@ class DisruptionList(Listing):
 
 
 class DomainBudgetSerializer(serializers.Serializer):
-    kind = serializers.ChoiceField(choices=KINDS)
+    kind = serializers.ChoiceField(choices=DOMAIN_KINDS)
     max_unavailable = serializers.IntegerField(allow_null=True, help_text="Of each such domain. Null: any number.")
     rack_label = serializers.CharField(
         source="label", help_text="Of racks: the label of nodes that names theirs; else blank."
@@ -65,7 +65,7 @@ class DomainBudgetSerializer(serializers.Serializer):
 
 
 class DomainBudgetRequest(Asked):
-    kind = serializers.ChoiceField(choices=KINDS)
+    kind = serializers.ChoiceField(choices=DOMAIN_KINDS)
     max_unavailable = serializers.IntegerField(
         min_value=1, max_value=MOST, allow_null=True, help_text="Nodes, those already broken included. Null: no limit."
     )

@@ -9,7 +9,7 @@ from rollouts.components.driver_policy import DriverPolicy
 COMPONENTS: Mapping[tuple[str, str], Callable[[str], Component]] = {
     (component.key, component.kind): component for component in (DriverCrd, DriverPolicy)
 }
-KINDS = frozenset(kind for _, kind in COMPONENTS)
+DRIVER_OBJECT_KINDS = frozenset(kind for _, kind in COMPONENTS)
 
 
 def component_of(key: str, kind: str, name: str) -> Component:

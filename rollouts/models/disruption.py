@@ -58,10 +58,10 @@ class Disruption(models.Model):
 class DomainBudget(models.Model):
     """How many GPU nodes of each zone, rack or NVLink domain of a cluster may be out at a time. No row: no limit."""
 
-    KINDS = (DomainKind.ZONE, DomainKind.RACK, DomainKind.NVLINK)
+    BUDGETED_KINDS = (DomainKind.ZONE, DomainKind.RACK, DomainKind.NVLINK)
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="domain_budgets")
-    kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in KINDS])
+    kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in BUDGETED_KINDS])
     max_unavailable = models.PositiveIntegerField()  # nodes, those already broken included
     label = models.CharField(max_length=317, blank=True)  # of racks: the label that names a node's; else blank
     because = models.CharField(max_length=1000, blank=True)

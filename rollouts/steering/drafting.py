@@ -9,7 +9,7 @@ from django.db.models import F
 
 from fleet.models import Cluster, DriverObject
 from people.models import AuditEntry, User
-from rollouts.components import KINDS
+from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.moving import record_event
@@ -51,7 +51,7 @@ def draft(
     :raises BadPlan: naming each field that is wrong
     """
     check(cluster, to_version, stages)
-    if driver_object.kind not in KINDS:
+    if driver_object.kind not in DRIVER_OBJECT_KINDS:
         raise BadPlan(
             ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
         )

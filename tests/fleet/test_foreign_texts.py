@@ -21,7 +21,7 @@ from health.telemetry.exporter import UnreadableMetrics, read_devices
 from kube import quantity
 from kube.client import kubeconfig
 from kube.client.connection import connect
-from kube.client.decoding import KINDS, decode, decode_list
+from kube.client.decoding import STRUCTS, decode, decode_list
 from kube.client.errors import LONGEST_WAIT_S, BadKubeconfig, ClusterError, Unreadable, error_for
 from kube.client.server_clock import ServerClock
 
@@ -52,8 +52,8 @@ READS = {
     "a log": Reads(lambda text: kept(text.splitlines()), LOGS),
     "a server's date": Reads(lambda text: ServerClock().note(text, asked_at=0, answered_at=0), DIGITS | LOGS),
     "a refusal": Reads(lambda text: error_for(409, text.encode(errors="replace"), retry_after=text), JSON | DIGITS),
-    "an object": Reads(lambda text: [decode(text.encode(), kind) for kind in KINDS], JSON, (Unreadable,)),
-    "a list": Reads(lambda text: [decode_list(text.encode(), kind) for kind in KINDS], JSON, (Unreadable,)),
+    "an object": Reads(lambda text: [decode(text.encode(), kind) for kind in STRUCTS], JSON, (Unreadable,)),
+    "a list": Reads(lambda text: [decode_list(text.encode(), kind) for kind in STRUCTS], JSON, (Unreadable,)),
 }
 
 

@@ -13,7 +13,7 @@ from edges.unseen import LENGTH
 from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
 from people.rights import Permission, require
-from rollouts.components import KINDS
+from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Stage
 from rollouts.steering import drafting
@@ -171,9 +171,12 @@ def _cluster(document: PlanDocument, actor: User) -> Cluster:
 
 
 def _driver_object(document: PlanDocument, cluster: Cluster) -> DriverObject:
-    if document.kind not in KINDS:
+    if document.kind not in DRIVER_OBJECT_KINDS:
         raise BadPlan(
-            ("object.kind", f"A {document.kind} says no driver version. There are: {', '.join(sorted(KINDS))}.")
+            (
+                "object.kind",
+                f"A {document.kind} says no driver version. There are: {', '.join(sorted(DRIVER_OBJECT_KINDS))}.",
+            )
         )
     found = DriverObject.objects.filter(cluster=cluster, kind=document.kind, name=document.name)
     if (driver_object := found.select_related("cluster").first()) is None:

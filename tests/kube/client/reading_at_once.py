@@ -52,10 +52,10 @@ def main() -> None:
     if "--watched" in sys.argv:
         msgspec.json.Decoder = watched(msgspec.json.Decoder)
         msgspec.defstruct = watched(msgspec.defstruct)
-    from kube.client.decoding import KINDS, decode_list
+    from kube.client.decoding import STRUCTS, decode_list
 
     documents = json.load(sys.stdin)
-    lists = {kind: json.dumps(documents[kind.__name__]).encode() for kind in KINDS}
+    lists = {kind: json.dumps(documents[kind.__name__]).encode() for kind in STRUCTS}
     ended: Counter[int] = Counter()
     for _ in range(CHILDREN):
         child = os.fork()

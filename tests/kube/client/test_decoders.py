@@ -11,7 +11,7 @@ import pytest
 from msgspec import inspect
 
 from kube import resources
-from kube.client.decoding import KINDS
+from kube.client.decoding import STRUCTS
 from kube.resources import Resource
 from tests.rooms import OURS
 
@@ -49,7 +49,7 @@ def example_of(kind: inspect.Type) -> Any:
 def ends_of_processes_that_read_at_once(*words: str) -> dict[str, int]:
     lists = {
         kind.__name__: {"metadata": {"resourceVersion": "1"}, "items": [example_of(inspect.type_info(kind))] * 3}
-        for kind in KINDS
+        for kind in STRUCTS
     }
     ran = subprocess.run(
         [sys.executable, "-m", ASIDE, *words],
@@ -72,7 +72,7 @@ def test_no_process_dies_of_its_first_lists(words):
 def test_each_resource_has_its_decoders():
     there = {one.struct for one in vars(resources).values() if isinstance(one, Resource)}
 
-    assert there == set(KINDS)
+    assert there == set(STRUCTS)
 
 
 def test_nobody_builds_one_inside_a_function():
