@@ -17,7 +17,7 @@ from fleet.live import guard, heart
 from fleet.live.outbox import Outbox
 from fleet.live.topics import OpenedTopic, Topic, pulse_of
 from people.models import User
-from people.sign_in.standing import Claim
+from people.sign_in.access import Access
 
 # The observer announces a cluster every 150 ms at most: this is for pages that follow many. Waiting here for as long
 # again would make the two waits one.
@@ -44,7 +44,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         self.has_news = asyncio.Event()
         self.sender: asyncio.Task | None = None
         self.is_listening = False
-        self.claim: Claim | None = None
+        self.access: Access | None = None
 
     async def connect(self) -> None:
         await self.accept()
@@ -53,7 +53,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             await self.close(SIGNED_OUT)
             return
         # First by what they are let in: what is taken from them from here on is noticed.
-        self.claim = await database_sync_to_async(Claim.of)(user, self.scope.get("session"))
+        self.access = await database_sync_to_async(Access.of)(user, self.scope.get("session"))
         self.opened = await database_sync_to_async(self._open)(user)
         if not self.opened:
             await self.close(NOT_YOURS)

@@ -12,7 +12,7 @@ import structlog
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from people.sign_in.standing import Claim, lapsed
+from people.sign_in.access import Access, lapsed
 
 EVERY_S = 2.0  # so that five seconds after the change nobody listens any more
 
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class Socket(Protocol):
-    claim: Claim | None
+    access: Access | None
 
     async def turn_out(self, because: str) -> None: ...
 
@@ -53,12 +53,12 @@ class Guard:
                 log.warning("rights of sockets are not known", because=f"{type(error).__name__}: {error}")
 
     async def _look(self) -> None:
-        claims = {socket.claim for socket in self._sockets if socket.claim is not None}
-        gone = await database_sync_to_async(lapsed)(claims, now=timezone.now())
-        for socket in [socket for socket in self._sockets if socket.claim in gone]:
+        accesses = {socket.access for socket in self._sockets if socket.access is not None}
+        gone = await database_sync_to_async(lapsed)(accesses, now=timezone.now())
+        for socket in [socket for socket in self._sockets if socket.access in gone]:
             self._sockets.discard(socket)
             # Nobody waits for it: one browser that takes nothing must not keep the others listening.
-            task = asyncio.get_running_loop().create_task(_turn_out(socket, gone[socket.claim]))
+            task = asyncio.get_running_loop().create_task(_turn_out(socket, gone[socket.access]))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
 

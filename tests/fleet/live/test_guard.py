@@ -20,7 +20,7 @@ from django.utils import timezone
 from config.routing import sockets
 from fleet.live import consumer, guard, heart
 from people.models import User
-from people.sign_in.standing import ROLE_TAKEN, SIGNED_OUT, Claim, lapsed
+from people.sign_in.access import ROLE_TAKEN, SIGNED_OUT, Access, lapsed
 from tests import make
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -123,10 +123,10 @@ async def two_looks(monkeypatch) -> None:
     looks, second = count(1), asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def look(claims, *, now):
+    def look(accesses, *, now):
         if next(looks) > 2:
             loop.call_soon_threadsafe(second.set)
-        return lapsed(claims, now=now)
+        return lapsed(accesses, now=now)
 
     monkeypatch.setattr(guard, "lapsed", look)
     await second.wait()
@@ -165,8 +165,8 @@ async def test_a_database_that_is_away_ends_nothing_and_is_asked_again(monkeypat
 class Deaf:
     """What a socket is whose browser takes nothing, as far as the guard knows."""
 
-    def __init__(self, claim: Claim, *, for_s: float) -> None:
-        self.claim, self.for_s, self.is_out = claim, for_s, asyncio.Event()
+    def __init__(self, access: Access, *, for_s: float) -> None:
+        self.access, self.for_s, self.is_out = access, for_s, asyncio.Event()
 
     async def turn_out(self, because: str) -> None:
         await asyncio.sleep(self.for_s)
@@ -174,19 +174,19 @@ class Deaf:
 
 
 async def test_who_takes_nothing_keeps_nobody_else_listening(monkeypatch):
-    first, second = (Deaf(Claim(pk, frozenset()), for_s=for_s) for pk, for_s in ((1, 3600), (2, 0)))
-    gone, looked, loop = {first.claim: "taken"}, asyncio.Event(), asyncio.get_running_loop()
+    first, second = (Deaf(Access(pk, frozenset()), for_s=for_s) for pk, for_s in ((1, 3600), (2, 0)))
+    gone, looked, loop = {first.access: "taken"}, asyncio.Event(), asyncio.get_running_loop()
 
-    def look(claims, *, now):
+    def look(accesses, *, now):
         loop.call_soon_threadsafe(looked.set)
-        return {claim: gone[claim] for claim in claims if claim in gone}
+        return {access: gone[access] for access in accesses if access in gone}
 
     monkeypatch.setattr(guard, "lapsed", look)
     watching = guard.Guard()
     watching.admit(first)
     watching.admit(second)
     await looked.wait()
-    gone[second.claim] = "taken"
+    gone[second.access] = "taken"
 
     await asyncio.wait_for(second.is_out.wait(), 5)
 
@@ -213,9 +213,9 @@ async def test_a_socket_whose_browser_takes_nothing_is_left_all_the_same(monkeyp
 
 def test_one_look_costs_the_same_for_any_number_of_sockets():
     def cost(number: int) -> int:
-        claims = [Claim.of(user, signed_in(user)) for user in (make.a_user(role="viewer") for _ in range(number))]
+        accesses = [Access.of(user, signed_in(user)) for user in (make.a_user(role="viewer") for _ in range(number))]
         with CaptureQueriesContext(connection) as queries:
-            assert lapsed(claims, now=timezone.now()) == {}
+            assert lapsed(accesses, now=timezone.now()) == {}
         return len(queries)
 
     assert cost(1) == cost(30) == 3

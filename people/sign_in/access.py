@@ -16,7 +16,7 @@ Rights = frozenset[tuple[str, str, int]]
 
 
 @dataclass(frozen=True)
-class Claim:
+class Access:
     """By what somebody was let in."""
 
     user_id: int
@@ -25,29 +25,29 @@ class Claim:
     session_hash: str = ""  # of the password, as the session keeps it
 
     @classmethod
-    def of(cls, user: User, session: Any = None) -> "Claim":
+    def of(cls, user: User, session: Any = None) -> "Access":
         """Two queries."""
         key = (session.session_key or "") if session is not None else ""
         return cls(user.pk, _rights(user), key, session.get(HASH_SESSION_KEY, "") if session is not None else "")
 
 
-def lapsed(claims: Iterable[Claim], *, now: datetime) -> Mapping[Claim, str]:
+def lapsed(accesses: Iterable[Access], *, now: datetime) -> Mapping[Access, str]:
     """Those that hold no more, and why. Three queries, however many there are.
 
     A role that was given lapses nothing: whoever has it sees more with the next page.
     """
-    claims = set(claims)
-    people = User.objects.filter(pk__in={claim.user_id for claim in claims}, is_active=True)
+    accesses = set(accesses)
+    people = User.objects.filter(pk__in={access.user_id for access in accesses}, is_active=True)
     known = {user.pk: user for user in people.prefetch_related("bindings")}
-    keys = {claim.session_key for claim in claims}
+    keys = {access.session_key for access in accesses}
     open_ = set(Session.objects.filter(session_key__in=keys, expire_date__gt=now).values_list("session_key", flat=True))
     found = {}
-    for claim in claims:
-        user = known.get(claim.user_id)
-        if user is None or (claim.session_key and claim.session_key not in open_) or _is_old_password(claim, user):
-            found[claim] = SIGNED_OUT
-        elif not claim.rights <= _rights(user):
-            found[claim] = ROLE_TAKEN
+    for access in accesses:
+        user = known.get(access.user_id)
+        if user is None or (access.session_key and access.session_key not in open_) or _is_old_password(access, user):
+            found[access] = SIGNED_OUT
+        elif not access.rights <= _rights(user):
+            found[access] = ROLE_TAKEN
     return found
 
 
@@ -55,6 +55,6 @@ def _rights(user: User) -> Rights:
     return frozenset((binding.role, binding.scope, binding.scope_id) for binding in user.bindings.all())
 
 
-def _is_old_password(claim: Claim, user: User) -> bool:
+def _is_old_password(access: Access, user: User) -> bool:
     hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
-    return bool(claim.session_hash) and not any(constant_time_compare(claim.session_hash, each) for each in hashes)
+    return bool(access.session_hash) and not any(constant_time_compare(access.session_hash, each) for each in hashes)
