@@ -141,7 +141,7 @@ class Reading:
         self.is_old_copy = self.is_old_copy or word.verb == "old copy"
         self.is_elsewhere = word.verb == "elsewhere" or (self.is_elsewhere and word.verb != "here again")
         if word.verb in {"freeze", "close"}:
-            told.freezes.append(word.holds_rollbacks)
+            told.freezes.append(word.binds_rollbacks)
         elif word.verb == "lift":
             told.freezes.clear()
             told.quiet = False

@@ -77,13 +77,13 @@ def freeze(world: World, chance: random.Random, who: str) -> None:
     try:
         if chance.random() < 0.25:
             freezing.stop(actor=who, because="A schedule wants it.", now=world.clock())
-            world.say(who, "freeze", holds_rollbacks=True)
+            world.say(who, "freeze", binds_rollbacks=True)
             return
         holds = chance.random() < 0.3
-        freezing.freeze(where, actor=who, because="A schedule wants it.", now=world.clock(), holds_rollbacks=holds)
+        freezing.freeze(where, actor=who, because="A schedule wants it.", now=world.clock(), binds_rollbacks=holds)
     except NO:
         return
-    world.say(who, "freeze", holds_rollbacks=holds)
+    world.say(who, "freeze", binds_rollbacks=holds)
 
 
 def close_window(world: World, chance: random.Random, who: str) -> None:

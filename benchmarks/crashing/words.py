@@ -13,6 +13,6 @@ class Word:
     at: str
     who: str
     verb: str
-    holds_rollbacks: bool = False  # of a freeze
+    binds_rollbacks: bool = False  # of a freeze
     is_whole: bool = True  # of a round: it went through to its end
     soaking: frozenset[str] = frozenset()  # of a round: nodes that are being judged after it

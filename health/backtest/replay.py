@@ -75,12 +75,12 @@ class Replay:
             found = WouldBe(about.name, about.gpu_uuid, wrong.severity, wrong.cause, wrong.sentence, at, confirmed_at)
             found.evidence = wrong.evidence
             self.now[about.identity] = found
-        is_held_back = _is_worse_too_soon(found, wrong, at)
-        if not is_held_back:
+        is_too_soon = _is_worse_too_soon(found, wrong, at)
+        if not is_too_soon:
             _take(found, wrong, at)
         if found.opened_at is None:
             confirmed_at = found.since + signal.rule.after
-            if not is_held_back:
+            if not is_too_soon:
                 confirmed_at = min(confirmed_at, (found.as_bad_since or found.since) + signal.after)
             found.confirmed_at = confirmed_at
             if at >= confirmed_at:

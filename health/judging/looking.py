@@ -179,8 +179,8 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     """1: it opened now. What only counts on is not written."""
     wrong = signal.wrong
     known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid, signal.subject.name
-    is_held_back = _is_worse_too_soon(finding, wrong, now=now)
-    if not is_held_back and (finding.pk is None or known != _known(finding)):
+    is_too_soon = _is_worse_too_soon(finding, wrong, now=now)
+    if not is_too_soon and (finding.pk is None or known != _known(finding)):
         is_new = finding.pk is None
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
@@ -196,7 +196,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         if must_be_told:
             finding.move(FindingState.OPEN, now=now)
             return 1
-    _confirm(finding, signal, is_held_back=is_held_back)
+    _confirm(finding, signal, is_too_soon=is_too_soon)
     if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
         return 0
     finding = openings.open(finding, signal.subject.node_name)
@@ -221,13 +221,13 @@ def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime)
         finding.as_bad_since = None
 
 
-def _confirm(finding: Finding, signal: Signal, *, is_held_back: bool) -> None:
+def _confirm(finding: Finding, signal: Signal, *, is_too_soon: bool) -> None:
     """It opens when it was wrong at all for as long as its rule takes; sooner, where it is so bad that this takes less.
 
     By the limits in force now: they may have changed since it began.
     """
     at = finding.since + signal.rule.after
-    if not is_held_back:
+    if not is_too_soon:
         at = min(at, (finding.as_bad_since or finding.since) + signal.after)
     if finding.state == FindingState.CONFIRMING and finding.confirmed_at != at:
         Finding.objects.filter(pk=finding.pk).update(confirmed_at=at)

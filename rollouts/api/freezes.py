@@ -18,7 +18,7 @@ from rollouts.api.serializers import KEY_MOST
 from rollouts.models import Freeze
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
-from rollouts.steering.freezing import Where, held_back_by, where_of
+from rollouts.steering.freezing import Where, bound_by, where_of
 
 
 class FreezeSerializer(serializers.ModelSerializer):
@@ -30,7 +30,7 @@ class FreezeSerializer(serializers.ModelSerializer):
     class Meta:
         model = Freeze
         fields = (
-            "id", "is_stop", "cluster", "pool", "by", "at", "because", "until", "holds_rollbacks", "is_in_force",
+            "id", "is_stop", "cluster", "pool", "by", "at", "because", "until", "binds_rollbacks", "is_in_force",
             "sentence", "ended_at", "ended_by", "ended_because",
         )  # fmt: skip
 
@@ -48,10 +48,10 @@ class WhereRequest(Asked):
     pool = serializers.IntegerField(
         min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: all of the cluster."
     )
-    holds_rollbacks = serializers.BooleanField(
+    binds_rollbacks = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Else who goes back is not held: one operator alone can always go back.",
+        help_text="Else who goes back is not bound: one operator alone can always go back.",
     )
 
 
@@ -79,12 +79,12 @@ class StopSerializer(serializers.Serializer):
     in_force = FreezeSerializer(allow_null=True, help_text="Null: the fleet is not stopped.")
 
 
-class HeldBackSerializer(serializers.Serializer):
+class BoundPlanSerializer(serializers.Serializer):
     """What a freeze would do to one plan, as things are now."""
 
     plan = serializers.IntegerField(source="plan.pk")
     title = serializers.CharField(source="plan.title")
-    is_held = serializers.BooleanField(help_text="False: it is rolling back, and goes on.")
+    is_bound = serializers.BooleanField(help_text="False: it is rolling back, and goes on.")
     to_go = serializers.IntegerField(help_text="Nodes that would stay held.")
     called_back = serializers.IntegerField(help_text="Nodes let go that have not begun: they are held again.")
     going_on = serializers.IntegerField(help_text="Nodes that have begun: no label stops those.")
@@ -159,12 +159,12 @@ class FreezeLifts(FreezeEdge):
 class FreezePreviews(FreezeEdge):
     """Look before freezing. Changes nothing."""
 
-    @extend_schema(request=WhereRequest, responses=HeldBackSerializer(many=True))
+    @extend_schema(request=WhereRequest, responses=BoundPlanSerializer(many=True))
     def post(self, request) -> Response:
         require_somewhere(self.user, Permission.STOP)
         asked = self.read(WhereRequest)
-        held = held_back_by(self.where(asked), holds_rollbacks=asked["holds_rollbacks"], user=self.user)
-        return Response(HeldBackSerializer(held, many=True).data)
+        bound = bound_by(self.where(asked), binds_rollbacks=asked["binds_rollbacks"], user=self.user)
+        return Response(BoundPlanSerializer(bound, many=True).data)
 
 
 class Stop(Edge):

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Listing
 from fleet.api.serializers import RefSerializer
 from people.rights import require_somewhere
-from rollouts.api.freezes import FreezeEdge, HeldBackSerializer, LiftRequest
+from rollouts.api.freezes import BoundPlanSerializer, FreezeEdge, LiftRequest
 from rollouts.api.serializers import KEY_MOST
 from rollouts.models import MaintenanceWindow
 from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
@@ -86,7 +86,7 @@ class WindowPreviewSerializer(serializers.Serializer):
         help_text="The next ones, the one that is open now included. Of a pool: when its cluster's are, too.",
     )
     is_open = serializers.BooleanField()
-    held = HeldBackSerializer(many=True, help_text="What would wait; nothing, where it is open now.")
+    bound = BoundPlanSerializer(many=True, help_text="What would wait; nothing, where it is open now.")
 
 
 class WindowFilters(filters.FilterSet):
@@ -156,6 +156,6 @@ class WindowPreviews(WindowEdge):
         opens: list[Interval] = shown.opens
         return Response(
             WindowPreviewSerializer(
-                {"opens": [each._asdict() for each in opens], "is_open": shown.is_open, "held": shown.held}
+                {"opens": [each._asdict() for each in opens], "is_open": shown.is_open, "bound": shown.bound}
             ).data
         )

@@ -122,7 +122,7 @@ class Snapshot:
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
     template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
     sealed_hashes: Mapping[str, str] = field(default_factory=dict)  # DaemonSet uid → revision that the plan began from
-    frozen_because: str = ""  # blank: no freeze holds all of it back
+    frozen_because: str = ""  # blank: no freeze binds all of it
     restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
     places: frozenset[str] = frozenset()  # uids of the nodes for which this plan has places in the ledger

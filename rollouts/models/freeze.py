@@ -51,7 +51,7 @@ class Freeze(models.Model):
     at = models.DateTimeField()
     because = models.CharField(max_length=1000)
     until = models.DateTimeField(null=True)  # it ends by itself; null: somebody has to lift it
-    holds_rollbacks = models.BooleanField(default=False)  # else one who goes back is not held (hazard Z32)
+    binds_rollbacks = models.BooleanField(default=False)  # else one who goes back is not bound (hazard Z32)
     is_stop = models.BooleanField(default=False)  # the one stop of the fleet
     key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same freeze
     ended_at = models.DateTimeField(null=True)
@@ -70,7 +70,7 @@ class Freeze(models.Model):
                 condition=Q(pool__isnull=True) | Q(cluster__isnull=False), name="a_frozen_pool_names_its_cluster"
             ),
             models.CheckConstraint(
-                condition=Q(is_stop=False) | Q(cluster__isnull=True, until__isnull=True, holds_rollbacks=True),
+                condition=Q(is_stop=False) | Q(cluster__isnull=True, until__isnull=True, binds_rollbacks=True),
                 name="a_stop_is_of_everything",
             ),
         ]

@@ -47,7 +47,7 @@ class Restraints:
 
     @property
     def first(self) -> Restraint | None:
-        """Of the freezes that hold everything back, the one that a person must act on first."""
+        """Of the freezes that bind everything, the one that a person must act on first."""
         return most_urgent(self.of_all)
 
     def of_nodes(self, uids: Collection[str]) -> dict[str, Restraint]:
@@ -140,7 +140,7 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
     """Two queries, and two more for freezes and for windows where there are any."""
     goes_back = plan.state in GOES_BACK
     frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).prefetch_related("cluster", "pool")
-    freezes = [one for one in frozen if one.holds_rollbacks or not goes_back]
+    freezes = [one for one in frozen if one.binds_rollbacks or not goes_back]
     of_pools: dict[int, tuple[Restraint, ...]] = {}
     for one in freezes:
         if one.pool_id:

@@ -61,19 +61,19 @@ class Where:
 
 
 @dataclass(frozen=True)
-class HeldBack:
+class BoundPlan:
     """What a freeze would do to one plan, as things are now."""
 
     plan: Plan
-    is_held: bool  # False: it goes back, and this freeze does not say that it holds who does
+    is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
     to_go: int  # nodes that would stay held
     called_back: int  # nodes let go that have not begun
     going_on: int  # nodes that have begun: no label stops those
 
     @property
     def sentence(self) -> str:
-        if not self.is_held:
-            return "It is rolling back, and goes on: this holds no rollback."
+        if not self.is_bound:
+            return "It is rolling back, and goes on: this binds no rollback."
         if self.plan.state == PlanState.ABORTING:
             return "It is being given up: what never changed is let go, unless the operator would take it then."
         if not (self.to_go or self.called_back or self.going_on):
@@ -86,8 +86,8 @@ class HeldBack:
         return f"{', '.join(part for part in parts if part)}."
 
 
-def held_back_by(where: Where, *, holds_rollbacks: bool, user: User) -> list[HeldBack]:
-    """What such a freeze would hold back, of the plans that this person may see. Three queries at most."""
+def bound_by(where: Where, *, binds_rollbacks: bool, user: User) -> list[BoundPlan]:
+    """What such a freeze would bind, of the plans that this person may see. Three queries at most."""
     plans = list(where.plans().visible_to(user).select_related("cluster").order_by("pk"))
     targets = Target.objects.filter(stage__plan__in=plans)
     if where.pool:
@@ -96,12 +96,12 @@ def held_back_by(where: Where, *, holds_rollbacks: bool, user: User) -> list[Hel
     counts = {(plan, kind == StageKind.ROLLBACK, state): 0 for plan, kind, state, _ in rows}
     for plan, kind, state, number in rows:
         counts[plan, kind == StageKind.ROLLBACK, state] += number
-    found = [_held_back(plan, counts, holds_rollbacks=holds_rollbacks) for plan in plans]
+    found = [_bound(plan, counts, binds_rollbacks=binds_rollbacks) for plan in plans]
     return [one for one in found if where.pool is None or one.to_go or one.called_back or one.going_on]
 
 
 def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
-    """Freeze's key → how many plans under way it holds back, of those that this person may see: as `held_back_by`.
+    """Freeze's key → how many plans under way it binds, of those that this person may see: as `bound_by`.
 
     One query, and two more where a pool is frozen.
     """
@@ -110,7 +110,7 @@ def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
     return {
         one.pk: sum(
             one.cluster_id in (None, plan.cluster_id)
-            and (one.holds_rollbacks or plan.state not in GOES_BACK)
+            and (one.binds_rollbacks or plan.state not in GOES_BACK)
             and (one.pool_id is None or (one.pool_id, plan.pk) in inside)
             for plan in plans
         )
@@ -133,15 +133,15 @@ def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[in
     return {(pool, plan) for uid, pool in members.values_list("node__uid", "pool_id") for plan in found.get(uid, ())}
 
 
-def _held_back(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, holds_rollbacks: bool) -> HeldBack:
+def _bound(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, binds_rollbacks: bool) -> BoundPlan:
     goes_back = plan.state in GOES_BACK
 
     def number(*states: TargetState) -> int:
         return sum(counts.get((plan.pk, goes_back, state), 0) for state in states)
 
-    return HeldBack(
+    return BoundPlan(
         plan,
-        is_held=holds_rollbacks or not goes_back,
+        is_bound=binds_rollbacks or not goes_back,
         to_go=number(TargetState.HELD),
         called_back=number(TargetState.RELEASING, TargetState.RELEASED),
         going_on=number(TargetState.CHANGING),
@@ -159,7 +159,7 @@ def freeze(
     because: str,
     now: datetime,
     until: datetime | None = None,
-    holds_rollbacks: bool = False,
+    binds_rollbacks: bool = False,
     key: str = "",
 ) -> Freeze:
     """From this commit on no release is recorded in its scope, and before each label it is asked again.
@@ -169,7 +169,7 @@ def freeze(
     refuse_end(until, now=now)
     row = Freeze(
         cluster=where.cluster, pool=where.pool, by=actor, at=now, because=because, until=until,
-        holds_rollbacks=holds_rollbacks, key=key,
+        binds_rollbacks=binds_rollbacks, key=key,
     )  # fmt: skip
     return _put_in_force(where, row, now=now)
 
@@ -187,7 +187,7 @@ def stop(*, actor: str, because: str, now: datetime, key: str = "") -> Freeze:
 
     :raises Refusal: when it is stopped already: the sentence says by whom
     """
-    row = Freeze(by=actor, at=now, because=because, holds_rollbacks=True, is_stop=True, key=key)
+    row = Freeze(by=actor, at=now, because=because, binds_rollbacks=True, is_stop=True, key=key)
     return _put_in_force(Where(), row, now=now)
 
 
@@ -239,13 +239,13 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
     return row
 
 
-GIVEN = ("cluster_id", "pool_id", "is_stop", "until", "holds_rollbacks", "because")
+GIVEN = ("cluster_id", "pool_id", "is_stop", "until", "binds_rollbacks", "because")
 
 
 def _given(row: Freeze, *, now: datetime) -> Freeze | None:
     """What this caller's key has made already. None: no key, or nothing yet.
 
-    :raises Refusal: when the key named another freeze, or one that is over: it holds nothing any more
+    :raises Refusal: when the key named another freeze, or one that is over: it binds nothing any more
     """
     found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
     if found and any(getattr(found, name) != getattr(row, name) for name in GIVEN):
@@ -260,7 +260,7 @@ def _given(row: Freeze, *, now: datetime) -> Freeze | None:
 
 
 def _record(row: Freeze, *, now: datetime) -> None:
-    evidence = {"scope": row.place, "until": row.until, "holds_rollbacks": row.holds_rollbacks}
+    evidence = {"scope": row.place, "until": row.until, "binds_rollbacks": row.binds_rollbacks}
     AuditEntry.record(row.mark, verb=_word(row), actor=row.by, because=row.because, evidence=evidence, now=now)
 
 
@@ -270,7 +270,7 @@ def _tell(
     """Each plan's history has it, its page is told, and says nothing that has become untrue until the next round."""
     for plan in plans:
         goes_back = plan.state in GOES_BACK
-        if goes_back and not row.holds_rollbacks:
+        if goes_back and not row.binds_rollbacks:
             continue
         what = ended(f"{headed(row.place)}: {because}")
         record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=what)

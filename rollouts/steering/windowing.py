@@ -1,4 +1,4 @@
-"""Making and removing maintenance windows, after a look at when they open and what they hold back."""
+"""Making and removing maintenance windows, after a look at when they open and what they bind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rollouts.models import MaintenanceWindow, Plan
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
 from rollouts.reads.restraints import GOES_BACK, headed, schedules_of
-from rollouts.steering.freezing import HeldBack, Where, held_back_by
+from rollouts.steering.freezing import BoundPlan, Where, bound_by
 from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.windows import BadWindow, Interval, common
 
@@ -32,7 +32,7 @@ class WindowPreview:
 
     opens: list[Interval]  # the next ones, the one that is open now included; of a pool: while its cluster's are, too
     is_open: bool
-    held: list[HeldBack]  # blank: it is open now
+    bound: list[BoundPlan]  # blank: it is open now
 
 
 def where_of(window: MaintenanceWindow) -> Where:
@@ -78,8 +78,8 @@ def preview_window(window: MaintenanceWindow, *, user: User, now: datetime) -> W
     above = [schedules for _, schedules in others] if window.pool_id else []  # no node need be in any of the pools
     opens = list(islice(common([[window.schedule, *beside], *above], after=now), SHOWN))
     is_open = any(each.opens_at <= now for each in opens)
-    held = [] if is_open else held_back_by(where_of(window), holds_rollbacks=False, user=user)
-    return WindowPreview(opens, is_open, held)
+    bound = [] if is_open else bound_by(where_of(window), binds_rollbacks=False, user=user)
+    return WindowPreview(opens, is_open, bound)
 
 
 def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:

@@ -22,8 +22,8 @@ class FreezeForm(PlacedForm):
         label="Why (kept for good, and said by every plan that waits)",
         error_messages={"required": "Say why: every plan that waits will say it."},
     )
-    holds_rollbacks = forms.BooleanField(
-        label="Hold rollbacks as well",
+    binds_rollbacks = forms.BooleanField(
+        label="Bind rollbacks as well",
         required=False,
         help_text=(
             "Left open, a plan that is rolled back goes on in spite of the freeze: "
@@ -34,7 +34,7 @@ class FreezeForm(PlacedForm):
     @property
     def look(self) -> str:
         """What its preview was of: another place or rule is looked at anew."""
-        return f"{self['on'].value()} {bool(self['holds_rollbacks'].value())}"
+        return f"{self['on'].value()} {bool(self['binds_rollbacks'].value())}"
 
     def clean_until(self) -> datetime | None:
         """None: when somebody lifts it."""
@@ -50,5 +50,5 @@ class FreezeForm(PlacedForm):
         given = self.cleaned_data
         freezing.freeze(
             given["on"], actor=self.user.username, because=given["because"], until=given["until"],
-            holds_rollbacks=given["holds_rollbacks"], key=key, now=self.now,
+            binds_rollbacks=given["binds_rollbacks"], key=key, now=self.now,
         )  # fmt: skip

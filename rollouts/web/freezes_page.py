@@ -1,4 +1,4 @@
-"""What is frozen, by whom and until when; freezing more, after a look at what that holds back; and lifting it."""
+"""What is frozen, by whom and until when; freezing more, after a look at what that binds; and lifting it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.models import Freeze, MaintenanceWindow
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
-from rollouts.steering.freezing import HeldBack, Where, held_back_by, plans_bound, where_of
+from rollouts.steering.freezing import BoundPlan, Where, bound_by, plans_bound, where_of
 from rollouts.steering.refusals import Refusal
 from rollouts.steering.windowing import MAY
 from rollouts.web.freeze_form import FreezeForm
@@ -34,7 +34,7 @@ PAST = 20
 class FreezeRow:
     freeze: Freeze
     sentence: str
-    plans: int  # under way, that it holds back
+    plans: int  # under way, that it binds
     why_not_lift: str
 
 
@@ -48,7 +48,7 @@ def freezes_part(request: PersonRequest) -> HttpResponse:
 
 
 def new(request: PersonRequest) -> HttpResponse:
-    """Shown first; done once the one who asks has seen what it holds back."""
+    """Shown first; done once the one who asks has seen what it binds."""
     user, now = request.user, timezone.now()
     places = places_for(user, Permission.STOP)
     initial = {"on": request.GET.get("on", "fleet")[:40]}
@@ -59,15 +59,15 @@ def new(request: PersonRequest) -> HttpResponse:
     if not form.is_valid():
         return _form(request, form, status=400)
     where = form.cleaned_data["on"]
-    held = held_back_by(where, holds_rollbacks=form.cleaned_data["holds_rollbacks"], user=user)
+    bound = bound_by(where, binds_rollbacks=form.cleaned_data["binds_rollbacks"], user=user)
     if request.POST.get("seen") != form.look:
-        return _form(request, form, where=where, held=held)
+        return _form(request, form, where=where, bound=bound)
     try:
         where.require(user, Permission.STOP)
         form.freeze(key=request.POST.get("key", "")[:100])
     except (NotAllowed, Refusal) as refusal:
         form.add_error(None, str(refusal))
-        return _form(request, form, where=where, held=held, status=409)
+        return _form(request, form, where=where, bound=bound, status=409)
     messages.success(request, f"Frozen: nothing more is let go in {where.words}.")
     return redirect("freezes")
 
@@ -120,15 +120,15 @@ def _form(
     form: FreezeForm,
     *,
     where: Where | None = None,
-    held: list[HeldBack] | None = None,
+    bound: list[BoundPlan] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "place": "freezes",
         "form": form,
         "where": where,
-        "held": held,
-        "is_shown": held is not None,
+        "bound": bound,
+        "is_shown": bound is not None,
         "key": uuid4().hex,  # a form that was sent, or answered, is another one
         "why_not": "" if form.places else Where().why_not(request.user, Permission.STOP),
     }

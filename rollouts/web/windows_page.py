@@ -1,4 +1,4 @@
-"""Making a maintenance window, after a look at when it opens and what it holds back; and removing one."""
+"""Making a maintenance window, after a look at when it opens and what it binds; and removing one."""
 
 from __future__ import annotations
 

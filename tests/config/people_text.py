@@ -135,7 +135,7 @@ def _view(text: str) -> None:
 
 
 def _freeze(text: str) -> None:
-    asked = _query(on=text, until=text, because=text, holds_rollbacks=text)
+    asked = _query(on=text, until=text, because=text, binds_rollbacks=text)
     FreezeForm(asked, user=User(), places=[], now=timezone.now()).is_valid()
 
 

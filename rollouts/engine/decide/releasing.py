@@ -77,7 +77,7 @@ def _nobody_goes(
     cordoned: Sequence[str],
     free: Room,
 ) -> Decision:
-    """Why, where neither a freeze nor a window holds all of them back."""
+    """Why, where neither a freeze nor a window binds all of them."""
     held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {_to_go(len(held))}; {free.because}.", look_again_in=SOON)

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         now, until = timezone.now(), instant(given["until"]) if given["until"] else None
         try:
             row = freeze(
-                somewhere(given["where"]), until=until, holds_rollbacks=given["also_rollbacks"], now=now,
+                somewhere(given["where"]), until=until, binds_rollbacks=given["also_rollbacks"], now=now,
                 **who_and_why(given),
             )  # fmt: skip
         except Refusal as refusal:

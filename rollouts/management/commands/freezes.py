@@ -15,7 +15,7 @@ class Command(BaseCommand):
         now = timezone.now()
         rows = list(Freeze.objects.in_force(now=now).select_related("cluster", "pool"))
         for row in rows:
-            also = " Rollbacks as well." if row.holds_rollbacks and not row.is_stop else ""
+            also = " Rollbacks as well." if row.binds_rollbacks and not row.is_stop else ""
             self.stdout.write(f"{row.pk}: {restraint_by(row, now=now).sentence}{also}")
         if not rows:
             self.stdout.write("Nothing is frozen.")

@@ -27,7 +27,7 @@ class Command(BaseCommand):
                 lift(self._found(which), now=now, **asked)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
-        self.stdout.write("Lifted. What nothing else holds back goes on.")
+        self.stdout.write("Lifted. What nothing else binds goes on.")
 
     def _found(self, which: str) -> Freeze:
         key = whole(which)

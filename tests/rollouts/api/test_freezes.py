@@ -40,10 +40,10 @@ def test_a_pool_is_frozen_by_its_id_alone(ada):
 def test_what_it_would_hold_back_is_shown_before(ada):
     plan = a_plan()
 
-    (held,) = ada.post("/api/v1/freeze-previews", {"cluster": plan.cluster_id}, format="json").json()
+    (bound,) = ada.post("/api/v1/freeze-previews", {"cluster": plan.cluster_id}, format="json").json()
 
-    assert (held["plan"], held["is_held"], held["to_go"]) == (plan.pk, True, 3)
-    assert held["sentence"] == "3 nodes stay held."
+    assert (bound["plan"], bound["is_bound"], bound["to_go"]) == (plan.pk, True, 3)
+    assert bound["sentence"] == "3 nodes stay held."
     assert not Freeze.objects.exists()
 
 

@@ -38,7 +38,7 @@ def test_it_is_shown_before_it_is_made(root):
 
     assert len(shown["opens"]) == 5
     assert shown["is_open"] is False
-    assert shown["held"][0]["sentence"] == "3 nodes stay held."
+    assert shown["bound"][0]["sentence"] == "3 nodes stay held."
     assert not MaintenanceWindow.objects.exists()
 
 
@@ -67,7 +67,7 @@ def test_that_of_a_pool_is_shown_open_only_while_its_cluster_is(root):
     closed = Windows(NOON, windows_of(plan.cluster_id)).closed(frozenset({pool.pk}))
     assert made.status_code == 201
     assert shown["is_open"] is False
-    assert shown["held"]
+    assert shown["bound"]
     assert [(each["opens_at"][:16], each["closes_at"][11:16]) for each in shown["opens"]] == [
         (f"2026-11-{day}T02:00", "05:00") for day in range(22, 27)
     ]

@@ -132,7 +132,7 @@ def changed_and_going_back(ground: Ground) -> None:
 def test_a_freeze_holds_a_rollback_only_where_it_says_so(ground: Ground, also_rollbacks: bool):
     """Z32."""
     changed_and_going_back(ground)
-    frozen(ground, holds_rollbacks=also_rollbacks)
+    frozen(ground, binds_rollbacks=also_rollbacks)
 
     ground.rounds(6)
 

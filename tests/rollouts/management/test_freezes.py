@@ -54,7 +54,7 @@ def test_who_stops_what_is_stopped_loses():
 def test_the_stop_is_lifted_by_its_name():
     manage("stop", "--because", "Smoke.", "--yes")
 
-    assert manage("lift", "stop", "--because", "A toaster.") == "Lifted. What nothing else holds back goes on.\n"
+    assert manage("lift", "stop", "--because", "A toaster.") == "Lifted. What nothing else binds goes on.\n"
     with pytest.raises(CommandError, match="not stopped"):
         manage("lift", "stop", "--because", "x")
 

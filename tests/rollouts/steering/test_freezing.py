@@ -29,12 +29,12 @@ def a_freeze(where: Where | None = None, **given) -> Freeze:
 def test_it_is_kept_with_who_why_and_until_when():
     cluster = a_fleet("north")
 
-    row = a_freeze(Where(cluster), until=LATER, holds_rollbacks=True)
+    row = a_freeze(Where(cluster), until=LATER, binds_rollbacks=True)
 
     (entry,) = AuditEntry.objects.filter(subject=row.mark)
     assert (entry.verb, entry.actor, entry.because) == ("freeze", "ada", "quarter end")
     assert entry.evidence["scope"] == "cluster north"
-    assert entry.evidence["holds_rollbacks"] is True
+    assert entry.evidence["binds_rollbacks"] is True
 
 
 def test_a_plan_says_whose_freeze_it_waits_for_at_once():
@@ -144,7 +144,7 @@ def test_an_end_that_makes_no_sense_is_refused(until):
 
 def test_a_stop_that_spares_anything_cannot_be_written():
     with pytest.raises(IntegrityError):
-        Freeze.objects.create(by="x", at=NOON, because="x", is_stop=True, holds_rollbacks=False)
+        Freeze.objects.create(by="x", at=NOON, because="x", is_stop=True, binds_rollbacks=False)
 
 
 ORDER = ["stop", "pause", "until a person lifts it", "until Sunday", "until Saturday"]
@@ -165,11 +165,11 @@ def test_what_a_freeze_of_rollbacks_does_to_a_plan_without_a_rollback_stage_is_n
     plan = in_state(a_plan(a_fleet("north")), state)
     ada = a_user(role="admin")
 
-    (held,) = freezing.held_back_by(Where(), holds_rollbacks=True, user=ada)
-    (spared,) = freezing.held_back_by(Where(), holds_rollbacks=False, user=ada)
+    (bound,) = freezing.bound_by(Where(), binds_rollbacks=True, user=ada)
+    (spared,) = freezing.bound_by(Where(), binds_rollbacks=False, user=ada)
 
-    assert (held.plan, held.to_go, held.sentence) == (plan, 0, says)
-    assert spared.sentence == "It is rolling back, and goes on: this holds no rollback."
+    assert (bound.plan, bound.to_go, bound.sentence) == (plan, 0, says)
+    assert spared.sentence == "It is rolling back, and goes on: this binds no rollback."
 
 
 @pytest.mark.parametrize("first", range(len(ORDER)))

@@ -53,7 +53,7 @@ def test_what_is_frozen_is_said_with_what_it_binds(ada):
 
 
 @pytest.mark.parametrize(
-    ("state", "holds_rollbacks", "pool", "says"),
+    ("state", "binds_rollbacks", "pool", "says"),
     [
         ("rolling-back", False, None, "binds no plan that is under way"),
         ("rolling-back", True, None, "binds 1 plan under way"),
@@ -61,11 +61,11 @@ def test_what_is_frozen_is_said_with_what_it_binds(ada):
         ("promoting", False, "empty", "binds no plan that is under way"),
     ],
 )
-def test_a_plan_is_bound_as_the_form_showed_before(ada, state, holds_rollbacks, pool, says):
+def test_a_plan_is_bound_as_the_form_showed_before(ada, state, binds_rollbacks, pool, says):
     plan = make.a_plan(make.a_fleet("north"))
     Plan.objects.filter(pk=plan.pk).update(state=state)
     make.a_pool(plan.cluster, "empty")
-    frozen(Where(plan.cluster, plan.cluster.pools.get(name=pool) if pool else None), holds_rollbacks=holds_rollbacks)
+    frozen(Where(plan.cluster, plan.cluster.pools.get(name=pool) if pool else None), binds_rollbacks=binds_rollbacks)
 
     assert says in page(ada, "/freezes").text
 
@@ -77,7 +77,7 @@ def test_it_is_shown_before_it_is_in_force(ada):
     _, shown = send(ada, "/freezes/new", on=on)
 
     assert not Freeze.objects.exists()
-    assert "What it holds back in cluster north" in shown
+    assert "What it binds in cluster north" in shown
     assert "3 nodes stay held." in shown
     _, done = send(ada, "/freezes/new", on=on, seen=f"{on} False")
     assert "Cluster north is frozen by ada: quarter end." in done
@@ -98,11 +98,11 @@ def test_sent_twice_it_is_one(ada):
     assert Freeze.objects.count() == 1
 
 
-@pytest.mark.parametrize("other", [{"because": "another"}, {"until": "2026-12-30T08:00"}, {"holds_rollbacks": "on"}])
+@pytest.mark.parametrize("other", [{"because": "another"}, {"until": "2026-12-30T08:00"}, {"binds_rollbacks": "on"}])
 def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
     send(ada, "/freezes/new", on="fleet", seen="fleet False", key="k1")
 
-    sent = {"on": "fleet", "seen": f"fleet {'holds_rollbacks' in other}", "key": "k1", **other}
+    sent = {"on": "fleet", "seen": f"fleet {'binds_rollbacks' in other}", "key": "k1", **other}
     status, text = send(ada, "/freezes/new", **sent)
 
     assert status == 409
@@ -133,12 +133,12 @@ def test_what_cannot_be_is_said_beside_its_field(ada, asked, says):
 
 
 def test_a_refusal_loses_nothing_that_was_written(ada):
-    asked = {"on": "fleet", "because": "Quarter\r\nend.", "until": "soon", "holds_rollbacks": "on"}
+    asked = {"on": "fleet", "because": "Quarter\r\nend.", "until": "soon", "binds_rollbacks": "on"}
     html = ada.post("/freezes/new", asked).content.decode()
 
     assert ">\nQuarter\r\nend.</textarea>" in html
     assert 'value="soon"' in html
-    assert "checked" in html.partition('name="holds_rollbacks"')[2].partition(">")[0]
+    assert "checked" in html.partition('name="binds_rollbacks"')[2].partition(">")[0]
 
 
 def test_a_line_end_counts_as_one_character(ada):

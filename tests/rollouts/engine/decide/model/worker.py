@@ -162,7 +162,7 @@ class Worker:
 
     @property
     def holds_all_back(self) -> bool:
-        """No freeze here says that it holds those who go back (Z32)."""
+        """No freeze here says that it binds those who go back (Z32)."""
         return self.is_frozen and self.state in (PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED)
 
     def holds_back(self, name: str) -> bool:
