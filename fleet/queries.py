@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
+from fleet.allocation.allocations import AllocatedGpu, Board, Unplaced
 from fleet.allocation.amounts import offers_of
 from fleet.allocation.cpu_memory import CpuMemory
-from fleet.allocation.holders import gpus_held, held_on
-from fleet.allocation.holding import Board, GpuHeld, Unplaced
+from fleet.allocation.reading import allocated_gpus, allocations_on
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.drivers.owning import key_of, nodes_by_owner
@@ -126,7 +126,7 @@ class NodeRow(DatedRow):
 
     @cached_property
     def _offered(self) -> Mapping[str, int | None]:
-        """What is allocated, by its unit, as the node's page has it: what is lost is missing, whoever holds it."""
+        """What is allocated, by its unit, as the node's page has it: what is lost is missing, whoever has it."""
         return {offer.unit: offer.allocated for offer in offers_of(self.node, knows_pods=True)}
 
     @property
@@ -166,7 +166,7 @@ class NodeInDetail(NodeRow):
 
     heard: ClusterFreshness
     resources: Sequence[ResourceLine]
-    gpus: Sequence[GpuHeld]
+    gpus: Sequence[AllocatedGpu]
     boards: Sequence[Board]
     unplaced: Sequence[Unplaced]
     disagreements: Sequence[str]  # of its exporter, with what is believed, or with what Kubernetes knows of
@@ -177,9 +177,9 @@ class NodeInDetail(NodeRow):
 
 @dataclass(frozen=True)
 class GpuInDetail(DatedRow):
-    """Who holds one GPU, and how fresh that is, for its page and for REST."""
+    """Who has one GPU, and how fresh that is, for its page and for REST."""
 
-    held: GpuHeld
+    allocated: AllocatedGpu
     heard: ClusterFreshness
     pods_freshness: KindFreshness
     pools: QuerySet[Pool]  # those of its node that the person sees
@@ -260,8 +260,8 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
     """Eight queries, of a node that `nodes_for` has read."""
     heard = heard_of(node.cluster, now=now)
     pods = list(node.pods.select_related("cluster"))
-    held = held_on([node], now=now)[node.pk]
-    gpus = (held.of(gpu) for gpu in node.gpus.select_related("node__cluster"))
+    allocated = allocations_on([node], now=now)[node.pk]
+    gpus = (allocated.of(gpu) for gpu in node.gpus.select_related("node__cluster"))
     return NodeInDetail(
         node=node,
         own_freshness=heard.by_kind[NODES],
@@ -269,37 +269,40 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
         heard=heard,
         resources=lines_of(node, knows_pods=heard.knows_pods),
         gpus=[_as_known(gpu, knows_pods=heard.knows_pods) for gpu in gpus],
-        boards=held.boards,
-        unplaced=held.unplaced,
-        disagreements=[*held.disagreements, *jobs_in_words(held)],
-        exporter=held.exporter,
-        exporter_note=said_of_exporter(node, held, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
+        boards=allocated.boards,
+        unplaced=allocated.unplaced,
+        disagreements=[*allocated.disagreements, *jobs_in_words(allocated)],
+        exporter=allocated.exporter,
+        exporter_note=said_of_exporter(node, allocated, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         pods=pods if heard.knows_pods else None,
     )
 
 
 def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
-    """Load it with its node and who observes the cluster. Two queries, and what `gpus_held` costs."""
+    """Load it with its node and who observes the cluster. Two queries, and what `allocated_gpus` costs."""
     heard = heard_of(gpu.node.cluster, now=now)
-    (held,) = gpus_held([gpu], now=now)
+    (allocated,) = allocated_gpus([gpu], now=now)
     return GpuInDetail(
         own_freshness=heard.by_kind[NODES],
-        held=_as_known(held, knows_pods=heard.knows_pods),
+        allocated=_as_known(allocated, knows_pods=heard.knows_pods),
         heard=heard,
         pods_freshness=heard.by_kind[PODS],
         pools=seen_pools_of(gpu.node, user=user),
     )
 
 
-def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[GpuHeld]:
-    """Load them with their nodes. One query, and what `gpus_held` costs."""
+def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
+    """Load them with their nodes. One query, and what `allocated_gpus` costs."""
     heard = _heard_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
-    return [_as_known(held, knows_pods=heard[held.gpu.node.cluster_id].knows_pods) for held in gpus_held(gpus, now=now)]
+    return [
+        _as_known(allocated, knows_pods=heard[allocated.gpu.node.cluster_id].knows_pods)
+        for allocated in allocated_gpus(gpus, now=now)
+    ]
 
 
-def _as_known(held: GpuHeld, *, knows_pods: bool) -> GpuHeld:
-    """Where pods were never read nobody knows who holds it, which is not nobody."""
-    return held if knows_pods else replace(held, holders=None)
+def _as_known(allocated: AllocatedGpu, *, knows_pods: bool) -> AllocatedGpu:
+    """Where pods were never read nobody knows who has it, which is not nobody."""
+    return allocated if knows_pods else replace(allocated, allocations=None)
 
 
 def lines_of(node: Node, *, knows_pods: bool = True) -> list[ResourceLine]:

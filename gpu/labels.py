@@ -104,7 +104,7 @@ SENTINEL_MARKS = (SENTINEL_MANAGED, SENTINEL_STATE, "nvsentinel.dgxc.nvidia.com/
 CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that only selects these nodes
 # Annotations. Of nodes: by HAMi's device plugin, and the one for Volcano; their others change with every heartbeat.
 GPUS_REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
-# Of pods: what their scheduler put them on. The last is KAI's (Run:ai's), on the pod that holds a GPU for parts of it;
+# Of pods: what their scheduler put them on. The last is KAI's (Run:ai's), on the pod that has a GPU for parts of it;
 # despite its name it is a UUID (KAI-Scheduler, pkg/resourcereservation/patcher).
 GPU_GROUP = "runai-gpu-group"  # label: the same on that pod and on those that have parts of its GPU
 GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "run.ai/reserve_for_gpu_index")

@@ -1,4 +1,4 @@
-"""Whom a finding hits: the pods that hold GPUs there. Pure: no Django, no I/O, the same for page and REST."""
+"""Whom a finding hits: the pods that have GPUs there. Pure: no Django, no I/O, the same for page and REST."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ NAMED = 5  # pods whose names are said
 
 
 @dataclass(frozen=True)
-class HeldBy:
+class AllocatedPod:
     """A pod that is not done and asks for GPUs."""
 
     namespace: str
     name: str
     owner: str = ""  # what controls it: Job/train; blank: nothing does
     gpus: int = 0  # whole ones; 0: slices, shares or a claim
-    boards: frozenset[int | str] = frozenset()  # GPUs that something says it holds: numbers, else UUIDs
-    has_unplaced: bool = False  # it holds more than those, and nothing says which
+    boards: frozenset[int | str] = frozenset()  # GPUs that something says it has: numbers, else UUIDs
+    has_unplaced: bool = False  # it has more than those, and nothing says which
 
     @property
     def job(self) -> tuple[str, str]:
@@ -26,14 +26,14 @@ class HeldBy:
 
 @dataclass(frozen=True)
 class Impact:
-    """`is_known` False: nobody read the pods there. `is_one_of`: which of the pods holds the GPU, nothing says."""
+    """`is_known` False: nobody read the pods there. `is_one_of`: which of the pods has the GPU, nothing says."""
 
     is_known: bool = True
     is_one_of: bool = False
     is_gpu: bool = False  # it is about one GPU, not about its node
     pods: int = 0
     jobs: int = 0  # what controls them: a pod that nothing controls is one of its own
-    gpus: int = 0  # whole ones that they hold
+    gpus: int = 0  # whole ones that they have
     uncounted: int = 0  # of the pods, those with slices, shares or claims
     names: tuple[str, ...] = ()  # namespace/name of the first few
     namespaces: tuple[str, ...] = ()
@@ -52,20 +52,20 @@ class Impact:
     def sentence(self) -> str:
         where = "this GPU" if self.is_gpu else "GPUs there"
         if not self.is_known:
-            return f"Nobody knows who holds {where}: its pods were not read."
+            return f"Nobody knows who has {where}: its pods were not read."
         if not self.pods:
-            return f"No pod holds {where}."
+            return f"No pod has {where}."
         of_jobs = f" of {count(self.jobs, 'job')}" if self.jobs != self.pods else ""
         who = f"{count(self.pods, 'pod')}{of_jobs} in {count(len(self.namespaces), 'namespace')}"
         if self.is_one_of:
-            return f"{who} {either(self.pods, 'holds', 'hold')} GPUs of its node; nothing says which."
+            return f"{who} {either(self.pods, 'has', 'have')} GPUs of its node; nothing says which."
         whole = [count(self.gpus, "GPU")] if self.gpus else []
         others = ["slices, shares or GPUs by claims"] if self.uncounted else []
         what = where if self.is_gpu else f"{' and '.join([*whole, *others])} there"
-        return f"{who} {either(self.pods, 'holds', 'hold')} {what}."
+        return f"{who} {either(self.pods, 'has', 'have')} {what}."
 
 
-def impact_of(pods: Collection[HeldBy], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:
+def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:
     """Of a finding about a node, or about one of its GPUs: its number, or the UUID of one whose number nothing tells.
 
     `pods`: those of the node.

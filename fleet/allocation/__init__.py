@@ -1,1 +1,1 @@
-"""What there is of GPUs and who has it: counted, offered by DRA, held by pods."""
+"""What there is of GPUs and who has it: counted, offered by DRA, allocated to pods."""

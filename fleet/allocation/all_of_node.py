@@ -8,7 +8,7 @@ overcommitted).
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fleet.allocation.holding import Board, Holder, Placement, ToldBy
+from fleet.allocation.allocations import Board, GpuAllocation, Placement, ToldBy
 from fleet.models import Node, Pod
 from gpu.resources import Layout, ResourceKind, Use, gpu_groups
 
@@ -19,8 +19,8 @@ def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: S
     if pod is None or any(one.pod.pk != pod.pk for one in placement.unplaced) or not _are_its(boards, pod, node):
         return boards
     placement.unplaced[:] = [one for one in placement.unplaced if one.resource != name]
-    deduced = Holder(pod, name, ToldBy.COUNT)
-    return [board if board.holders else replace(board, holders=(deduced,)) for board in boards]
+    deduced = GpuAllocation(pod, name, ToldBy.COUNT)
+    return [board if board.allocations else replace(board, allocations=(deduced,)) for board in boards]
 
 
 def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
@@ -43,5 +43,5 @@ def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
 def _are_its(boards: Sequence[Board], pod: Pod, node: Node) -> bool:
     """Whether these are all there are, each with a number, and nobody else is on one."""
     return {board.index for board in boards} == set(range(node.physical_gpus or 0)) and all(
-        one.pod.pk == pod.pk for board in boards for one in board.holders
+        one.pod.pk == pod.pk for board in boards for one in board.allocations
     )

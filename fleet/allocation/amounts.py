@@ -1,6 +1,6 @@
 """Whole GPUs, slices and shares of some part of the fleet, counted in the database: the one place that adds them up.
 
-Of each: expected = allocated + free + unusable + unread + missing + away. What a pod holds and the node lost is
+Of each: expected = allocated + free + unusable + unread + missing + away. What a pod has and the node lost is
 missing, not allocated; what is away while the MIG manager is at work is neither; unread is what nobody knows to be
 allocated or free, as the pods of its cluster were never read.
 """
@@ -52,7 +52,7 @@ def _usable(column: str) -> Least:
 
 
 def allocated_of(column: str) -> Least:
-    """Without what is lost, whoever holds it: that is missing."""
+    """Without what is lost, whoever has it: that is missing."""
     return Least(F(f"{column}_allocated"), _usable(column))
 
 

@@ -15,7 +15,7 @@ class Amount:
     """Of CPU in millicores, or of memory in bytes. None: nobody knows."""
 
     allocatable: int | None = None
-    tenants: int | None = None  # requested by pods that hold or want GPUs
+    tenants: int | None = None  # requested by pods that have or want GPUs
     operands: int | None = None
     others: int | None = None
 

@@ -40,7 +40,7 @@ class Kept:
         self._nodes.update(nodes)
 
     def lock(self) -> None:
-        """Whoever keeps the sums of a cluster does so alone. The observer's flushes hold this row in any case."""
+        """Whoever keeps the sums of a cluster does so alone. The observer's flushes have this row in any case."""
         if connection.features.has_select_for_update and not self._nodes:
             list(Observer.objects.select_for_update(no_key=True).filter(cluster=self.cluster_id).values_list("pk"))
 

@@ -1,7 +1,7 @@
 """Pods that a DCGM exporter names, on the boards it names them on.
 
 What DRA's claims and the kubelet say is believed before it: those are the allocation, this is what was seen of it up to
-half a minute ago. A pod is known by its UID, so that one which went, or came again under its name, holds nothing. A
+half a minute ago. A pod is known by its UID, so that one which went, or came again under its name, has nothing. A
 device plugin's choice lasts as long as the pod: an old reading is still right about a pod that is still there.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.allocation.holding import Holder, Placement, ToldBy, Unplaced
+from fleet.allocation.allocations import GpuAllocation, Placement, ToldBy, Unplaced
 from fleet.models import ExporterReading, Pod
 from gpu.resources import Layout, Way
 
@@ -71,7 +71,7 @@ class _Placing:
             if device.uuid in known:
                 continue
             if other := self._taken_by(device):
-                self._differ(device, f"{BELIEVED[other.told]} says that {other.pod} holds it", other.pod)
+                self._differ(device, f"{BELIEVED[other.told]} says that {other.pod} has it", other.pod)
             else:
                 free.append(device)
         for one in [one for one in self.placement.unplaced if one.pod.pk == self.pod.pk]:
@@ -92,12 +92,12 @@ class _Placing:
             )
             return [device for device in devices if device not in fitting]
         for device in fitting:
-            self.placement.holders[device.uuid].append(self._holder(lacking, device))
+            self.placement.allocations[device.uuid].append(self._allocation(lacking, device))
         self._shrink(lacking, len(fitting), is_shared=bool(way and way.sharing))
         return [device for device in devices if device not in fitting]
 
-    def _holder(self, lacking: Unplaced, device: NamedDevice) -> Holder:
-        return Holder(
+    def _allocation(self, lacking: Unplaced, device: NamedDevice) -> GpuAllocation:
+        return GpuAllocation(
             self.pod,
             lacking.resource,
             ToldBy.METRICS,
@@ -115,21 +115,21 @@ class _Placing:
         rest = [Unplaced(self.pod, lacking.resource, left)] if left else []
         self.placement.unplaced[place : place + 1] = rest
 
-    def _taken_by(self, device: NamedDevice) -> Holder | None:
+    def _taken_by(self, device: NamedDevice) -> GpuAllocation | None:
         """Who has the whole board by an allocation, or has some of it while this one would have it whole."""
-        for holder in self.placement.holders.get(device.uuid, ()):
-            if holder.told is ToldBy.METRICS or holder.only_looks or holder.pod.pk == self.pod.pk:
+        for allocation in self.placement.allocations.get(device.uuid, ()):
+            if allocation.told is ToldBy.METRICS or allocation.only_looks or allocation.pod.pk == self.pod.pk:
                 continue
-            if self.layout.way(holder.resource).sharing or (holder.profile and device.gi_id):
+            if self.layout.way(allocation.resource).sharing or (allocation.profile and device.gi_id):
                 continue
-            return holder
+            return allocation
         return None
 
     def _differ(self, device: NamedDevice, why: str, believed: Pod) -> None:
         said = f"Its DCGM exporter names {self.pod} on {device}; {why}. {believed} is believed to be there."
         self.placement.disagreements.append(said)
 
-    def _differ_from_known(self, device: NamedDevice, known: Mapping[str, Holder]) -> None:
+    def _differ_from_known(self, device: NamedDevice, known: Mapping[str, GpuAllocation]) -> None:
         where = [f"{BELIEVED[one.told]} names {uuid}" for uuid, one in known.items() if one.told in BELIEVED]
         why = " and ".join(where) or "nothing that it asks for is such a device"
         said = f"Its DCGM exporter names {self.pod} on {device}, and {why}: the exporter is not believed."

@@ -1,10 +1,10 @@
-"""What there is to say of a node's exporter of GPUs, where it matters who holds which GPU."""
+"""What there is to say of a node's exporter of GPUs, where it matters who has which GPU."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from fleet.allocation.holding import Held, ToldBy
+from fleet.allocation.allocations import NodeAllocations, ToldBy
 from fleet.models import ExporterReading, ExporterRound, ExportersState, Node, Pod
 from gpu.resources.names import Vendor
 from wording.instants import to_the_second
@@ -19,22 +19,22 @@ NAMED_WITHIN = timedelta(minutes=1)
 CALLED: Mapping[str, str] = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HABANA: "metric exporter of Gaudi's"}
 
 
-def said_of_exporter(node: Node, held: Held, asked: ExporterRound | None) -> str:
+def said_of_exporter(node: Node, allocated: NodeAllocations, asked: ExporterRound | None) -> str:
     """Blank: there is nothing that a person could do, or needs to know."""
-    if asked is None or not (held.unplaced or _rests_on_it(held)):
+    if asked is None or not (allocated.unplaced or _rests_on_it(allocated)):
         return ""
-    if held.exporter is None:
+    if allocated.exporter is None:
         where = NONE_HERE.get(ExportersState(asked.state))
-        called = CALLED.get(held.vendor, DCGM)
+        called = CALLED.get(allocated.vendor, DCGM)
         return f"No pod of a {called} is seen {where}: its labels would name the pods." if where else asked.message
-    return " ".join(filter(None, (_age(held, held.exporter), _short_of(node, held, held.exporter))))
+    return " ".join(filter(None, (_age(allocated, allocated.exporter), _short_of(node, allocated, allocated.exporter))))
 
 
-def jobs_in_words(held: Held) -> list[str]:
+def jobs_in_words(allocated: NodeAllocations) -> list[str]:
     """GPUs on which a batch system's jobs run: Kubernetes counts them as free. Only what is said now."""
-    if held.exporter is None or not held.is_current:
+    if allocated.exporter is None or not allocated.is_current:
         return []
-    return [_job_on(device) for device in held.exporter.devices if device.get("jobs")]
+    return [_job_on(device) for device in allocated.exporter.devices if device.get("jobs")]
 
 
 def _job_on(device: Mapping[str, Any]) -> str:
@@ -50,31 +50,30 @@ def _job_on(device: Mapping[str, Any]) -> str:
     )
 
 
-def _exporter(held: Held) -> str:
-    return "exporter" if held.vendor in CALLED else DCGM
+def _exporter(allocated: NodeAllocations) -> str:
+    return "exporter" if allocated.vendor in CALLED else DCGM
 
 
-def _rests_on_it(held: Held) -> bool:
-    return any(holder.told is ToldBy.METRICS for board in held.boards for holder in board.holders)
+def _rests_on_it(allocated: NodeAllocations) -> bool:
+    return any(allocation.told is ToldBy.METRICS for board in allocated.boards for allocation in board.allocations)
 
 
-def _age(held: Held, reading: ExporterReading) -> str:
+def _age(allocated: NodeAllocations, reading: ExporterReading) -> str:
     why = f"{reading.refused} That is so since {to_the_second(reading.refused_since)}." if reading.refused else ""
-    if held.is_current:
+    if allocated.is_current:
         return why
     if reading.read_at is None:
-        return f"Its {_exporter(held)} was never read. {why}".rstrip()
-    last = (
-        f"Its {_exporter(held)} was last read at {to_the_second(reading.read_at)}: what it said was seen then, not now."
-    )
+        return f"Its {_exporter(allocated)} was never read. {why}".rstrip()
+    read_at = to_the_second(reading.read_at)
+    last = f"Its {_exporter(allocated)} was last read at {read_at}: what it said was seen then, not now."
     return f"{last} {why}".rstrip()
 
 
-def _short_of(node: Node, held: Held, reading: ExporterReading) -> str:
-    """Why it does not name every pod that holds something."""
-    if not held.is_current or not held.unplaced:
+def _short_of(node: Node, allocated: NodeAllocations, reading: ExporterReading) -> str:
+    """Why it does not name every pod that has something."""
+    if not allocated.is_current or not allocated.unplaced:
         return ""
-    if held.vendor in CALLED:
+    if allocated.vendor in CALLED:
         what = "pod: look whether it reaches the kubelet's pod-resources socket" if reading.devices else "GPU"
         return f"Its exporter answers, and names no {what}."
     if not reading.devices:
@@ -84,19 +83,19 @@ def _short_of(node: Node, held: Held, reading: ExporterReading) -> str:
             "Its DCGM exporter names no pod: look whether it runs with DCGM_EXPORTER_KUBERNETES=true, and reaches the "
             "kubelet's pod-resources socket."
         )
-    if held.shares_unplaced:
+    if allocated.shares_unplaced:
         return (
             "Its DCGM exporter names at most one of the pods that share a GPU; with KUBERNETES_VIRTUAL_GPUS=true it "
             "names all of them."
         )
-    return f"Its DCGM exporter does not name these{_because(node, held, reading)}."
+    return f"Its DCGM exporter does not name these{_because(node, allocated, reading)}."
 
 
-def _because(node: Node, held: Held, reading: ExporterReading) -> str:
-    if all(_was_new(one.pod, reading) for one in held.unplaced):
+def _because(node: Node, allocated: NodeAllocations, reading: ExporterReading) -> str:
+    if all(_was_new(one.pod, reading) for one in allocated.unplaced):
         return ": a new pod is named within a minute"
     silent = (node.physical_gpus or 0) - len({device["uuid"] for device in reading.devices})
-    if not node.gpus_missing or silent < sum(one.number or 0 for one in held.unplaced):
+    if not node.gpus_missing or silent < sum(one.number or 0 for one in allocated.unplaced):
         return ""
     what = "it is the GPU" if silent == 1 else f"they are among the {silent} GPUs"
     return f": likely {what} that nothing reports any more"

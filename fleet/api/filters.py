@@ -171,7 +171,7 @@ class PodFilters(filters.FilterSet):
     )
     operand = Text(label="As `driver`.")
     is_ready = YesNo()
-    is_tenant = YesNo(label="Holds or wants GPUs of any kind, and is none of the GPU stack's own.")
+    is_tenant = YesNo(label="Has or wants GPUs of any kind, and is none of the GPU stack's own.")
     ordering = ordering("name", "namespace", "created_at", "gpus", "restarts")
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What happened to one GPU, and which pods held it: the same as its page."""
+"""What happened to one GPU, and which pods had it: the same as its page."""
 
 from datetime import UTC, timedelta
 
@@ -19,7 +19,7 @@ MOST = 200
 
 class PlacementsAsked(Asked):
     since = serializers.DateTimeField(
-        required=False, default_timezone=UTC, help_text="Who held it after that. Without it, the last 72 hours."
+        required=False, default_timezone=UTC, help_text="Who had it after that. Without it, the last 72 hours."
     )
     most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
 
@@ -62,7 +62,7 @@ class GpuTimeline(OfAGpu):
 class GpuPlacements(OfAGpu):
     @extend_schema(parameters=[PlacementsAsked], responses=GpuPlacementSerializer(many=True))
     def get(self, request, node_id: int, index: int) -> Response:
-        """Which pods held it, from when to when; those of its node of which nothing tells, too. The newest first."""
+        """Which pods had it, from when to when; those of its node of which nothing tells, too. The newest first."""
         gpu, now = self.gpu(node_id, index), timezone.now()
         asked = asked_in(request, PlacementsAsked)
         found = on_gpu(gpu, since=asked.get("since", now - LATELY), now=now, most=asked["most"])

@@ -4,9 +4,9 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from edges.rest import Flat, Listing, RowSerializer
-from fleet.allocation.holding import GpuHeld
+from fleet.allocation.allocations import AllocatedGpu
 from fleet.api.filters import GpuFilters
-from fleet.api.resources import HolderSerializer
+from fleet.api.resources import AllocationSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Gpu
 from fleet.queries import see_gpus
@@ -20,10 +20,10 @@ class GpuSerializer(RowSerializer):
     node = RefSerializer()
     uuid = serializers.SerializerMethodField(help_text="Null: nothing has named it yet.")
     may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
-    holders = HolderSerializer(
+    allocations = AllocationSerializer(
         many=True,
         allow_null=True,
-        help_text="Null: GPUs of the node are held, and nothing says whether this one is; or pods were never seen.",
+        help_text="Null: GPUs of the node are allocated, and nothing says whether this one is; or pods never seen.",
     )
     taints = serializers.ListField(
         child=serializers.CharField(), help_text="Why its DRA driver lets nothing new on it."
@@ -39,7 +39,7 @@ class GpuSerializer(RowSerializer):
             "product",
             "memory_mib",
             "uuid",
-            "holders",
+            "allocations",
             "may_have_more",
             "taints",
         )
@@ -58,5 +58,5 @@ class GpuList(Listing):
         # By keys, as the index has them: by the cluster's name, 40,000 rows are sorted for a hundred.
         return visible.defer("node__labels", "node__annotations", "node__taints").order_by("node_id", "index")
 
-    def see(self, rows) -> Iterable[GpuHeld]:
+    def see(self, rows) -> Iterable[AllocatedGpu]:
         return see_gpus(rows, now=timezone.now())

@@ -22,9 +22,9 @@ class PodSerializer(serializers.ModelSerializer):
     claims = serializers.ListField(child=serializers.CharField(), help_text="Names of its ResourceClaims.")
     devices = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="By resource, the UUIDs that its kubelet says it holds; empty: it reports none.",
+        help_text="By resource, the UUIDs that its kubelet says it has; empty: it reports none.",
     )
-    labels = serializers.DictField(child=serializers.CharField(), help_text="Of tenants that hold or want GPUs.")
+    labels = serializers.DictField(child=serializers.CharField(), help_text="Of tenants that have or want GPUs.")
     status = serializers.CharField(help_text="As `kubectl get pods` spells it: CrashLoopBackOff, Init:1/3, Completed.")
     state = serializers.SerializerMethodField(help_text="What that means.")
     operand_title = serializers.SerializerMethodField(help_text="Blank: a tenant's pod.")
@@ -59,7 +59,7 @@ SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001
 
 
 class PodList(Listing):
-    """Pods that hold or want GPUs, and those of the GPU stack."""
+    """Pods that have or want GPUs, and those of the GPU stack."""
 
     serializer_class = PodRowSerializer
     filterset_class = PodFilters

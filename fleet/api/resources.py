@@ -1,8 +1,8 @@
-"""What a node offers of GPUs, and who holds it, as REST writes it."""
+"""What a node offers of GPUs, and who has it, as REST writes it."""
 
 from rest_framework import serializers
 
-from fleet.allocation.holding import ToldBy
+from fleet.allocation.allocations import ToldBy
 from fleet.models import ExporterReading
 from gpu.resources import ResourceKind, Vendor
 
@@ -54,7 +54,7 @@ class PodNameSerializer(serializers.Serializer):
     name = serializers.CharField()
 
 
-class HolderSerializer(serializers.Serializer):
+class AllocationSerializer(serializers.Serializer):
     pod = PodNameSerializer()
     resource = serializers.CharField()
     profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
@@ -76,7 +76,7 @@ class HolderSerializer(serializers.Serializer):
 
 
 class UnplacedSerializer(serializers.Serializer):
-    """What a pod holds, and nothing says on which GPU."""
+    """What a pod has, and nothing says on which GPU."""
 
     pod = PodNameSerializer()
     resource = serializers.CharField(help_text="Blank: of a claim that is not seen.")

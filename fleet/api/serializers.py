@@ -72,7 +72,7 @@ class TallySerializer(serializers.Serializer):
     gpus_allocated = serializers.IntegerField(
         source="gpus.allocated",
         allow_null=True,
-        help_text="Of the allocatable. What a pod holds and its node lost is missing.",
+        help_text="Of the allocatable. What a pod has and its node lost is missing.",
     )
     gpus_missing = serializers.IntegerField(source="gpus.missing", allow_null=True)
     gpus_away = serializers.IntegerField(source="gpus.away", allow_null=True, help_text=AWAY)

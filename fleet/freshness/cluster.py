@@ -37,7 +37,7 @@ class ClusterFreshness:
 
     @property
     def knows_pods(self) -> bool:
-        """Whether its pods were ever read: else nobody knows what they hold, which is not nothing."""
+        """Whether its pods were ever read: else nobody knows what they have, which is not nothing."""
         return self.by_kind[PODS].is_known
 
     @property

@@ -112,7 +112,7 @@ MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """The newest first. Four queries, what `held_on` costs where pods hold GPUs, and what the apps above need."""
+    """The newest first. Four queries, what `allocations_on` costs where pods have GPUs, and what apps above need."""
     lines, _ = page_of(node, user, span)
     return lines
 
@@ -162,7 +162,7 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
         boards = boards_now(node, there, now=now)
         first, last = (list(of_gpu(some, span.gpu, there, boards)[: span.most]) for some in (begun, ended))
     for row in first:
-        sentence = f"{row} holds {what(row, boards)}.{_unknown(row, boards, span)}"
+        sentence = f"{row} has {what(row, boards)}.{_unknown(row, boards, span)}"
         yield TimelineLine(
             row.since, POD, sentence, detail=detail_of(row, boards), position=position_in("begun", row.pk)
         )

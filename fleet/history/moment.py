@@ -63,7 +63,7 @@ TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
 
 
 def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
-    """Nine queries, what `held_on` costs where pods hold GPUs, and what the apps above need.
+    """Nine queries, what `allocations_on` costs where pods have GPUs, and what the apps above need.
 
     :raises NoSuchMoment: a sentence
     """

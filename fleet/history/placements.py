@@ -1,4 +1,4 @@
-"""Which pods held GPUs of a node, in words; and of those that hold some still, which."""
+"""Which pods had GPUs of a node, in words; and of those that have some still, which."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from django.db.models import BigIntegerField, F, Func, IntegerField, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
-from fleet.allocation.holders import held_on
+from fleet.allocation.reading import allocations_on
 from fleet.freshness.cluster import last_heard
 from fleet.freshness.kinds import PODS
 from fleet.models import GoneNode, Gpu, Node, PodPlacement
@@ -44,22 +44,22 @@ def placed_at(node: Node | GoneNode, at: datetime) -> QuerySet[PodPlacement]:
 
 
 def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: datetime) -> BoardsOfPods:
-    """Of those that are still there what `held_on` says, and costs; of the others what is kept."""
+    """Of those that are still there what `allocations_on` says, and costs; of the others what is kept."""
     kept: dict[str, Collection[int]] = {row.pod_uid: row.boards for row in rows if row.until is not None}
     if isinstance(node, GoneNode) or len(kept) == len(rows):
         return kept
     found: dict[str, set[int]] = {}
-    for board in held_on([node], now=now)[node.pk].boards:
-        for holder in board.holders:
-            if board.index is not None and not holder.only_looks:
-                found.setdefault(holder.pod.uid, set()).add(board.index)
+    for board in allocations_on([node], now=now)[node.pk].boards:
+        for allocation in board.allocations:
+            if board.index is not None and not allocation.only_looks:
+                found.setdefault(allocation.pod.uid, set()).add(board.index)
     return kept | {uid: sorted(indices) for uid, indices in found.items() if uid not in kept}
 
 
 def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPlacement]:
-    """Who held it after `since`, the newest first, and of whom nothing tells whether they did.
+    """Who had it after `since`, the newest first, and of whom nothing tells whether they did.
 
-    Load it with its node. Three queries, and what `held_on` costs where pods hold GPUs now.
+    Load it with its node. Three queries, and what `allocations_on` costs where pods have GPUs now.
     """
     rows, heard_at = placements_of(gpu.node), last_heard(gpu.node.cluster_id, PODS, now=now)
     there = list(rows.filter(until=None))
@@ -131,20 +131,18 @@ def how_it_ended(row: PodPlacement, boards: BoardsOfPods) -> str:
     how = f"ended ({row.ended})" if row.ended else "is gone"
     if row.seen_until is not None:
         lasted = f" for at least {spell(row.seen_until - row.since)}"
-        return (
-            f"{row} {how}, and was last seen at {to_the_minute(row.seen_until)}: it held {what(row, boards)}{lasted}."
-        )
+        return f"{row} {how}, and was last seen at {to_the_minute(row.seen_until)}: it had {what(row, boards)}{lasted}."
     lasted = f" for {spell(row.until - row.since)}" if row.until is not None else ""
-    return f"{row} {how}: it held {what(row, boards)}{lasted}."
+    return f"{row} {how}: it had {what(row, boards)}{lasted}."
 
 
 def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, heard_at: datetime | None) -> str:
     """`heard_at`: when pods were last heard of there, where that is not now."""
-    held, seen_until = f"{row} held {what(row, boards)}", seen_until_of(row, heard_at)
+    had, seen_until = f"{row} had {what(row, boards)}", seen_until_of(row, heard_at)
     if seen_until is None or at <= seen_until:
-        return f"{held}."
+        return f"{had}."
     then = f"; at {to_the_minute(row.until)} it was gone" if row.until is not None else ", and nobody has looked since"
-    return f"{held} when it was last seen, at {to_the_minute(seen_until)}{then}."
+    return f"{had} when it was last seen, at {to_the_minute(seen_until)}{then}."
 
 
 def seen_until_of(row: PodPlacement, heard_at: datetime | None) -> datetime | None:

@@ -60,7 +60,7 @@ class ExporterRound(models.Model):
 
 
 class ExporterReading(models.Model):
-    """What the exporter of one node last said of who holds its GPUs. A try that fails leaves what was said."""
+    """What the exporter of one node last said of who has its GPUs. A try that fails leaves what was said."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="exporter_readings")
     node_name = models.CharField(max_length=253)

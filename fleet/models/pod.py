@@ -20,12 +20,12 @@ class PodQuerySet(Visible["Pod"]):
         return self.exclude(phase__in=ENDED)
 
     def tenants(self) -> "PodQuerySet":
-        """Pods that hold or want GPUs, whole, cut or shared, and belong to no operand."""
+        """Pods that have or want GPUs, whole, cut or shared, and belong to no operand."""
         return self.filter(is_tenant=True)
 
 
 class Pod(Namespaced):
-    """A pod that holds or wants GPUs, or belongs to the GPU stack, as its cluster last showed it."""
+    """A pod that has or wants GPUs, or belongs to the GPU stack, as its cluster last showed it."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pods", db_index=False)
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="pods")
@@ -54,14 +54,14 @@ class Pod(Namespaced):
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
     claims = models.JSONField(default=list)  # names of its ResourceClaims
-    devices = models.JSONField(default=dict)  # what its kubelet says it holds: {"nvidia.com/gpu": ["GPU-…"]}
+    devices = models.JSONField(default=dict)  # what its kubelet says it has: {"nvidia.com/gpu": ["GPU-…"]}
     unhealthy_devices = models.JSONField(default=list)  # those of them that its kubelet calls unhealthy
     runtime_class = models.CharField(max_length=253, blank=True)
     priority_class = models.CharField(max_length=253, blank=True)
-    labels = models.JSONField(default=dict)  # of tenants that hold or want GPUs: what budgets select by
+    labels = models.JSONField(default=dict)  # of tenants that have or want GPUs: what budgets select by
     has_empty_dir = models.BooleanField(default=False)  # draining it loses what is in there
 
-    is_tenant = models.BooleanField(default=False)  # holds or wants GPUs of any kind, and is no operand's
+    is_tenant = models.BooleanField(default=False)  # has or wants GPUs of any kind, and is no operand's
     operand = models.CharField(
         max_length=63, blank=True
     )  # driver, device-plugin, … (`gpu.operands`); blank: a tenant's

@@ -2,7 +2,7 @@ from django.db import models
 
 
 class PodPlacement(models.Model):
-    """Which pod held GPUs of a node, from when to when. As the timeline it outlives both, and may be pruned."""
+    """Which pod had GPUs of a node, from when to when. As the timeline it outlives both, and may be pruned."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pod_placements", db_index=False)
     node_uid = models.CharField(max_length=64)

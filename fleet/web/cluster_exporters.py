@@ -7,7 +7,7 @@ from fleet.models import Cluster, ExporterReading, ExporterRound, ExportersState
 from fleet.models.exporter import CURRENT_FOR
 from fleet.web.cluster_kinds import KindLine
 
-NAME = "GPU holders by exporters"
+NAME = "GPU allocations by exporters"
 RULE = "pods/proxy:exporters"
 WORDS = {
     ExportersState.WAITING: ("waiting", "not asked for yet"),

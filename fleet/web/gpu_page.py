@@ -1,4 +1,4 @@
-"""One GPU: which it is, how it is given out, who holds it and who held it. What it says and what is wrong with it the
+"""One GPU: which it is, how it is given out, who has it and who had it. What it says and what is wrong with it the
 apps above say.
 """
 
@@ -132,7 +132,7 @@ def _unlisted(row: Gpu) -> dict[str, Any]:
 def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
     node = row.node
     detail = see_gpu(row, user=user, now=now)
-    held, heard, uuid = detail.held, detail.heard, detail.held.uuid
+    allocated, heard, uuid = detail.allocated, detail.heard, detail.allocated.uuid
     offered = offered_on(node.cluster_id, [node.name]).get(node.name)
     devices = offered.devices if offered else ()
     unhealthy = node.unhealthy_of(row.index, uuid)
@@ -140,12 +140,12 @@ def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
         "gpu": row,
         "node": node,
         "pools": detail.pools,
-        "held": held,
+        "allocated": allocated,
         "uuid": uuid,
         "address": next((each.address for each in devices if uuid and each.board == uuid and each.address), ""),
         "ways": list(dict.fromkeys(explain(line.way).title for line in lines_of(node) if line.expected is not None)),
         "unhealthy": unhealthy,
-        "taints": [taint for taint in held.taints if not any(taint in sentence for sentence in unhealthy)],
+        "taints": [taint for taint in allocated.taints if not any(taint in sentence for sentence in unhealthy)],
         "seen": states.state_of(node, is_live=heard.is_fresh),
         "freshness": heard,
         "knows_pods": heard.knows_pods,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fleet.allocation.holding import Board, Unplaced
+from fleet.allocation.allocations import Board, Unplaced
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from fleet.queries import NodeInDetail
@@ -50,7 +50,7 @@ class WayOnNode:
 @dataclass(frozen=True)
 class PodLine:
     pod: Pod
-    holds: str  # in words; blank: no GPU, or none any more
+    allocated: str  # in words; blank: no GPU, or none any more
     seen: PodWord
 
 
@@ -66,13 +66,13 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
         "boards": [board for board in seen.boards if _is_named(board)],
         "nameless": sum(not _is_named(board) for board in seen.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in seen.unplaced],
-        # Whether GPUs are held, and of none it is told by whom.
-        "nobody_knows": bool(seen.unplaced) and not any(board.holders for board in seen.boards),
+        # Whether GPUs are allocated, and of none it is told by whom.
+        "nobody_knows": bool(seen.unplaced) and not any(board.allocations for board in seen.boards),
         "disagreements": seen.disagreements,
         "exporter_note": seen.exporter_note,
         "knows_which": bool(node.unhealthy) or any(board.taints for board in seen.boards),
         "unhealthy": node.unhealthy,
-        "pods": [PodLine(pod, holds(pod, layout), word_of(pod, now=now, as_of=as_of)) for pod in pods],
+        "pods": [PodLine(pod, allocated_to(pod, layout), word_of(pod, now=now, as_of=as_of)) for pod in pods],
     }
 
 
@@ -93,7 +93,7 @@ def none_because(node: Node) -> str:
     )
 
 
-def holds(pod: Pod, layout: Layout) -> str:
+def allocated_to(pod: Pod, layout: Layout) -> str:
     """`2 GPUs`, `1 time-slice`, `by claim train-gpu`. Blank: none, or none any more."""
     if pod.phase in ENDED:
         return ""
@@ -101,7 +101,7 @@ def holds(pod: Pod, layout: Layout) -> str:
     if not parts and pod.gpus:
         parts = [in_words(pod.gpus, Way())]
     if not parts and not pod.claims and gpu_groups(pod.labels):
-        return "a part of a GPU that another pod holds for it"
+        return "a part of a GPU that another pod has for it"
     return ", ".join([*parts, *(f"by claim {name}" for name in pod.claims)])
 
 

@@ -1,6 +1,6 @@
 """What a node offers to pods that want GPUs: whole ones, slices of them, shares of them. Pure.
 
-The three are never added up: two pods on one time-sliced GPU hold one GPU, in turns, without a wall between them.
+The three are never added up: two pods on one time-sliced GPU have one GPU, in turns, without a wall between them.
 """
 
 from gpu.resources.clouds import product_in_labels, vendor_in_labels

@@ -120,9 +120,9 @@ def resource_lines(
     *,
     is_reconfiguring: bool = False,
 ) -> list[ResourceLine]:
-    """Of each resource that is expected, there, or requested. The ones that hold GPUs now come first.
+    """Of each resource that is expected, there, or requested. The ones that have GPUs now come first.
 
-    `requested` None: nobody knows what the pods hold.
+    `requested` None: nobody knows what the pods have.
     """
     amounts = (expected, capacity, allocatable, requested or {})
     names = {name for one in amounts for name, amount in one.items() if amount}

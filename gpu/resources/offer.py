@@ -57,7 +57,7 @@ def compute_slices(profile: str) -> int:
 
 
 def count_taken(amounts: Mapping[str, int], layout: Layout) -> Counts:
-    """What pods hold: a GPU that a device plugin gave out and one that a DRA driver did are two."""
+    """What pods have: a GPU that a device plugin gave out and one that a DRA driver did are two."""
     each = [count({name: amount}, layout) for name, amount in amounts.items()]
     whole = [counts.whole for counts in each if counts.whole is not None]
     shares, slices = sum(counts.shares for counts in each), sum(counts.slices for counts in each)
@@ -65,7 +65,7 @@ def count_taken(amounts: Mapping[str, int], layout: Layout) -> Counts:
 
 
 def whole_gpus(amounts: Mapping[str, int], layout: Layout) -> int:
-    """Of what pods hold. Slices and shares are none, whatever name the device plugin offers them by."""
+    """Of what pods have. Slices and shares are none, whatever name the device plugin offers them by."""
     return count_taken(amounts, layout).whole or 0
 
 

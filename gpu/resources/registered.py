@@ -41,7 +41,7 @@ def assigned_in(annotations: Mapping[str, str]) -> list[str]:
 
 
 def gpu_groups(labels: Mapping[str, str]) -> list[str]:
-    """Under KAI (Run:ai), of a pod that holds a GPU for others, and of those that have parts of it. Empty: neither."""
+    """Under KAI (Run:ai), of a pod that has a GPU for others, and of those that have parts of it. Empty: neither."""
     parts = keys.GPU_GROUP, f"{keys.GPU_GROUP}/"
     return sorted({value for key, value in labels.items() if key == parts[0] or key.startswith(parts[1])})
 

@@ -56,10 +56,10 @@ class FindingFilters(filters.FilterSet):
 
 
 class ImpactSerializer(serializers.Serializer):
-    """Whom it hits: pods that hold GPUs there. As the page says it."""
+    """Whom it hits: pods that have GPUs there. As the page says it."""
 
     is_known = serializers.BooleanField(help_text="False: nobody read the pods there.")
-    is_one_of = serializers.BooleanField(help_text="It is about one GPU, and nothing says which of the pods holds it.")
+    is_one_of = serializers.BooleanField(help_text="It is about one GPU, and nothing says which of the pods has it.")
     pods = serializers.IntegerField()
     jobs = serializers.IntegerField(help_text="What controls them.")
     gpus = serializers.IntegerField(help_text="Whole GPUs that they hold.")

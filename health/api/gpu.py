@@ -1,4 +1,4 @@
-"""One GPU: which it is, who holds it, what is wrong with it and what its exporter says. The same as its page."""
+"""One GPU: which it is, who has it, what is wrong with it and what its exporter says. The same as its page."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ class GpuDetailSerializer(serializers.Serializer):
     gpu = GpuSerializer()
     seen_at = serializers.DateTimeField(allow_null=True, help_text="When its cluster's nodes were last heard of.")
     freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
-    pods_freshness = FreshnessSerializer(help_text="Of who holds it.")
+    pods_freshness = FreshnessSerializer(help_text="Of who has it.")
     pools = RefSerializer(many=True)
     driver_version = serializers.CharField(help_text="Of its node; blank: nothing ever said it.")
     driver_unknown_since = serializers.DateTimeField(
@@ -59,7 +59,7 @@ class GpuDetail(OfAGpu):
         seen = see_gpu(gpu, user=self.user, now=now)
         known, found = telemetry_of(gpu.node, now=now), Finding.objects.all().around(gpu)
         said = {
-            "gpu": seen.held,
+            "gpu": seen.allocated,
             "seen_at": seen.seen_at,
             "freshness": seen.freshness,
             "pods_freshness": seen.pods_freshness,

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from edges.paging import LARGEST_OFFSET, Pages
 from edges.rest import Asked, Edge
-from fleet.allocation.holding import ToldBy
+from fleet.allocation.allocations import ToldBy
 from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
@@ -29,7 +29,7 @@ class GpuHealthAsked(Asked):
         max_length=LONGEST, required=False, help_text="Name of the pool; `cluster/pool` where several clusters have it."
     )
     product = serializers.CharField(max_length=LONGEST, required=False, help_text="Without -SHARED and -MIG-….")
-    namespace = serializers.CharField(max_length=LONGEST, required=False, help_text="Of a pod that holds it.")
+    namespace = serializers.CharField(max_length=LONGEST, required=False, help_text="Of a pod that has it.")
     state = serializers.ChoiceField(
         choices=[(key, key) for key in STATE_KEYS], required=False, help_text="Of its node."
     )
@@ -50,7 +50,7 @@ class GpuHealthAsked(Asked):
     offset = serializers.IntegerField(min_value=0, max_value=LARGEST_OFFSET, required=False, default=0)
 
 
-class GpuHolderSerializer(serializers.Serializer):
+class GpuAllocationSerializer(serializers.Serializer):
     namespace = serializers.CharField()
     name = serializers.CharField()
     profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
@@ -68,7 +68,7 @@ class GpuFindingSerializer(serializers.Serializer):
 
 
 class GpuHealthSerializer(serializers.Serializer):
-    """A GPU with what is wrong with it, who holds it and what its exporter says."""
+    """A GPU with what is wrong with it, who has it and what its exporter says."""
 
     id = serializers.IntegerField()
     cluster = RefSerializer()
@@ -78,8 +78,10 @@ class GpuHealthSerializer(serializers.Serializer):
     product = serializers.CharField()
     pools = serializers.ListField(child=serializers.CharField())
     use = serializers.CharField(help_text="`whole`, or how it is cut or shared: `3 MIG slices`, `time-slicing ×4`.")
-    holders = GpuHolderSerializer(
-        many=True, allow_null=True, help_text="Null: pods were never read, or nothing says whether this GPU is held."
+    allocations = GpuAllocationSerializer(
+        many=True,
+        allow_null=True,
+        help_text="Null: pods were never read, or nothing says whether this GPU is allocated.",
     )
     may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
     finding = GpuFindingSerializer(allow_null=True, help_text="The worst open one of it or its node. Null: none.")
@@ -103,7 +105,7 @@ class GpuHealthPageSerializer(serializers.Serializer):
 
 
 class GpuHealthList(Edge):
-    """Every GPU that the caller sees, the worst first: what is wrong with it, who holds it, what its exporter says."""
+    """Every GPU that the caller sees, the worst first: what is wrong with it, who has it, what its exporter says."""
 
     @extend_schema(parameters=[GpuHealthAsked], responses=GpuHealthPageSerializer)
     def get(self, request) -> Response:

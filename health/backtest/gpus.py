@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from fleet.models import Cluster
-from health.backtest.holders import Holders, holders
+from health.backtest.allocations import PastAllocations, past_allocations
 from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import NodePast, pasts
 from health.judging.around import DAY, classes_of
@@ -101,7 +101,7 @@ class _AroundThen:
 
     nodes: _Then
     classes: Mapping[int, frozenset[str]]
-    holders: Holders
+    allocations: PastAllocations
     devices: Sequence[GpuDevice]
     repeats: Mapping[int, int] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class _AroundThen:
     def of_one_job(self) -> Collection[str]:
         boards = Counter(device.node_name for device in self.devices if not device.gi_id)
         there = {name: node["uid"] for name in boards if (node := self.nodes.get(name))}
-        return {name for name, uid in there.items() if self.holders.most(uid, self.nodes.at) >= boards[name]}
+        return {name for name, uid in there.items() if self.allocations.most(uid, self.nodes.at) >= boards[name]}
 
     @cached_property
     def driver_changed(self) -> Mapping[str, datetime]:
@@ -134,7 +134,7 @@ class GpuReplay:
     replay: Replay = field(default_factory=Replay)
     hearing: HeardSoFar = field(default_factory=HeardSoFar)
     notes: list[str] = field(default_factory=list)
-    _holders: Holders = field(default_factory=Holders)
+    _allocations: PastAllocations = field(default_factory=PastAllocations)
     _unfinished: dict[str, datetime] = field(default_factory=dict)  # since when, by the name of a node
 
     def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
@@ -148,7 +148,7 @@ class GpuReplay:
         ids = [node.node_id for several in pasts_by_name.values() for node in several]
         classes = classes_of(self.cluster, ids)
         if self.rule.key in READS_HOLDERS:
-            self._holders = holders(self.cluster, since=begin)
+            self._allocations = past_allocations(self.cluster, since=begin)
         metrics = (*self.rule.metrics, *READS_BESIDE.get(self.rule.key, ()))
         with Client(asked.address, PATIENCE) as client:
             past = Past(client, asked.matchers, where, metrics, _is_there(pasts_by_name))
@@ -181,14 +181,14 @@ class GpuReplay:
         if at < begin:
             return begin
         unsure = {name for name, since in self._unfinished.items() if since <= at}
-        known_from = self._holders.known_from
+        known_from = self._allocations.known_from
         if self.rule.key in READS_HOLDERS and (known_from is None or at < known_from):
             self.hearing.count(at, 0, len(told.frame.devices), step, "Which pods had its GPUs was not written down.")
             return at
         read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
         heard, because = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
         self.hearing.count(at, heard, len(told.frame.devices), step, because)
-        around = _AroundThen(_Then(nodes, at), classes, self._holders, told.frame.devices)
+        around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices)
         judging = Judging(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
         )

@@ -50,7 +50,7 @@ COLUMNS: Mapping[str, GpuColumn] = {
         GpuColumn("pool", "Pool", can_order=False),
         GpuColumn("product", "Product"),
         GpuColumn("use", "Use", can_order=False, note="Whole, cut into MIG slices, or shared"),
-        GpuColumn("holder", "Held by", can_order=False),
+        GpuColumn("allocation", "Allocated to", can_order=False),
         GpuColumn("health", "Health", first=WORST_FIRST, note="The worst open finding of it, or of its node"),
         GpuColumn("temperature", "Temperature", is_number=True),
         GpuColumn("utilisation", "Utilisation", is_number=True),
@@ -94,7 +94,7 @@ class GpuFilter:
     cluster: str = ""
     pool: str = ""  # cluster/pool
     product: str = ""
-    namespace: str = ""  # of a pod that holds it
+    namespace: str = ""  # of a pod that has it
     state: str = ""  # of its node
     severity: str = ""  # of its worst finding
     faults: str = ""  # anything: only those with a finding that is no mere note

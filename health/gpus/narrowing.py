@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from fleet.allocation.holders import held_on
+from fleet.allocation.reading import allocations_on
 from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.states.node import STATE_KEYS
@@ -19,7 +19,7 @@ from health.sources.of_clusters import telemetry_of_clusters
 from people.models import User
 from people.rights import Permission, scope_of
 
-MOST_NODES = 1000  # of which it is found out who holds what, to find the GPUs of a namespace
+MOST_NODES = 1000  # of which it is found out who has what, to find the GPUs of a namespace
 FAULTS = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})
 
 
@@ -28,8 +28,8 @@ class TooWide(Exception):
 
 
 def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> Roster:
-    """Ten queries at most, and what `held_on` costs where a namespace is wanted. `stop`: only the first so many are
-    put in order.
+    """Ten queries at most, and what `allocations_on` costs where a namespace is wanted. `stop`: only the first so many
+    are put in order.
 
     :raises TooWide: with the sentence
     """
@@ -91,8 +91,8 @@ def _picked(roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: d
     if wanted.severity or wanted.faults:
         found = [at for at in found if _has_finding(roster.finding(at), wanted)]
     if wanted.namespace:
-        held = _held_by(roster, wanted.namespace, {roster.node_of[at] for at in found}, now=now)
-        found = [at for at in found if roster.keys[at] in held]
+        allocated = _allocated_to(roster, wanted.namespace, {roster.node_of[at] for at in found}, now=now)
+        found = [at for at in found if roster.keys[at] in allocated]
     return found
 
 
@@ -103,20 +103,22 @@ def _has_finding(finding: FindingSeen | None, wanted: GpuFilter) -> bool:
     return not wanted.severity or wanted.severity == severity
 
 
-def _held_by(roster: Roster, namespace: str, nodes: set[int], *, now: datetime) -> set[int]:
-    """The keys of GPUs that a pod of this namespace is known to hold."""
+def _allocated_to(roster: Roster, namespace: str, nodes: set[int], *, now: datetime) -> set[int]:
+    """The keys of GPUs that a pod of this namespace is known to have."""
     pods = Pod.objects.filter(namespace=namespace).tenants().not_done()
     there = sorted(nodes & set(pods.order_by().values_list("node", flat=True).distinct()))
     if len(there) > MOST_NODES:
         raise TooWide(
-            f"Pods of {namespace} are on {len(there)} of these nodes, and who holds which GPU is looked up for at most "
+            f"Pods of {namespace} are on {len(there)} of these nodes, and who has which GPU is looked up for at most "
             f"{MOST_NODES}: choose a cluster or a pool, too."
         )
-    held = held_on(list(Node.objects.filter(pk__in=there).defer("labels", "annotations", "taints")), now=now)
+    allocated = allocations_on(
+        list(Node.objects.filter(pk__in=there).defer("labels", "annotations", "taints")), now=now
+    )
     named = {
         (key, board.index)
-        for key, each in held.items()
+        for key, each in allocated.items()
         for board in each.boards
-        if any(holder.pod.namespace == namespace for holder in board.holders)
+        if any(allocation.pod.namespace == namespace for allocation in board.allocations)
     }
     return {roster.keys[at] for at in range(len(roster.keys)) if (roster.node_of[at], roster.index[at]) in named}

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
+from fleet.allocation.allocations import GpuAllocation
 from fleet.allocation.amounts import PODS_READ
-from fleet.allocation.holders import gpus_held
-from fleet.allocation.holding import Holder
+from fleet.allocation.reading import allocated_gpus
 from fleet.freshness.sight import ClusterSight, sights_of_all
 from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import pool_names
@@ -24,7 +24,7 @@ from people.models import User
 from wording.numbers import count
 
 OF_GPU = ("node", "index", "product", "memory_mib", "uuid")
-# Of its node, which `held_on` reads and no column of the table is.
+# Of its node, which `allocations_on` reads and no column of the table is.
 FOR_HOLDERS = ("capacity", "allocatable", "gpu_vendor", "physical_gpus", *USE_COLUMNS.values())
 OF_NODE = (
     "cluster", "name", "layout", "gpu_product", "driver_version", "driver_unknown_since", "mig_strategy", "sharing",
@@ -35,12 +35,12 @@ AT_ONCE = 2000  # GPUs whose rows are read together
 
 @dataclass(frozen=True)
 class GpuSeen:
-    """A GPU with who holds it, what is wrong with it and what its exporter says."""
+    """A GPU with who has it, what is wrong with it and what its exporter says."""
 
     gpu: Gpu
     uuid: str  # blank: nothing has named it yet
     pools: Sequence[str]
-    holders: Sequence[Holder] | None  # None: pods were never read, or nothing says whether it is held
+    allocations: Sequence[GpuAllocation] | None  # None: pods were never read, or nothing says whether it is allocated
     knows_pods: bool  # whether pods of its cluster were ever read
     may_have_more: bool  # it is shared, and not all who share GPUs there are placed
     slices: int  # that its exporter has series of
@@ -107,16 +107,16 @@ class GpuTable:
         return self.roster.matching
 
     def rows(self, start: int, stop: int) -> list[GpuSeen]:
-        """Three queries, and what `held_on` costs."""
+        """Three queries, and what `allocations_on` costs."""
         places = self.roster.order[start:stop]
         keys = [self.roster.keys[at] for at in places]
         gpus = {gpu.pk: gpu for gpu in _whole(Gpu.objects.filter(pk__in=keys))}
         shown = [(at, gpus[key]) for at, key in zip(places, keys, strict=True) if key in gpus]
-        held = {each.gpu.pk: each for each in gpus_held([gpu for _, gpu in shown], now=self.now)}
+        allocated = {each.gpu.pk: each for each in allocated_gpus([gpu for _, gpu in shown], now=self.now)}
         members = pool_names({gpu.node_id for _, gpu in shown}, self.pools)
         found = []
         for at, gpu in shown:
-            one, telemetry, board = held[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)
+            one, telemetry, board = allocated[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)
             finding, slices = self.roster.finding(at), 0 if board is None else telemetry.boards.every[board].slices
             metrics = {key: telemetry.read(key, board, now=self.now.timestamp()) for key in READ}
             xid = metrics["xid"].value
@@ -125,7 +125,7 @@ class GpuTable:
                     gpu=gpu,
                     uuid=self.roster.uuid_of(at) or one.uuid,
                     pools=members.get(gpu.node_id, ()),
-                    holders=one.holders if gpu.node.cluster_id in self.with_pods else None,
+                    allocations=one.allocations if gpu.node.cluster_id in self.with_pods else None,
                     knows_pods=gpu.node.cluster_id in self.with_pods,
                     may_have_more=one.may_have_more,
                     slices=slices,
@@ -152,7 +152,7 @@ class GpuTable:
 
 
 def _whole(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
-    """With what of their nodes is shown, and what `held_on` reads of them."""
+    """With what of their nodes is shown, and what `allocations_on` reads of them."""
     nodes = Node.objects.select_related("cluster").only(*OF_NODE, *FOR_HOLDERS, "cluster__name")
     return gpus.only(*OF_GPU).prefetch_related(Prefetch("node", nodes))  # a node once, and not with each of its GPUs
 

@@ -27,15 +27,15 @@ def written(seen: GpuSeen) -> dict[str, Any]:
         "product": gpu.product or node.gpu_product,
         "pools": list(seen.pools),
         "use": seen.use or "whole",
-        "holders": None if seen.holders is None else [
+        "allocations": None if seen.allocations is None else [
             {
-                "namespace": holder.pod.namespace,
-                "name": holder.pod.name,
-                "profile": holder.profile,
-                "told_by": holder.told.value,
-                "is_current": holder.is_current,
+                "namespace": allocation.pod.namespace,
+                "name": allocation.pod.name,
+                "profile": allocation.profile,
+                "told_by": allocation.told.value,
+                "is_current": allocation.is_current,
             }
-            for holder in seen.holders
+            for allocation in seen.allocations
         ],
         "may_have_more": seen.may_have_more,
         "finding": None if finding is None else {
@@ -73,9 +73,9 @@ def spelt(at: datetime | None) -> str | None:
 
 
 HEAD = (
-    "cluster", "node", "index", "uuid", "product", "pools", "use", "held_by", "is_holder_known", "severity", "finding",
-    "is_finding_of_node", "driver_version", "driver_unknown_since", "is_cluster_seen", "is_told", "xid_words",
-    "sampled_at",
+    "cluster", "node", "index", "uuid", "product", "pools", "use", "allocated_to", "is_allocation_known", "severity",
+    "finding", "is_finding_of_node", "driver_version", "driver_unknown_since", "is_cluster_seen", "is_told",
+    "xid_words", "sampled_at",
     *(f"{key}{part}" for key in READ for part in ("", "_state", "_sampled_at", "_since")),
 )  # fmt: skip
 
@@ -83,11 +83,12 @@ HEAD = (
 def line(seen: GpuSeen) -> list[Any]:
     """As a row of CSV has it, by `HEAD`: beside each value what it is worth; an empty one is none."""
     said: Mapping[str, Any] = written(seen)
-    finding, holders = said["finding"] or {}, said["holders"]
+    finding, allocations = said["finding"] or {}, said["allocations"]
     begin = (
         said["cluster"]["name"], said["node"]["name"], said["index"], said["uuid"], said["product"],
-        " ".join(said["pools"]), said["use"], " ".join(f"{each['namespace']}/{each['name']}" for each in holders or ()),
-        "no" if holders is None else "yes", finding.get("severity"), finding.get("title"),
+        " ".join(said["pools"]), said["use"],
+        " ".join(f"{each['namespace']}/{each['name']}" for each in allocations or ()),
+        "no" if allocations is None else "yes", finding.get("severity"), finding.get("title"),
         _yes(finding.get("is_of_node")), said["driver_version"], said["driver_unknown_since"], _yes(said["is_seen"]),
         _yes(said["is_told"]),
         said["xid_words"], said["sampled_at"],

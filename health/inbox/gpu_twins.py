@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import GpuHeld
+from fleet.allocation.allocations import AllocatedGpu
+from fleet.allocation.reading import allocations_on
 from fleet.freshness.cluster import heard_of
 from fleet.models import Gpu, Node
 from health.inbox.hours import HOURS, hours_of
@@ -36,9 +36,9 @@ class GpuTwin:
 def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
     """Load it with its node and cluster. Twenty-six queries at most."""
     known = telemetry_of(gpu.node, now=now)
-    held = held_on([gpu.node], now=now)[gpu.node_id]
-    chosen, because = _beside(gpu, known, {each.pk: held.of(each) for each in gpu.node.gpus.all()}, now=now)
-    there, held_there = known, held
+    allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
+    chosen, because = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)
+    there, allocated_there = known, allocated
     if chosen is None:
         node, because_of_node = chosen_for(gpu.node, user, now=now)
         if node is None:
@@ -47,8 +47,8 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
         because = f"{because} {of_other} {because_of_node}"
         if chosen is None:
             return GpuTwin(None, because)
-        there, held_there = telemetry_of(node, now=now), held_on([node], now=now)[node.pk]
-    pairs = _properties(gpu, chosen, held.of(gpu), held_there.of(chosen), known, there)
+        there, allocated_there = telemetry_of(node, now=now), allocations_on([node], now=now)[node.pk]
+    pairs = _properties(gpu, chosen, allocated.of(gpu), allocated_there.of(chosen), known, there)
     different = [pair for pair in pairs if pair.here != pair.there]
     labels = labels_of(gpu.node, chosen.node, different) if chosen.node_id != gpu.node_id else []
     devices = [replace(all_of, devices=of_gpu(all_of.devices, one)) for all_of, one in ((known, gpu), (there, chosen))]
@@ -64,30 +64,32 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
     )
 
 
-def _beside(gpu: Gpu, known: NodeTelemetry, held: dict[int, GpuHeld], *, now: datetime) -> tuple[Gpu | None, str]:
-    """Of its node: one that is heard before others, then one that the same pod holds, then the first by number."""
+def _beside(
+    gpu: Gpu, known: NodeTelemetry, allocated: dict[int, AllocatedGpu], *, now: datetime
+) -> tuple[Gpu | None, str]:
+    """Of its node: one that is heard before others, then one that the same pod has, then the first by number."""
     heard = heard_of(gpu.node.cluster, now=now)
     if heard.heard_at is None:
         return None, "Its cluster was never heard, and nobody knows which GPUs of its node are well."
     then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
-    others = [each.gpu for each in held.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
+    others = [each.gpu for each in allocated.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
     if not others:
         return None, "No other GPU of its node is of its product."
     well = _well(others)
     if not well:
         return None, f"Of each of the {count(len(others), 'other GPU')} of its node a finding is open."
-    pods = _pods(held[gpu.pk])
+    pods = _pods(allocated[gpu.pk])
 
     def rank(one: Gpu) -> tuple[bool, bool]:
         is_heard = any(device.busy.is_fresh for device in of_gpu(known.devices, one))
-        return not is_heard, not pods & _pods(held[one.pk])
+        return not is_heard, not pods & _pods(allocated[one.pk])
 
     ranks = {one: rank(one) for one in well}
     best = min(ranks.values())
     alike = sorted((one for one in well if ranks[one] == best), key=lambda one: one.index)
     is_silent, is_apart = best
     is_said = not is_silent and any(silent for silent, _ in ranks.values())
-    why = ", and ".join(["it is heard"] * is_said + ["the same pod holds both"] * (not is_apart))
+    why = ", and ".join(["it is heard"] * is_said + ["the same pod has both"] * (not is_apart))
     said = f"No finding {'is' if heard.is_fresh else 'was'} open of it{then}, it is on the same node"
     said += f", {'' if ' and ' in why else 'and '}{why}" if why else ""
     return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."
@@ -112,18 +114,18 @@ def _well(gpus: Collection[Gpu]) -> list[Gpu]:
     return [one for one in gpus if one.index not in sick]
 
 
-def _pods(held: GpuHeld) -> set[int]:
-    return {holder.pod.pk for holder in held.holders or () if not holder.only_looks}
+def _pods(allocated: AllocatedGpu) -> set[int]:
+    return {allocation.pod.pk for allocation in allocated.allocations or () if not allocation.only_looks}
 
 
 def _properties(
-    gpu: Gpu, twin: Gpu, held: GpuHeld, its: GpuHeld, known: NodeTelemetry, there: NodeTelemetry
+    gpu: Gpu, twin: Gpu, allocated: AllocatedGpu, its: AllocatedGpu, known: NodeTelemetry, there: NodeTelemetry
 ) -> list[TwinDifference]:
     own = [
         TwinDifference("Memory", *(f"{one.memory_mib} MiB" if one.memory_mib else "" for one in (gpu, twin))),
-        TwinDifference("Held by", _held_by(held), _held_by(its)),
+        TwinDifference("Allocated to", _allocated_to(allocated), _allocated_to(its)),
         TwinDifference("MIG slices", _slices(known, gpu), _slices(there, twin)),
-        TwinDifference("Taints of its DRA driver", ", ".join(held.taints), ", ".join(its.taints)),
+        TwinDifference("Taints of its DRA driver", ", ".join(allocated.taints), ", ".join(its.taints)),
     ]
     if gpu.node_id == twin.node_id:
         return own
@@ -133,10 +135,14 @@ def _properties(
     ]
 
 
-def _held_by(held: GpuHeld) -> str:
-    if held.holders is None:
+def _allocated_to(allocated: AllocatedGpu) -> str:
+    if allocated.allocations is None:
         return "not known"
-    return names([str(holder.pod) for holder in held.holders], most=3) if held.holders else "nobody"
+    return (
+        names([str(allocation.pod) for allocation in allocated.allocations], most=3)
+        if allocated.allocations
+        else "nobody"
+    )
 
 
 def _slices(known: NodeTelemetry, gpu: Gpu) -> str:

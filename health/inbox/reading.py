@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, Q
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import Held
+from fleet.allocation.allocations import NodeAllocations
+from fleet.allocation.reading import allocations_on
 from fleet.freshness.kinds import PODS
 from fleet.models import Bookmark, Cluster, GoneNode, Node, NodeEvent, Pod
 from fleet.queries import seen_pools_of
 from gpu.resources import Layout, whole_gpus
-from health.impact import HeldBy, Impact, impact_of
+from health.impact import AllocatedPod, Impact, impact_of
 from health.inbox.seeing import LastSeen, last_seen_of
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
@@ -101,26 +101,26 @@ def titles() -> Mapping[str, str]:
 
 def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Impact]:
     """By the finding's key, for those about a node that is there. Two queries; where any is about a GPU, one more and
-    what `held_on` costs.
+    what `allocations_on` costs.
     """
     nodes = {finding.node_id for finding in findings if finding.node_id}
     of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.is_of_gpu}
-    held = held_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
-    boards = _boards(held)
-    unplaced = {one.pod.pk for node in held.values() for one in node.unplaced}
+    allocated = allocations_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
+    boards = _boards(allocated)
+    unplaced = {one.pod.pk for node in allocated.values() for one in node.unplaced}
     known = set(
         Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in={one.cluster_id for one in findings})
         .order_by()
         .values_list("cluster", flat=True)
     )
-    pods: dict[int, list[HeldBy]] = defaultdict(list)
+    pods: dict[int, list[AllocatedPod]] = defaultdict(list)
     tenants = Pod.objects.filter(node__in=nodes).tenants().not_done().select_related("node")
     for pod in tenants.order_by("pk").only(*POD_COLUMNS):
         its = boards.get(pod.pk, frozenset())
-        pods[pod.node_id or 0].append(_held_by(pod, its, has_unplaced=pod.pk in unplaced))
+        pods[pod.node_id or 0].append(_allocated_to(pod, its, has_unplaced=pod.pk in unplaced))
     return {
         finding.pk: impact_of(
-            pods.get(finding.node_id, ()), gpu=_gpu_of(finding, held), is_known=finding.cluster_id in known
+            pods.get(finding.node_id, ()), gpu=_gpu_of(finding, allocated), is_known=finding.cluster_id in known
         )
         for finding in findings
         if finding.node_id
@@ -209,28 +209,28 @@ def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
     return [mute for mute in found if mute.covers(finding, name, pools.get(finding.node_id or 0, ()))]
 
 
-def _gpu_of(finding: Finding, held: Mapping[int, Held]) -> int | str | None:
+def _gpu_of(finding: Finding, allocated: Mapping[int, NodeAllocations]) -> int | str | None:
     """Its GPU as `_boards` has it; its UUID, also a blank one, where none of those is it. None: it is about none."""
-    there = held.get(finding.node_id or 0)
+    there = allocated.get(finding.node_id or 0)
     if there is None or not finding.is_of_gpu:
         return None
     index = finding.gpu_among({board.index: board.uuid for board in there.boards if board.index is not None})
     return finding.gpu_uuid if index is None else index
 
 
-def _boards(found: Mapping[int, Held]) -> dict[int, frozenset[int | str]]:
-    """By the pod's key the GPUs that something says it holds: by their numbers, else by their UUIDs."""
+def _boards(found: Mapping[int, NodeAllocations]) -> dict[int, frozenset[int | str]]:
+    """By the pod's key the GPUs that something says it has: by their numbers, else by their UUIDs."""
     boards: dict[int, frozenset[int | str]] = {}
-    for held in found.values():
-        for board in held.boards:
+    for allocated in found.values():
+        for board in allocated.boards:
             key = board.uuid if board.index is None else board.index
-            for holder in board.holders:
-                boards[holder.pod.pk] = boards.get(holder.pod.pk, frozenset()) | {key}
+            for allocation in board.allocations:
+                boards[allocation.pod.pk] = boards.get(allocation.pod.pk, frozenset()) | {key}
     return boards
 
 
-def _held_by(pod: Pod, boards: frozenset[int | str], *, has_unplaced: bool) -> HeldBy:
-    return HeldBy(
+def _allocated_to(pod: Pod, boards: frozenset[int | str], *, has_unplaced: bool) -> AllocatedPod:
+    return AllocatedPod(
         namespace=pod.namespace,
         name=pod.name,
         owner=f"{pod.owner_kind}/{pod.owner_name}" if pod.owner_name else "",

@@ -38,7 +38,7 @@ PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
     ("Capacity", lambda node: node.capacity_type),
     ("Zone", lambda node: node.zone),
     ("NVLink domain", lambda node: node.nvlink_domain),
-    ("GPUs held", lambda node: str(node.gpu_allocated)),
+    ("GPUs allocated", lambda node: str(node.gpu_allocated)),
     ("GPUs that can be allocated", lambda node: _whole(node.gpu_allocatable)),
     ("Device plugin's configuration", lambda node: node.plugin_config),
     ("Taints", lambda node: ", ".join(sorted(f"{one['key']}:{one['effect']}" for one in node.taints))),
@@ -133,7 +133,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
         return one, f"{said}; it is the only such node."
     nearest = "the same kernel" if one.kernel == node.kernel else "another kernel, as they all have,"
     return one, (
-        f"{said}; of {number} such nodes it is the one with {nearest} and about as many GPUs held "
+        f"{said}; of {number} such nodes it is the one with {nearest} and about as many GPUs allocated "
         f"({one.gpu_allocated}, here {node.gpu_allocated}), the first by name."
     )
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import ToldBy
+from fleet.allocation.allocations import ToldBy
+from fleet.allocation.reading import allocations_on
 from fleet.models import Cluster, Node, Pod
 from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import WorkloadHere
@@ -124,16 +124,16 @@ def _gpu(failing: Iterable[Pod], running: Iterable[Pod], boards: Mapping[int, fr
 
 
 def _boards(cluster: Cluster, names: Collection[str], *, now: datetime) -> dict[int, frozenset[int]]:
-    """By the pod's key the indices of the GPUs it holds, where something names them: who has all of a node's does not
-    tell its GPUs from the node. A pod that is done holds none.
+    """By the pod's key the indices of the GPUs it has, where something names them: who has all of a node's does not
+    tell its GPUs from the node. A pod that is done has none.
     """
     if not names:
         return {}
     nodes = list(Node.objects.filter(cluster=cluster, name__in=sorted(names)[:ASKED_WHICH]))
     found: dict[int, set[int]] = defaultdict(set)
-    for held in held_on(nodes, now=now).values():
-        for board in held.boards:
-            for holder in board.holders:
-                if board.index is not None and not holder.only_looks and holder.told is not ToldBy.COUNT:
-                    found[holder.pod.pk].add(board.index)
+    for allocated in allocations_on(nodes, now=now).values():
+        for board in allocated.boards:
+            for allocation in board.allocations:
+                if board.index is not None and not allocation.only_looks and allocation.told is not ToldBy.COUNT:
+                    found[allocation.pod.pk].add(board.index)
     return {pod: frozenset(indices) for pod, indices in found.items()}

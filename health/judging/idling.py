@@ -1,4 +1,4 @@
-"""Pods whose GPUs did nothing: by the roll-ups of whole hours, by what GPUs say now, and by who holds them."""
+"""Pods whose GPUs did nothing: by the roll-ups of whole hours, by what GPUs say now, and by who has them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,14 +8,14 @@ from typing import Any
 import structlog
 from django.db.models import Count, Max, Q
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import Board, Held, Holder
+from fleet.allocation.allocations import Board, GpuAllocation, NodeAllocations
+from fleet.allocation.reading import allocations_on
 from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
 from gpu.resources.layout import HOW_NOT_SAID
 from health.judging.hearing import Hearing
 from health.models import Finding, GpuHour
-from health.rules.base import HeldIdle
+from health.rules.base import IdleAllocation
 from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, told_in
 from health.sources.frames import FramesAway
 from health.sources.pacing import take_turn
@@ -53,36 +53,36 @@ class _Hours:
 class _Looking:
     """At one node."""
 
-    held: Held
+    allocated: NodeAllocations
     layout: Layout
     uuids: Sequence[str]  # of its boards, in their order
     hours: _Hours
     told: IdleHoursTold
     end: datetime
 
-    def found(self) -> tuple[HeldIdle, ...]:
+    def found(self) -> tuple[IdleAllocation, ...]:
         return tuple(sorted([*self._placed(), *self._unplaced()], key=lambda one: (one.pod, one.board)))
 
-    def _placed(self) -> Iterator[HeldIdle]:
-        for board, uuid in zip(self.held.boards, self.uuids, strict=True):
-            for holder in board.holders:
-                pod = str(holder.pod)
+    def _placed(self) -> Iterator[IdleAllocation]:
+        for board, uuid in zip(self.allocated.boards, self.uuids, strict=True):
+            for allocation in board.allocations:
+                pod = str(allocation.pod)
                 hours = self.hours.of(uuid, self.told.get((pod, uuid), 0))
-                if not holder.only_looks and (lasting := min(hours, _held_for(holder.pod, self.end))):
-                    yield HeldIdle(pod, lasting, uuid, _way(holder, board, self.layout))
+                if not allocation.only_looks and (lasting := min(hours, _allocated_for(allocation.pod, self.end))):
+                    yield IdleAllocation(pod, lasting, uuid, _way(allocation, board, self.layout))
 
-    def _unplaced(self) -> Iterator[HeldIdle]:
+    def _unplaced(self) -> Iterator[IdleAllocation]:
         """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
-        for one in self.held.unplaced:
+        for one in self.allocated.unplaced:
             pod = str(one.pod)
             hours = min((self.hours.of(uuid, self.told.get((pod, ""), 0)) for uuid in self.uuids), default=0)
-            if one.number and (lasting := min(hours, _held_for(one.pod, self.end))):
-                yield HeldIdle(pod, lasting, way=self.layout.way(one.resource), number=one.number)
+            if one.number and (lasting := min(hours, _allocated_for(one.pod, self.end))):
+                yield IdleAllocation(pod, lasting, way=self.layout.way(one.resource), number=one.number)
 
 
-def held_idle(
+def idle_allocations(
     cluster: Cluster, hearing: Hearing | None, classes: Mapping[int, Collection[str]], *, now: datetime
-) -> dict[str, tuple[HeldIdle, ...]]:
+) -> dict[str, tuple[IdleAllocation, ...]]:
     """By the node's name. Two queries; two more for every 200 nodes where GPUs did nothing, and four where that was for
     as long as the rule waits. None where nobody listens. `classes`: by the node's key those of its pools.
     """
@@ -91,7 +91,7 @@ def held_idle(
     end = (now.astimezone(UTC) - WRITTEN_WITHIN).replace(minute=0, second=0, microsecond=0)
     told = _told(cluster)
     names = sorted({*_candidates(cluster, end), *told})
-    found: dict[str, tuple[HeldIdle, ...]] = {}
+    found: dict[str, tuple[IdleAllocation, ...]] = {}
     for start in range(0, len(names), NODES_AT_ONCE):
         some = names[start : start + NODES_AT_ONCE]
         hours = _hours(cluster, hearing, some, end)
@@ -100,9 +100,9 @@ def held_idle(
             for node in Node.objects.filter(cluster=cluster, name__in=some).with_gpus()
             if node.name in told or hours.longest.get(node.name, 0) >= patience(classes.get(node.pk, ()))
         ]
-        held = held_on(nodes, now=now)
+        allocated = allocations_on(nodes, now=now)
         for node in nodes:
-            its = held[node.pk]
+            its = allocated[node.pk]
             uuids = [board.uuid or hearing.uuids.get((node.name, board.index), "") for board in its.boards]
             looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
             if idle := looking.found():
@@ -111,7 +111,7 @@ def held_idle(
 
 
 def is_due(cluster: Cluster, *, now: datetime) -> bool:
-    """Whether this look judges them: their hours are over once an hour, and who holds which GPU is dear to find out
+    """Whether this look judges them: their hours are over once an hour, and who has which GPU is dear to find out
     where many are free (docs/figures.md).
     """
     try:
@@ -157,16 +157,16 @@ def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: date
     return _Hours(idle, longest, worked, hearing.busy(idle, least=BELOW))
 
 
-def _way(holder: Holder, board: Board, layout: Layout) -> Way:
+def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
     """What a pod has of a board: one that it has together with another pod is shared, whatever its resource says."""
-    way = layout.way(holder.resource)
-    if holder.profile and not way.profile:
-        way = replace(way, profile=holder.profile)
-    pods = {one.pod.pk for one in board.holders if not one.only_looks}
+    way = layout.way(allocation.resource)
+    if allocation.profile and not way.profile:
+        way = replace(way, profile=allocation.profile)
+    pods = {one.pod.pk for one in board.allocations if not one.only_looks}
     return replace(way, sharing=HOW_NOT_SAID) if way.kind is ResourceKind.WHOLE and len(pods) > 1 else way
 
 
-def _held_for(pod: Pod, end: datetime) -> int:
+def _allocated_for(pod: Pod, end: datetime) -> int:
     """The longest of the patiences for which it was there."""
     if not pod.is_tenant or pod.started_at is None:
         return 0

@@ -18,11 +18,11 @@ from health.judging.flapping import falls
 from health.judging.following import workloads_by_node
 from health.judging.gpus import is_changing
 from health.judging.hearing import Hearing
-from health.judging.idling import held_idle
+from health.judging.idling import idle_allocations
 from health.judging.keeping import why_upgrades_stay
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.base import FailingPod, HeldIdle, NodeCondition, NodeFacts, Rule, WorkloadHere
+from health.rules.base import FailingPod, IdleAllocation, NodeCondition, NodeFacts, Rule, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.idle_gpus import IdleGpus
 
@@ -48,7 +48,7 @@ class _Around:
     drivers: dict[str, dict[str, str]]
     away: Mapping[str, tuple[str, ...]]
     falls: Mapping[str, int]
-    idle: Mapping[str, tuple[HeldIdle, ...]]
+    idle: Mapping[str, tuple[IdleAllocation, ...]]
     hearing: Hearing | None
 
     @classmethod
@@ -66,7 +66,7 @@ class _Around:
             drivers_said(cluster),
             operands_away(cluster, hearing),
             falls(cluster, now=now),
-            held_idle(cluster, hearing, classes, now=now) if IdleGpus.key in asked else {},
+            idle_allocations(cluster, hearing, classes, now=now) if IdleGpus.key in asked else {},
             hearing,
         )
 
@@ -152,7 +152,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         drivers=_drivers(row, around),
         workloads=around.workloads.get(row["name"], ()),
         operands_away=around.away.get(row["name"], ()),
-        held_idle=around.idle.get(row["name"], ()),
+        idle_allocations=around.idle.get(row["name"], ()),
         vendor=row["gpu_vendor"],
     )
 

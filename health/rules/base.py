@@ -81,7 +81,7 @@ class WorkloadHere:
 
 
 @dataclass(frozen=True)
-class HeldIdle:
+class IdleAllocation:
     """What a pod has of a GPU that did nothing."""
 
     pod: str  # namespace/name
@@ -125,7 +125,7 @@ class NodeFacts:
     # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.
     drivers: tuple[tuple[str, str], ...] = ()
     workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
-    held_idle: tuple[HeldIdle, ...] = ()
+    idle_allocations: tuple[IdleAllocation, ...] = ()
     operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
     vendor: str = ""  # whose GPUs it has (`Vendor`); blank: nobody says
 

@@ -1,4 +1,4 @@
-"""GPUs that pods hold and do nothing with: nobody else can have them. A note: how long that is right, the work decides.
+"""GPUs that pods have and do nothing with: nobody else can have them. A note: how long that is right, the work decides.
 
 By the roll-ups of whole hours, and only of GPUs whose utilisation somebody heard: what is not exported is not idle.
 """
@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from gpu.resources import Way, in_words
-from health.rules.base import NODE, NODES, PODS, WHOLE, HeldIdle, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, PODS, WHOLE, IdleAllocation, NodeFacts, Severity, Wrong
 from wording.lists import names
 from wording.numbers import are, either
 
@@ -25,14 +25,14 @@ UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says whi
 @dataclass(frozen=True)
 class IdleGpus:
     key: ClassVar[str] = "idle-gpus"
-    title: ClassVar[str] = "GPUs held and idle"
+    title: ClassVar[str] = "GPUs allocated and idle"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(0)  # the hours took their time
 
     def judge(self, node: NodeFacts) -> Wrong | None:
         hours = patience(node.workload_classes)
-        idle = [each for each in node.held_idle if each.hours >= hours]
+        idle = [each for each in node.idle_allocations if each.hours >= hours]
         if not idle:
             return None
         boards, pods = _boards(idle), _by_pod(idle)
@@ -41,10 +41,10 @@ class IdleGpus:
         who = [f"{pod} ({_in_words(_amounts(its))})" for pod, its in pods.items()]
         return Wrong(
             Severity.NOTE,
-            f"{_in_words(amounts)} of {node.name} {are(amounts.total())} held and less than {BELOW:.0%} busy, in each "
-            f"of the last {hours} hours and more: {names(who)}.",
+            f"{_in_words(amounts)} of {node.name} {are(amounts.total())} allocated and less than {BELOW:.0%} busy, in "
+            f"each of the last {hours} hours and more: {names(who)}.",
             f"Ask whose {either(len(pods), 'pod it is', 'pods they are')}: one that waits for data, for its peers or "
-            "for a person holds its GPUs as one that works does. What nobody needs is to be ended.",
+            "for a person has its GPUs as one that works does. What nobody needs is to be ended.",
             {
                 "below": BELOW,
                 "hours": hours,
@@ -74,7 +74,7 @@ def told_in(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     }
 
 
-def _boards(idle: Iterable[HeldIdle]) -> dict[str, int]:
+def _boards(idle: Iterable[IdleAllocation]) -> dict[str, int]:
     """By UUID for how many hours: a board that several have a part of is one GPU."""
     found: dict[str, int] = {}
     for each in idle:
@@ -83,20 +83,20 @@ def _boards(idle: Iterable[HeldIdle]) -> dict[str, int]:
     return found
 
 
-def _by_pod(idle: Iterable[HeldIdle]) -> dict[str, list[HeldIdle]]:
+def _by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
     """Those with the most GPUs first."""
-    found: dict[str, list[HeldIdle]] = defaultdict(list)
+    found: dict[str, list[IdleAllocation]] = defaultdict(list)
     for each in idle:
         found[each.pod].append(each)
     return dict(sorted(found.items(), key=lambda pair: (-_amounts(pair[1])[WHOLE], pair[0])))
 
 
-def _evidence(idle: Collection[HeldIdle]) -> dict[str, Any]:
+def _evidence(idle: Collection[IdleAllocation]) -> dict[str, Any]:
     """Of one pod."""
-    return {"holds": _in_words(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
+    return {"has": _in_words(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
 
 
-def _amounts(idle: Iterable[HeldIdle]) -> Counter[Way]:
+def _amounts(idle: Iterable[IdleAllocation]) -> Counter[Way]:
     found: Counter[Way] = Counter()
     for each in idle:
         found[each.way] += each.number

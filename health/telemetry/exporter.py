@@ -68,7 +68,7 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
         if job := _exported(labels, "hpc_job")[:64]:
             jobs.setdefault(key, {})[job] = None
     if sum(map(len, pods.values())) > PODS_AT_MOST:
-        raise UnreadableMetrics(f"More than {PODS_AT_MOST} holders are named: no node has so many.")
+        raise UnreadableMetrics(f"More than {PODS_AT_MOST} pods are named: no node has so many.")
     return tuple(
         replace(device, pods=tuple(pods.get(key, ())), jobs=tuple(jobs.get(key, ()))[:JOBS_AT_MOST])
         for key, device in found.items()

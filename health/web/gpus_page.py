@@ -30,7 +30,7 @@ from wording.instants import clock
 
 PER_PAGE = 100
 ABOUT = "gpu-view"  # the name that a view was refused under is kept under this
-HOLDERS_SHOWN = 2
+ALLOCATIONS_SHOWN = 2
 GLYPHS: Mapping[str, str] = {"critical": "bad", "warning": "warn", "note": "part"}
 TOLD = frozenset({"temperature", "utilisation", "memory", "power", "xid"})  # columns that exporters fill
 
@@ -56,12 +56,12 @@ class GpuLine:
     glyph: str  # of its finding
 
     @property
-    def holders(self) -> Sequence[Any]:
-        return (self.seen.holders or ())[:HOLDERS_SHOWN]
+    def allocations(self) -> Sequence[Any]:
+        return (self.seen.allocations or ())[:ALLOCATIONS_SHOWN]
 
     @property
-    def more_holders(self) -> int:
-        return max(0, len(self.seen.holders or ()) - HOLDERS_SHOWN)
+    def more_allocations(self) -> int:
+        return max(0, len(self.seen.allocations or ()) - ALLOCATIONS_SHOWN)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> 
     found = []
     for name in wanted.active:
         looser = wanted.without(name)
-        if looser.namespace:  # to find out who holds what again and again costs too much for a hint
+        if looser.namespace:  # to find out who has what again and again costs too much for a hint
             continue
         found.append((PARTS[name], f"?{looser.query()}", len(table_of(user, looser, now=now, stop=1))))
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])

@@ -86,7 +86,7 @@ class DeviceHealth(Struct, frozen=True):
 
 
 class AllocatedResource(Struct, frozen=True):
-    """Which devices a container holds of a resource, where the kubelet says so (KEP-4680)."""
+    """Which devices a container has of a resource, where the kubelet says so (KEP-4680)."""
 
     name: str = ""  # nvidia.com/gpu, or claim:<name of the claim in the pod>/<request>
     resources: list[DeviceHealth] | None = None

@@ -149,7 +149,7 @@ class FreezeDetail(FreezeEdge):
 class FreezeLifts(FreezeEdge):
     @extend_schema(request=LiftRequest, responses={204: None})
     def post(self, request, freeze_id: int) -> Response:
-        """End a freeze, or the stop. Its plans go on where nothing else holds them back."""
+        """End a freeze, or the stop. Its plans go on where nothing else binds them."""
         freeze = self.freeze(freeze_id)
         where_of(freeze).require(self.user, Permission.RUN)
         freezing.lift(freeze, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
@@ -187,7 +187,7 @@ class Stop(Edge):
 class StopLifts(Edge):
     @extend_schema(request=LiftRequest, responses={204: None})
     def post(self, request) -> Response:
-        """Let the fleet go on, where nothing else holds a plan back."""
+        """Let the fleet go on, where nothing else binds a plan."""
         Where().require(self.user, Permission.RUN)
         freezing.lift_stop(actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
         return Response(status=204)

@@ -24,7 +24,7 @@ class PodFacts:
     labels: Mapping[str, str] = field(default_factory=dict)  # of tenants only
     is_operand: bool = False
     is_tenant: bool = True
-    claims_gpus: bool = False  # through DRA, and not beside whoever holds them, as monitoring does
+    claims_gpus: bool = False  # through DRA, and not beside whoever has them, as monitoring does
     runtime_class: str = ""
     visible_devices: str = ""  # NVIDIA_VISIBLE_DEVICES, where its own spec lets it see GPUs
     image: str = ""

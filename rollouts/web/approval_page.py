@@ -14,7 +14,7 @@ from edges.requests import LONGEST_REASON, PersonRequest, text_of
 from fleet.allocation.physical import physical_of
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pod
-from fleet.web.node_gpus import holds
+from fleet.web.node_gpus import allocated_to
 from gpu.resources import Layout
 from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
@@ -121,7 +121,7 @@ def _what(stage: Stage) -> dict[str, Any]:
 
 
 def _holds(pod: Pod) -> str:
-    return holds(pod, Layout.read(pod.node.layout if pod.node else ""))
+    return allocated_to(pod, Layout.read(pod.node.layout if pod.node else ""))
 
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     with answered(
         request,
         (NotAllowed, Refusal),
-        done=f"Lifted: the plans of {freeze.place} go on where nothing else holds them back.",
+        done=f"Lifted: the plans of {freeze.place} go on where nothing else binds them.",
         ends_form=True,
     ):
         where_of(freeze).require(request.user, Permission.RUN)

@@ -51,7 +51,7 @@ def put_in_force(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
-    done = "Lifted: the plans of the fleet go on where nothing else holds them back."
+    done = "Lifted: the plans of the fleet go on where nothing else binds them."
     with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.RUN)
         freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())

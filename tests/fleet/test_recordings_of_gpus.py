@@ -1,11 +1,11 @@
-"""What is offered of GPUs, and who holds it, on objects that people published of their clusters."""
+"""What is offered of GPUs, and who has it, on objects that people published of their clusters."""
 
 from collections.abc import Iterator
 
 import pytest
 from django.utils import timezone
 
-from fleet.allocation.holders import held_on
+from fleet.allocation.reading import allocations_on
 from fleet.models import Node
 from fleet.queries import lines_of
 from tests import make
@@ -28,8 +28,8 @@ def said_of(name: str) -> str:
 
 def who(node: Node) -> dict[str, list[str]]:
     """By the board's UUID: the pods on it."""
-    boards = held_on([node], now=timezone.now())[node.pk].boards
-    return {board.uuid: [holder.pod.name for holder in board.holders] for board in boards}
+    boards = allocations_on([node], now=timezone.now())[node.pk].boards
+    return {board.uuid: [allocation.pod.name for allocation in board.allocations] for board in boards}
 
 
 def differences(node: Node) -> list[str]:
@@ -217,7 +217,7 @@ def test_pods_with_parts_of_a_gpu_are_on_the_one_that_is_held_for_them():
     assert (units(node), node.gpu_allocated) == ((2, 0, 0, 2), 1)
     assert who(node)["GPU-6cf3e0bb-4a7c-2b63-0e3a-7b0c52a4d001"] == pods
     assert [pod.name for pod in node.pods.tenants()] == pods
-    assert "a part of a GPU that another pod holds for it" in said_of("kai-a100")
+    assert "a part of a GPU that another pod has for it" in said_of("kai-a100")
 
 
 def test_renamed_shares_that_the_labeller_was_not_told_of_are_shares():

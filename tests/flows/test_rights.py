@@ -78,7 +78,7 @@ def test_an_observer_sees_everything_and_holds_nothing(
 
 
 def asks_a_pod(asked: Asked) -> bool:
-    """What comes through a pod's proxy may be the refusal of something on the way; test_observe_holders asks there."""
+    """What comes through a pod's proxy may be what refuses on the way; test_observe_allocations asks there."""
     return POD_PROXY in asked.path
 
 

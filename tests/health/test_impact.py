@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.impact import NAMED, HeldBy, impact_of
+from health.impact import NAMED, AllocatedPod, impact_of
 
 PODS = st.lists(
     st.builds(
-        HeldBy,
+        AllocatedPod,
         namespace=st.sampled_from(("a", "b")),
         name=st.text("xyz", min_size=1, max_size=4),
         owner=st.sampled_from(("", "Job/train")),
@@ -33,33 +33,33 @@ def test_it_counts_pods_that_are_there_and_names_the_first(pods, gpu):
 
 
 def a_pod(name="p", gpus=1, **given):
-    return HeldBy("team-a", name, gpus=gpus, **given)
+    return AllocatedPod("team-a", name, gpus=gpus, **given)
 
 
 @pytest.mark.parametrize(
     ("pods", "gpu", "says"),
     [
-        ([], None, "No pod holds GPUs there."),
-        ([a_pod(gpus=8)], None, "1 pod in 1 namespace holds 8 GPUs there."),
+        ([], None, "No pod has GPUs there."),
+        ([a_pod(gpus=8)], None, "1 pod in 1 namespace has 8 GPUs there."),
         (
             [a_pod("a", owner="Job/x"), a_pod("b", owner="Job/x")],
             None,
-            "2 pods of 1 job in 1 namespace hold 2 GPUs there.",
+            "2 pods of 1 job in 1 namespace have 2 GPUs there.",
         ),
-        ([a_pod(gpus=0)], None, "1 pod in 1 namespace holds slices, shares or GPUs by claims there."),
+        ([a_pod(gpus=0)], None, "1 pod in 1 namespace has slices, shares or GPUs by claims there."),
         (
             [a_pod(gpus=2), a_pod("q", gpus=0)],
             None,
-            "2 pods in 1 namespace hold 2 GPUs and slices, shares or GPUs by claims there.",
+            "2 pods in 1 namespace have 2 GPUs and slices, shares or GPUs by claims there.",
         ),
-        ([a_pod(boards=frozenset({3}))], 3, "1 pod in 1 namespace holds this GPU."),
-        ([a_pod(boards=frozenset({3}))], 4, "No pod holds this GPU."),
+        ([a_pod(boards=frozenset({3}))], 3, "1 pod in 1 namespace has this GPU."),
+        ([a_pod(boards=frozenset({3}))], 4, "No pod has this GPU."),
         (
             [a_pod(gpus=8, boards=frozenset(range(7)), has_unplaced=True), a_pod("q", boards=frozenset({8}))],
             7,
-            "1 pod in 1 namespace holds GPUs of its node; nothing says which.",
+            "1 pod in 1 namespace has GPUs of its node; nothing says which.",
         ),
-        ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace hold GPUs of its node; nothing says which."),
+        ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace have GPUs of its node; nothing says which."),
     ],
 )
 def test_it_says_whom_it_hits(pods, gpu, says):
@@ -67,4 +67,4 @@ def test_it_says_whom_it_hits(pods, gpu, says):
 
 
 def test_what_nobody_read_is_not_nobody():
-    assert impact_of([], is_known=False).sentence == "Nobody knows who holds GPUs there: its pods were not read."
+    assert impact_of([], is_known=False).sentence == "Nobody knows who has GPUs there: its pods were not read."

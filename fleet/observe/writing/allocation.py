@@ -1,4 +1,4 @@
-"""What its pods say of a node: how much of it is taken, by those that still hold theirs, and whose driver it has."""
+"""What its pods say of a node: how much of it is taken, by those that still have theirs, and whose driver it has."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping

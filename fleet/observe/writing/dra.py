@@ -43,14 +43,14 @@ def nodes_of_slices(slices: Written) -> set[str]:
 
 
 def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
-    """The nodes on which the claims that changed hold devices, or held them."""
+    """The nodes on which the claims that changed have devices, or had them."""
     pods = {uid for row in _every(claims) for uid in row["reserved_for"]}
     found = Pod.objects.filter(cluster_id=cluster_id, uid__in=pods).exclude(node_name="")
     return set(found.values_list("node_name", flat=True)) if pods else set()
 
 
 def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dict[str, dict[str, int]]:
-    """By node and resource: the devices that the claims of these pods (node, namespace, claims) hold.
+    """By node and resource: the devices that the claims of these pods (node, namespace, claims) have.
 
     A device that several claims or pods share is one; access for administration takes nothing from anybody. A slice
     that is cut when it is claimed takes its board, which nobody gets whole any more. Two

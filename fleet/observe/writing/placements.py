@@ -1,4 +1,4 @@
-"""Which pods hold GPUs of which node, kept for its history: a row when one begins, the same row when it ends.
+"""Which pods have GPUs of which node, kept for its history: a row when one begins, the same row when it ends.
 
 Pods that only become ready or crash cost nothing. Whoever begins to watch a cluster holds the rows against its pods
 once: who wrote them may have known nothing of placements, or have died in between.
@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from fleet.allocation.holders import held_on
+from fleet.allocation.reading import allocations_on
 from fleet.models import Bookmark, Node, Observer, Pod, PodPlacement
 from fleet.models.bookmark import STALE_AFTER
 from fleet.observe.mirror.rows import Columns
@@ -33,7 +33,7 @@ KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "no
 def keep(cluster_id: int, written: Written, *, now: datetime) -> None:
     """What begins and ends with these, before their rows are written: of what ends they still say who had which GPUs.
 
-    A query and a statement where any begins; where any ends four queries, and what `held_on` costs.
+    A query and a statement where any begins; where any ends four queries, and what `allocations_on` costs.
     """
     begun = [row for row in written.new if _holds(row)]
     begun += [row for old, row in written.changed if _holds(row) and not _holds(old)]
@@ -54,7 +54,7 @@ def begin_on(cluster_id: int, names: Collection[str], *, now: datetime) -> None:
 
 
 def end_on(cluster_id: int, nodes: Iterable[str], *, now: datetime) -> None:
-    """These nodes, by their UIDs, are gone: whose pods live on hold GPUs of another one."""
+    """These nodes, by their UIDs, are gone: whose pods live on have GPUs of another one."""
     for uids in _parts(nodes):
         _end(cluster_id, _open(cluster_id).filter(node_uid__in=uids), {}, now=now)
 
@@ -154,11 +154,11 @@ def _boards(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[s
         return {}
     nodes = Node.objects.filter(cluster=cluster_id, name__in=names).defer("labels", "annotations", "taints")
     found: dict[str, set[int]] = {}
-    for held in held_on(list(nodes), now=now).values():
-        for board in held.boards:
-            for holder in board.holders:
-                if board.index is not None and not holder.only_looks:
-                    found.setdefault(holder.pod.uid, set()).add(board.index)
+    for allocated in allocations_on(list(nodes), now=now).values():
+        for board in allocated.boards:
+            for allocation in board.allocations:
+                if board.index is not None and not allocation.only_looks:
+                    found.setdefault(allocation.pod.uid, set()).add(board.index)
     return {uid: sorted(indices) for uid, indices in found.items()}
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import ToldBy
+from fleet.allocation.allocations import ToldBy
+from fleet.allocation.reading import allocations_on
 from health.inbox.reading import impacts_of
 from tests import make
 from tests.callers import calling
@@ -14,23 +14,23 @@ pytestmark = pytest.mark.django_db
 GPU = "nvidia.com/gpu"
 
 
-def held(node):
-    return held_on([node], now=NOON)[node.pk]
+def allocated(node):
+    return allocations_on([node], now=NOON)[node.pk]
 
 
 def who(node) -> list[list[str]]:
-    return [[one.pod.name for one in board.holders] for board in held(node).boards]
+    return [[one.pod.name for one in board.allocations] for board in allocated(node).boards]
 
 
 def test_who_asks_for_all_has_each_of_them():
     node = make.a_node(make.a_cluster(), gpus=8)
     make.a_pod(node, "train", gpus=8)
 
-    found = held(node)
+    found = allocated(node)
 
     assert who(node) == [["train"]] * 8
     assert found.unplaced == ()
-    assert {one.told for board in found.boards for one in board.holders} == {ToldBy.COUNT}
+    assert {one.told for board in found.boards for one in board.allocations} == {ToldBy.COUNT}
 
 
 def test_what_names_some_of_them_stays_their_word():
@@ -38,7 +38,7 @@ def test_what_names_some_of_them_stays_their_word():
     pod = make.a_pod(node, "train", gpus=3)
     make.a_reading(node, make.a_device_told(0, pod), make.a_device_told(1, pod), make.a_device_told(2))
 
-    told = [[one.told for one in board.holders] for board in held(node).boards]
+    told = [[one.told for one in board.allocations] for board in allocated(node).boards]
 
     assert told == [[ToldBy.METRICS], [ToldBy.METRICS], [ToldBy.COUNT]]
 
@@ -57,7 +57,7 @@ def test_of_a_node_that_is_not_whole_nothing_is_deduced(given):
     make.a_pod(node, "train", gpus=8)
 
     assert not any(who(node))
-    assert len(held(node).unplaced) == 1
+    assert len(allocated(node).unplaced) == 1
 
 
 @pytest.mark.parametrize("other", [{"gpus": 1}, {"gpus": 0, "claims": ["a-gpu"]}])
@@ -88,10 +88,10 @@ def test_page_rest_and_impact_have_it():
     finding = make.a_finding(cluster, "GPU 1 of gpu-1", node=node)
 
     shown = page(visiting(ada), f"/nodes/{node.pk}/gpus/1").text
-    (holder,) = calling(ada).get(f"/api/v1/nodes/{node.pk}/gpus/1").json()["gpu"]["holders"]
+    (allocation,) = calling(ada).get(f"/api/v1/nodes/{node.pk}/gpus/1").json()["gpu"]["allocations"]
 
     assert "team-a/train it has all GPUs of its node" in shown
     assert "nothing tells whether" not in shown
-    assert (holder["pod"]["name"], holder["told_by"], holder["is_current"]) == ("train", "count", True)
-    assert "Which GPU these hold is not known" not in page(visiting(ada), f"/nodes/{node.pk}").text
-    assert impacts_of([finding], now=NOON)[finding.pk].sentence == "1 pod in 1 namespace holds this GPU."
+    assert (allocation["pod"]["name"], allocation["told_by"], allocation["is_current"]) == ("train", "count", True)
+    assert "Which GPU these have is not known" not in page(visiting(ada), f"/nodes/{node.pk}").text
+    assert impacts_of([finding], now=NOON)[finding.pk].sentence == "1 pod in 1 namespace has this GPU."

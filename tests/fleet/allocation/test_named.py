@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.allocation.holders import gpus_held, held_on
-from fleet.allocation.holding import ToldBy
+from fleet.allocation.allocations import ToldBy
+from fleet.allocation.reading import allocated_gpus, allocations_on
 from fleet.allocation.telling import jobs_in_words, said_of_exporter
 from fleet.models import Pod, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_device_told, a_node, a_pod, a_reading, a_user, an_exporter_round
@@ -16,16 +16,16 @@ pytestmark = pytest.mark.django_db
 GPU = "nvidia.com/gpu"
 
 
-def held(node):
-    return held_on([node], now=NOON)[node.pk]
+def allocated(node):
+    return allocations_on([node], now=NOON)[node.pk]
 
 
 def who(node) -> list[list[str]]:
-    return [[one.pod.name for one in board.holders] for board in held(node).boards]
+    return [[one.pod.name for one in board.allocations] for board in allocated(node).boards]
 
 
 def said(node) -> str:
-    return said_of_exporter(node, held(node), an_exporter_round(node.cluster))
+    return said_of_exporter(node, allocated(node), an_exporter_round(node.cluster))
 
 
 def by_claim(node, pod, device: str, uuid: str) -> None:
@@ -46,23 +46,28 @@ def test_a_gpu_that_nothing_else_names_is_held_by_the_pod_in_its_labels():
     pod = a_pod(node, "train", gpus=2)
     a_reading(node, a_device_told(0), a_device_told(1, pod), a_device_told(2, pod))
 
-    found = held(node)
+    found = allocated(node)
 
     assert who(node) == [[], ["train"], ["train"]]
     assert [(board.index, board.uuid) for board in found.boards] == [(0, "GPU-0"), (1, "GPU-1"), (2, "GPU-2")]
     assert found.unplaced == ()
-    holder = found.boards[1].holders[0]
-    assert (holder.told, holder.resource, holder.seen_at, holder.is_current) == (ToldBy.METRICS, GPU, NOON, True)
+    allocation = found.boards[1].allocations[0]
+    assert (allocation.told, allocation.resource, allocation.seen_at, allocation.is_current) == (
+        ToldBy.METRICS,
+        GPU,
+        NOON,
+        True,
+    )
 
 
 def test_a_gpu_beside_is_free_once_all_are_placed():
     node = a_node(a_cluster(), gpus=2)
     a_reading(node, a_device_told(0), a_device_told(1, a_pod(node, "train")))
 
-    free, taken = gpus_held(list(node.gpus.select_related("node")), now=NOON)
+    free, taken = allocated_gpus(list(node.gpus.select_related("node")), now=NOON)
 
-    assert (free.holders, free.uuid) == ((), "GPU-0")
-    assert [one.pod.name for one in taken.holders] == ["train"]
+    assert (free.allocations, free.uuid) == ((), "GPU-0")
+    assert [one.pod.name for one in taken.allocations] == ["train"]
 
 
 def test_after_two_minutes_it_was_last_seen_there():
@@ -70,14 +75,14 @@ def test_after_two_minutes_it_was_last_seen_there():
     read_at = NOON - timedelta(minutes=2, seconds=1)
     a_reading(node, a_device_told(0, a_pod(node, "train")), read_at=read_at, refused="No pod of it is seen.")
 
-    holder = held(node).boards[0].holders[0]
+    allocation = allocated(node).boards[0].allocations[0]
 
-    assert (holder.is_current, holder.seen_at) == (False, read_at)
+    assert (allocation.is_current, allocation.seen_at) == (False, read_at)
     assert "was last read at 2026-11-21 11:57:59 UTC: what it said was seen then, not now. No pod of it" in said(node)
 
 
 @pytest.mark.parametrize("change", [{"phase": "Succeeded"}, {"phase": "Failed"}, {"uid": "of the one after it"}])
-def test_a_pod_that_is_done_or_gone_is_no_holder(change):
+def test_a_pod_that_is_done_or_gone_has_nothing(change):
     node = a_node(a_cluster(), gpus=2)
     pod = a_pod(node, "train")
     a_reading(node, a_device_told(0, pod))
@@ -86,16 +91,16 @@ def test_a_pod_that_is_done_or_gone_is_no_holder(change):
     assert who(node) == [[], []]
 
 
-def test_slices_are_held_on_the_board_they_are_cut_from():
+def test_slices_are_allocated_on_the_board_they_are_cut_from():
     mig = "nvidia.com/mig-1g.10gb"
     node = a_node(a_cluster(), gpus=1)
     pods = [a_pod(node, f"small-{number}", gpus=0, resources={mig: 1}) for number in range(2)]
     slices = [a_device_told(0, pod, gi_id=str(7 + n), profile="1g.10gb") for n, pod in enumerate(pods)]
     a_reading(node, *slices)
 
-    (board,) = held(node).boards
+    (board,) = allocated(node).boards
 
-    assert [(one.pod.name, one.profile, one.device) for one in board.holders] == [
+    assert [(one.pod.name, one.profile, one.device) for one in board.allocations] == [
         ("small-0", "1g.10gb", "7"),
         ("small-1", "1g.10gb", "8"),
     ]
@@ -106,7 +111,7 @@ def test_of_pods_that_share_a_gpu_one_is_named_and_the_others_are_counted():
     named, other = a_pod(node, "infer-a"), a_pod(node, "infer-b")
     a_reading(node, a_device_told(0, named))
 
-    found = held(node)
+    found = allocated(node)
 
     assert who(node) == [["infer-a"]]
     assert [(one.pod.name, one.number) for one in found.unplaced] == [("infer-b", 1)]
@@ -121,7 +126,7 @@ def test_with_virtual_gpus_all_who_share_one_are_on_it():
     a_reading(node, a_device_told(0, *pods))
 
     assert who(node) == [["infer-a", "infer-b"]]
-    assert not held(node).of(node.gpus.get()).may_have_more
+    assert not allocated(node).of(node.gpus.get()).may_have_more
     assert said(node) == ""
 
 
@@ -132,7 +137,7 @@ def test_a_claim_wins_and_the_disagreement_is_told():
     by_claim(node, pod, "gpu-0", "GPU-0")
     a_reading(node, a_device_told(0), a_device_told(1, pod))
 
-    found = held(node)
+    found = allocated(node)
 
     assert who(node) == [["train"], []]
     assert found.disagreements == (
@@ -146,10 +151,10 @@ def test_a_claim_keeps_another_pod_off_its_gpu():
     by_claim(node, a_pod(node, "claimed", gpus=0), "gpu-0", "GPU-0")
     a_reading(node, a_device_told(0, a_pod(node, "named")))
 
-    found = held(node)
+    found = allocated(node)
 
     assert who(node) == [["claimed"]]
-    assert "names team-a/named on GPU-0; its claim says that team-a/claimed holds it" in found.disagreements[0]
+    assert "names team-a/named on GPU-0; its claim says that team-a/claimed has it" in found.disagreements[0]
     assert [one.pod.name for one in found.unplaced] == ["named"]
 
 
@@ -158,9 +163,9 @@ def test_the_kubelet_wins_and_what_it_confirms_is_told_once():
     pod = a_pod(node, "train", gpus=2, devices={GPU: ["GPU-0"]})
     a_reading(node, a_device_told(0, pod), a_device_told(1, pod))
 
-    found = held(node)
+    found = allocated(node)
 
-    assert [[one.told for one in board.holders] for board in found.boards] == [[ToldBy.KUBELET], [ToldBy.METRICS]]
+    assert [[one.told for one in board.allocations] for board in found.boards] == [[ToldBy.KUBELET], [ToldBy.METRICS]]
     assert found.disagreements == ()
 
 
@@ -169,7 +174,7 @@ def test_more_devices_than_a_pod_asks_for_are_believed_of_none():
     pod = a_pod(node, "train", gpus=1)
     a_reading(node, a_device_told(0, pod), a_device_told(1, pod))
 
-    found = held(node)
+    found = allocated(node)
 
     assert who(node) == [[], []]
     assert "on 2 devices, and it asks for 1 of nvidia.com/gpu" in found.disagreements[0]
@@ -180,7 +185,7 @@ def test_a_device_of_another_kind_than_asked_for_is_not_believed():
     node = a_node(a_cluster(), gpus=1)
     a_reading(node, a_device_told(0, a_pod(node, "train"), gi_id="7", profile="1g.10gb"))
 
-    assert "nothing that it asks for is such a device" in held(node).disagreements[0]
+    assert "nothing that it asks for is such a device" in allocated(node).disagreements[0]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +264,7 @@ def test_a_node_whose_exporter_was_never_asked_says_why(state, sentence):
     a_pod(node, "train")
     asked = an_exporter_round(node.cluster, state=state, message="300 exporters are too many …")
 
-    assert sentence in said_of_exporter(node, held(node), asked)
+    assert sentence in said_of_exporter(node, allocated(node), asked)
 
 
 def test_where_everything_is_known_nothing_is_said():
@@ -279,7 +284,7 @@ def test_jobs_that_kubernetes_knows_nothing_of_are_told_with_what_to_do(jobs, wo
     node = a_node(a_cluster(), gpus=2)
     a_reading(node, a_device_told(0), a_device_told(1) | {"jobs": jobs})
 
-    (sentence,) = jobs_in_words(held(node))
+    (sentence,) = jobs_in_words(allocated(node))
 
     assert sentence.startswith(words)
     assert "taint the node" in sentence
@@ -289,7 +294,7 @@ def test_jobs_that_were_seen_long_ago_are_none():
     node = a_node(a_cluster(), gpus=1)
     a_reading(node, a_device_told(0) | {"jobs": ["4711"]}, read_at=NOON - timedelta(hours=1))
 
-    assert jobs_in_words(held(node)) == []
+    assert jobs_in_words(allocated(node)) == []
 
 
 def test_the_page_of_a_node_tells_of_such_jobs():

@@ -44,9 +44,9 @@ def test_lines_say_what_it_held_how_it_ended_and_for_how_long(node, ada):
     placed(node, "now", since=2)
 
     assert [line.sentence for line in lines_of(node, ada, PODS)] == [
-        "ml/now holds 2 nvidia.com/gpu.",
-        "ml/old ended (Error): it held GPU 0, 4 (2 nvidia.com/gpu) for 2 h.",
-        "ml/old holds GPU 0, 4 (2 nvidia.com/gpu).",
+        "ml/now has 2 nvidia.com/gpu.",
+        "ml/old ended (Error): it had GPU 0, 4 (2 nvidia.com/gpu) for 2 h.",
+        "ml/old has GPU 0, 4 (2 nvidia.com/gpu).",
     ]
 
 
@@ -57,7 +57,7 @@ def test_of_one_that_is_there_still_is_told_which(node, ada):
     make.a_pod(node, "now", uid="uid-of-now", gpus=1, devices={"nvidia.com/gpu": ["GPU-d"]})
     placed(node, "now", since=2, resources={"nvidia.com/gpu": 1})
 
-    assert lines_of(node, ada, PODS)[0].sentence == "ml/now holds GPU 3 (1 nvidia.com/gpu)."
+    assert lines_of(node, ada, PODS)[0].sentence == "ml/now has GPU 3 (1 nvidia.com/gpu)."
 
 
 def test_a_moment_names_who_was_there_then_and_nobody_else(node, ada):
@@ -81,10 +81,10 @@ def test_whom_nobody_has_seen_since_was_there_as_far_as_anybody_looked(node, ada
 
     before, after = (moment_of(node, ada, heard_at + timedelta(hours=hours), now=NOON) for hours in (-0.5, 1))
 
-    assert [one.sentence for one in before.true_then if one.kind == POD] == ["ml/train held 2 nvidia.com/gpu."]
+    assert [one.sentence for one in before.true_then if one.kind == POD] == ["ml/train had 2 nvidia.com/gpu."]
     (was,) = [one for one in after.true_then if one.kind == POD]
     assert was.sentence == (
-        "ml/train held 2 nvidia.com/gpu when it was last seen, at 2026-11-21 08:00 UTC, and nobody has looked since."
+        "ml/train had 2 nvidia.com/gpu when it was last seen, at 2026-11-21 08:00 UTC, and nobody has looked since."
     )
     assert (was.until, was.seen_until) == (None, heard_at)
 
@@ -117,7 +117,7 @@ def test_a_node_that_left_keeps_them(node, ada):
     placed(node, "old", since=5, until=0, boards=[1])
     node.delete()
 
-    assert "ml/old is gone: it held GPU 1" in lines_of(gone, ada, PODS)[0].sentence
+    assert "ml/old is gone: it had GPU 1" in lines_of(gone, ada, PODS)[0].sentence
 
 
 def test_they_are_kept_as_long_as_the_timeline_and_never_while_they_last(node):

@@ -10,7 +10,7 @@ from tests.make import NOON
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-NAME = "GPU holders by exporters"
+NAME = "GPU allocations by exporters"
 
 
 @pytest.fixture

@@ -251,7 +251,7 @@ def test_the_holder_of_a_gpu_is_named_where_its_kubelet_names_it(viewer):
 
     assert "GPU-1234 team-a/named named by the kubelet" in text
     assert "1 more GPU that nothing names" in text
-    assert "Which GPU these hold is not known. team-a/lost 1 GPU" in text
+    assert "Which GPU these have is not known. team-a/lost 1 GPU" in text
 
 
 def test_a_node_without_gpus_lacks_neither_a_product_nor_a_pool(viewer):
@@ -280,7 +280,7 @@ def test_the_holder_of_a_gpu_is_named_by_the_labels_of_its_exporter_with_their_a
     text = page(viewer, f"/nodes/{node.pk}").text
 
     assert "GPU-0 team-a/train seen by the node's exporter 12 s ago" in text
-    assert "Which GPU these hold is not known" not in text
+    assert "Which GPU these have is not known" not in text
 
 
 def test_what_an_exporter_said_long_ago_was_last_seen_then(viewer):

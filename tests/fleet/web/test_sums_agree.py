@@ -223,7 +223,7 @@ def test_gpus_that_are_lost_are_missing_and_not_allocated_though_pods_hold_them(
     assert "6 allocated 0 free 2 missing" in seen
     assert node.whole == (6, 6, 8)
     assert [counted[f"gpus_{what}"] for what in ("expected", "allocated", "missing")] == [8, 6, 2]
-    assert "6 of 6 2 missing, 2 held by pods" in page(viewer, "/parts/fleet/nodes").text
+    assert "6 of 6 2 missing, 2 allocated to pods" in page(viewer, "/parts/fleet/nodes").text
 
 
 @pytest.mark.parametrize("kind", ["mig-single", "time-slicing"])

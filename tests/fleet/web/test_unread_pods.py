@@ -1,4 +1,4 @@
-"""Where a cluster's pods were never read, nobody knows what they hold: no page and no answer says “nothing”."""
+"""Where a cluster's pods were never read, nobody knows what they have: no page and no answer says “nothing”."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_rest_says_of_no_gpu_and_no_resource_of_a_node_that_it_is_free(viewer, u
     listed = viewer.get("/api/v1/gpus").json()["results"]
 
     assert [(one["requested"], one["free"]) for one in node["resources"]] == [(None, None)]
-    assert [one["holders"] for one in node["gpus"]] == [one["holders"] for one in listed] == [None] * 8
+    assert [one["allocations"] for one in node["gpus"]] == [one["allocations"] for one in listed] == [None] * 8
 
 
 def test_a_sum_counts_what_is_known_and_names_the_rest(viewer, unread):

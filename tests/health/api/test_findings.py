@@ -34,9 +34,9 @@ def test_one_says_all_that_the_page_says(finding, bob):
     listed = bob.get("/api/v1/findings").json()["results"][0]
 
     assert told["finding"]["impact"] == listed["impact"]
-    assert listed["impact"]["sentence"] == "1 pod in 1 namespace holds 8 GPUs there."
+    assert listed["impact"]["sentence"] == "1 pod in 1 namespace has 8 GPUs there."
     assert (told["elsewhere"], told["acts"], told["mutes"]) == (0, [], [])
-    assert "- Impact: 1 pod in 1 namespace holds 8 GPUs there." in told["markdown"]
+    assert "- Impact: 1 pod in 1 namespace has 8 GPUs there." in told["markdown"]
     assert f"/findings?finding={finding.pk}" in told["markdown"]
 
 

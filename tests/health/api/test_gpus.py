@@ -20,7 +20,7 @@ def test_it_has_pages_and_an_order(bob):
     assert (first["count"], [row["index"] for row in first["results"]], first["previous"]) == (3, [0, 1], None)
     assert ([row["index"] for row in second["results"]], second["next"]) == ([2], None)
     assert first["results"][0]["metrics"]["temperature_celsius"]["state"] == "no-source"
-    assert first["results"][0]["holders"] == []
+    assert first["results"][0]["allocations"] == []
 
 
 def test_what_is_written_is_as_its_schema_says(bob):
@@ -33,7 +33,7 @@ def test_what_is_written_is_as_its_schema_says(bob):
 
     found = bob.get(PLACE).json()["results"]
 
-    assert all(found[0][name] for name in ("finding", "holders", "pools"))
+    assert all(found[0][name] for name in ("finding", "allocations", "pools"))
     assert found[0]["metrics"]["temperature_celsius"]["sampled_at"]
     assert found == [GpuHealthSerializer(row).data for row in found]
     assert set(found[0]) == set(GpuHealthSerializer().fields)

@@ -60,7 +60,7 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
 
     assert twin(gpu_of(node, 0), root).gpu.index == 3
     assert twin(gpu_of(node, 0), root).because == (
-        "No finding is open of it, it is on the same node, and the same pod holds both."
+        "No finding is open of it, it is on the same node, and the same pod has both."
     )
 
     make.a_source(cluster, exported=["engine_active_ratio"])
@@ -76,7 +76,7 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
     frames.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
     assert twin(gpu_of(node, 0), root).because == (
-        "No finding is open of it, it is on the same node, it is heard, and the same pod holds both."
+        "No finding is open of it, it is on the same node, it is heard, and the same pod has both."
     )
 
 

@@ -37,7 +37,7 @@ def test_nothing_is_said_of_a_whole_node_where_nothing_tells_which_gpu_it_is(nod
     a_pod(node, "one")
 
     for impact in (impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL), impact_of(node, "GPU x", rule="other")):
-        assert impact.sentence == "1 pod in 1 namespace holds GPUs of its node; nothing says which."
+        assert impact.sentence == "1 pod in 1 namespace has GPUs of its node; nothing says which."
 
 
 def test_a_gpu_that_only_who_holds_it_names_is_known_by_that(node):
@@ -62,10 +62,10 @@ def test_slices_that_are_named_as_gpus_are_parts_of_gpus(node):
     type(node).objects.update(layout=str(Layout({"nvidia.com/gpu": Way("1g.10gb")})))
     a_pod(node, "one", gpus=7)
 
-    assert impact_of(node, "node").sentence == "1 pod in 1 namespace holds slices, shares or GPUs by claims there."
+    assert impact_of(node, "node").sentence == "1 pod in 1 namespace has slices, shares or GPUs by claims there."
 
 
 def test_the_node_itself_is_all_of_its_gpus(node):
     a_pod(node, "one", gpus=2)
 
-    assert impact_of(node, "node").sentence == "1 pod in 1 namespace holds 2 GPUs there."
+    assert impact_of(node, "node").sentence == "1 pod in 1 namespace has 2 GPUs there."

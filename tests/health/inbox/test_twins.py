@@ -142,7 +142,7 @@ def test_says_what_differs_and_what_does_not(cluster, pool, root):
         ("Kernel", "6.8", "6.9"),
         ("nvidia.com/gpu.machine", "A", "B"),
     ]
-    assert "GPUs held" in found.alike
+    assert "GPUs allocated" in found.alike
     assert {one.title: one.here for one in found.measured}["Hottest GPU now"] == "no source"
 
 

@@ -76,7 +76,7 @@ def is_open() -> bool:
 
 
 def test_two_idle_hours_are_told(idle):
-    assert idle.sentence.startswith("1 GPU of gpu-1 is held")
+    assert idle.sentence.startswith("1 GPU of gpu-1 is allocated")
 
 
 def test_nothing_is_resolved_while_nobody_listens(node, idle):

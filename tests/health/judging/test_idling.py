@@ -1,4 +1,4 @@
-"""Which pods hold GPUs and do nothing, from the roll-ups, the newest frame and who holds what."""
+"""Which pods have GPUs and do nothing, from the roll-ups, the newest frame and who has what."""
 
 from datetime import timedelta
 from types import MappingProxyType
@@ -8,9 +8,9 @@ import pytest
 from fleet.models import Gpu, Node, ResourceClaim, ResourceSlice
 from gpu.resources import Way
 from health.judging.hearing import Hearing
-from health.judging.idling import held_idle
+from health.judging.idling import idle_allocations
 from health.models import GpuHour
-from health.rules.base import HeldIdle
+from health.rules.base import IdleAllocation
 from health.sources.hours import provide_partition
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from tests.make import NOON, a_cluster, a_node, a_pod
@@ -55,15 +55,15 @@ def hearing(*values: float | None) -> Hearing:
     return Hearing(frozenset({"gpu-1"}), frozenset({"gpu-1"}), frame)
 
 
-def found(node, heard: Hearing | None = None, classes=MappingProxyType({})) -> tuple[HeldIdle, ...]:
-    return held_idle(node.cluster, heard or hearing(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
+def found(node, heard: Hearing | None = None, classes=MappingProxyType({})) -> tuple[IdleAllocation, ...]:
+    return idle_allocations(node.cluster, heard or hearing(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
 
 
 def test_a_pod_whose_gpu_did_nothing_for_two_hours(node):
     holding(node, 0)
     hours(node, 0.0, 0.049)
 
-    assert found(node) == (HeldIdle("team-a/idler", 2, "GPU-0"),)
+    assert found(node) == (IdleAllocation("team-a/idler", 2, "GPU-0"),)
 
 
 @pytest.mark.parametrize("values", [(0.0,), (0.0, 0.05), (0.05, 0.0, 0.0), (None, None), (0.0, None)])
@@ -94,7 +94,7 @@ def test_what_it_says_now_counts_too(node, values, number):
 
 def test_where_nobody_listens_nobody_is_idle(node, django_assert_num_queries):
     with django_assert_num_queries(0):
-        assert held_idle(node.cluster, None, {}, now=NOW) == {}
+        assert idle_allocations(node.cluster, None, {}, now=NOW) == {}
 
 
 def test_a_pod_that_came_within_the_hours_had_no_time(node):
@@ -117,7 +117,7 @@ def test_of_a_pod_that_uses_some_of_its_gpus_the_others_are_told(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.9, 0.9, index=1)
 
-    assert found(node, hearing(0.0, 0.9)) == (HeldIdle("team-a/idler", 2, "GPU-0"),)
+    assert found(node, hearing(0.0, 0.9)) == (IdleAllocation("team-a/idler", 2, "GPU-0"),)
 
 
 def test_a_board_is_idle_when_all_its_slices_are(node):
@@ -135,7 +135,7 @@ def test_where_nothing_says_which_gpus_a_pod_has_only_a_node_that_is_idle_as_a_w
     assert found(node) == ()
 
     hours(node, 0.0, 0.0, index=1)
-    assert found(node) == (HeldIdle("team-a/idler", 2),)
+    assert found(node) == (IdleAllocation("team-a/idler", 2),)
 
 
 def test_where_nothing_but_its_exporter_tells_the_uuid_of_a_gpu_its_place_does(node):
@@ -144,7 +144,7 @@ def test_where_nothing_but_its_exporter_tells_the_uuid_of_a_gpu_its_place_does(n
     hours(node, 0.0, 0.0)
     hours(node, 0.0, 0.0, index=1)
 
-    assert found(node) == (HeldIdle("team-a/idler", 2),)
+    assert found(node) == (IdleAllocation("team-a/idler", 2),)
 
 
 def test_each_board_has_hours_of_its_own(node):
@@ -152,7 +152,7 @@ def test_each_board_has_hours_of_its_own(node):
     hours(node, *[0.0] * 24)
     hours(node, 0.0, 0.0, index=1)
 
-    assert found(node) == (HeldIdle("team-a/idler", 24, "GPU-0"), HeldIdle("team-a/idler", 2, "GPU-1"))
+    assert found(node) == (IdleAllocation("team-a/idler", 24, "GPU-0"), IdleAllocation("team-a/idler", 2, "GPU-1"))
 
 
 def test_turns_on_a_board_are_called_so(node):
@@ -162,7 +162,7 @@ def test_turns_on_a_board_are_called_so(node):
     hours(node, 0.0, 0.0)
 
     way = Way(sharing="time-slicing", replicas=4)
-    assert found(node) == (HeldIdle("team-a/a", 2, "GPU-0", way), HeldIdle("team-a/b", 2, "GPU-0", way))
+    assert found(node) == (IdleAllocation("team-a/a", 2, "GPU-0", way), IdleAllocation("team-a/b", 2, "GPU-0", way))
 
 
 def test_turns_that_nothing_places_are_no_gpus(node):
@@ -171,7 +171,7 @@ def test_turns_that_nothing_places_are_no_gpus(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.0, 0.0, index=1)
 
-    assert found(node) == (HeldIdle("team-a/a", 2, way=Way(sharing="time-slicing", replicas=4), number=3),)
+    assert found(node) == (IdleAllocation("team-a/a", 2, way=Way(sharing="time-slicing", replicas=4), number=3),)
 
 
 def test_a_slice_is_called_so(node):
@@ -179,7 +179,7 @@ def test_a_slice_is_called_so(node):
     a_pod(node, "a", devices={GPU: ["MIG-GPU-0/1/0"]}, started_at=NOON - 3 * HOUR)
     hours(node, 0.0, 0.0, gi_id="1")
 
-    assert found(node) == (HeldIdle("team-a/a", 2, "GPU-0", Way("1g.10gb")),)
+    assert found(node) == (IdleAllocation("team-a/a", 2, "GPU-0", Way("1g.10gb")),)
 
 
 def test_pods_that_have_a_whole_board_together_share_it(node):
@@ -204,14 +204,14 @@ def test_who_only_looks_at_a_board_holds_none(node):
         a_pod(node, name, gpus=0, claims=[name], is_tenant=True, started_at=NOON - 3 * HOUR)
     hours(node, 0.0, 0.0)
 
-    assert found(node) == (HeldIdle("team-a/mine", 2, "GPU-0"),)
+    assert found(node) == (IdleAllocation("team-a/mine", 2, "GPU-0"),)
 
 
 def test_the_longest_that_is_asked_for_is_told(node):
     holding(node, 0, began=13 * HOUR)
     hours(node, *[0.0] * 24)
 
-    assert found(node) == (HeldIdle("team-a/idler", 12, "GPU-0"),)
+    assert found(node) == (IdleAllocation("team-a/idler", 12, "GPU-0"),)
 
 
 def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
@@ -219,9 +219,9 @@ def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    pods = held_idle(node.cluster, hearing(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
+    pods = idle_allocations(node.cluster, hearing(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
 
-    assert pods == {"gpu-1": (HeldIdle("team-a/idler", 2, "GPU-0"),)}
+    assert pods == {"gpu-1": (IdleAllocation("team-a/idler", 2, "GPU-0"),)}
 
 
 def test_it_costs_two_queries_where_no_gpu_was_idle_for_as_long_as_anybody_is_told(node, django_assert_num_queries):
@@ -258,6 +258,6 @@ def test_of_many_idle_nodes_the_last_is_told_of_too(node):
     for place in range(len(devices)):
         column.values[place], column.times[place] = 0.0, frame.taken_at
 
-    found = held_idle(node.cluster, Hearing(frozenset(names), frozenset(names), frame), {}, now=NOW)
+    found = idle_allocations(node.cluster, Hearing(frozenset(names), frozenset(names), frame), {}, now=NOW)
 
     assert sorted(found) == names

@@ -4,7 +4,7 @@ from itertools import product
 import pytest
 
 from gpu.resources import Way
-from health.rules.base import HeldIdle, NodeFacts, Severity
+from health.rules.base import IdleAllocation, NodeFacts, Severity
 from health.rules.idle_gpus import IdleGpus, patiences, told_in
 
 GPU = "nvidia.com/gpu"
@@ -12,12 +12,12 @@ NODE = NodeFacts("gpu-1", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU
 TURNS, SLICE = Way(sharing="time-slicing"), Way("1g.10gb")
 
 
-def judged(*held: HeldIdle, classes: tuple[str, ...] = ()):
-    return IdleGpus().judge(replace(NODE, held_idle=held, workload_classes=frozenset(classes)))
+def judged(*allocated: IdleAllocation, classes: tuple[str, ...] = ()):
+    return IdleGpus().judge(replace(NODE, idle_allocations=allocated, workload_classes=frozenset(classes)))
 
 
-def boards(pod: str, *hours: int, first: int = 0) -> list[HeldIdle]:
-    return [HeldIdle(pod, each, f"GPU-{first + number}") for number, each in enumerate(hours)]
+def boards(pod: str, *hours: int, first: int = 0) -> list[IdleAllocation]:
+    return [IdleAllocation(pod, each, f"GPU-{first + number}") for number, each in enumerate(hours)]
 
 
 # An hour and one more; inference and people at work are given longer (Z28).
@@ -27,7 +27,7 @@ HOURS |= {("training", "inference"): 24, ("training", "development"): 12}
 
 @pytest.mark.parametrize(("classes", "hours"), list(product(HOURS, patiences())))
 def test_how_long_a_gpu_may_do_nothing_depends_on_the_work(classes, hours):
-    wrong = judged(HeldIdle("a/b", hours, "GPU-0"), classes=classes)
+    wrong = judged(IdleAllocation("a/b", hours, "GPU-0"), classes=classes)
 
     assert (wrong is not None) is (hours >= HOURS[classes])
 
@@ -37,7 +37,7 @@ def test_it_is_a_note_that_names_the_pods_and_what_they_cost():
 
     assert wrong.severity is Severity.NOTE
     assert wrong.sentence == (
-        "5 GPUs of gpu-1 are held and less than 5% busy, in each of the last 2 hours and more: "
+        "5 GPUs of gpu-1 are allocated and less than 5% busy, in each of the last 2 hours and more: "
         "team-a/notebook (4 GPUs), team-b/small (1 GPU)."
     )
     assert wrong.evidence["gpu_hours_at_least"] == 50
@@ -46,53 +46,55 @@ def test_it_is_a_note_that_names_the_pods_and_what_they_cost():
 def test_of_a_pods_gpus_those_count_that_were_idle_for_long_enough():
     wrong = judged(*boards("team-a/chat", 24, 2), classes=("inference",))
 
-    assert wrong.sentence.startswith("1 GPU of gpu-1 is held")
+    assert wrong.sentence.startswith("1 GPU of gpu-1 is allocated")
     assert wrong.evidence["gpu_hours_at_least"] == 24
-    assert wrong.evidence["pods"] == {"team-a/chat": {"holds": "1 GPU", "idle_hours": {"GPU-0": 24}}}
+    assert wrong.evidence["pods"] == {"team-a/chat": {"has": "1 GPU", "idle_hours": {"GPU-0": 24}}}
 
 
 def test_four_time_slices_of_one_board_are_one_gpu():
-    wrong = judged(*(HeldIdle(f"team-a/{name}", 12 if name == "d" else 2, "GPU-0", TURNS) for name in "abcd"))
+    wrong = judged(*(IdleAllocation(f"team-a/{name}", 12 if name == "d" else 2, "GPU-0", TURNS) for name in "abcd"))
 
     assert wrong.sentence == (
-        "1 GPU of gpu-1 is held and less than 5% busy, in each of the last 2 hours and more: "
+        "1 GPU of gpu-1 is allocated and less than 5% busy, in each of the last 2 hours and more: "
         "team-a/a (1 time-slice), team-a/b (1 time-slice), team-a/c (1 time-slice) and 1 more."
     )
     assert wrong.evidence["gpu_hours_at_least"] == 12
 
 
 def test_two_slices_of_one_board_are_one_gpu_and_called_slices():
-    wrong = judged(HeldIdle("a/b", 2, "GPU-0", SLICE), HeldIdle("a/b", 2, "GPU-0", SLICE))
+    wrong = judged(IdleAllocation("a/b", 2, "GPU-0", SLICE), IdleAllocation("a/b", 2, "GPU-0", SLICE))
 
-    assert wrong.sentence.startswith("1 GPU of gpu-1 is held")
+    assert wrong.sentence.startswith("1 GPU of gpu-1 is allocated")
     assert "a/b (2 slices 1g.10gb)" in wrong.sentence
     assert wrong.evidence["gpu_hours_at_least"] == 2
 
 
 def test_shares_of_which_nothing_says_where_they_are_are_no_gpus():
-    wrong = judged(HeldIdle("a/b", 2, way=TURNS, number=3), HeldIdle("a/c", 2, way=TURNS))
+    wrong = judged(IdleAllocation("a/b", 2, way=TURNS, number=3), IdleAllocation("a/c", 2, way=TURNS))
 
-    assert wrong.sentence.startswith("4 time-slices of gpu-1 are held")
+    assert wrong.sentence.startswith("4 time-slices of gpu-1 are allocated")
     assert wrong.evidence["gpu_hours_at_least"] == 0
 
 
 def test_whole_gpus_count_wherever_they_are():
-    wrong = judged(HeldIdle("a/b", 12, number=2), HeldIdle("a/c", 2, "GPU-0"), HeldIdle("a/d", 2, way=SLICE))
+    wrong = judged(
+        IdleAllocation("a/b", 12, number=2), IdleAllocation("a/c", 2, "GPU-0"), IdleAllocation("a/d", 2, way=SLICE)
+    )
 
-    assert wrong.sentence.startswith("3 GPUs and 1 slice 1g.10gb of gpu-1 are held")
+    assert wrong.sentence.startswith("3 GPUs and 1 slice 1g.10gb of gpu-1 are allocated")
     assert wrong.evidence["gpu_hours_at_least"] == 26
 
 
 def test_it_is_the_same_trouble_while_it_goes_on():
-    before, after = judged(HeldIdle("a/b", 2, "GPU-0")), judged(HeldIdle("a/b", 12, "GPU-0"))
+    before, after = judged(IdleAllocation("a/b", 2, "GPU-0")), judged(IdleAllocation("a/b", 12, "GPU-0"))
 
     assert before.cause == after.cause
-    assert before.cause != judged(HeldIdle("a/b", 2, "GPU-0"), HeldIdle("a/c", 2, "GPU-1")).cause
-    assert before.cause != judged(HeldIdle("a/b", 2, "GPU-1")).cause
+    assert before.cause != judged(IdleAllocation("a/b", 2, "GPU-0"), IdleAllocation("a/c", 2, "GPU-1")).cause
+    assert before.cause != judged(IdleAllocation("a/b", 2, "GPU-1")).cause
 
 
 def test_its_evidence_says_of_whom_it_was_told():
-    wrong = judged(*boards("a/b", 2, 12), HeldIdle("a/c", 2, number=3))
+    wrong = judged(*boards("a/b", 2, 12), IdleAllocation("a/c", 2, number=3))
 
     assert told_in(wrong.evidence) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
 

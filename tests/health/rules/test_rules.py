@@ -7,7 +7,7 @@ import pytest
 from fleet.models.kinds import MIRRORED
 from health.rules import RULES
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
-from health.rules.base import NODE, ClusterFacts, FailingPod, HeldIdle, NodeFacts, Severity, WorkloadHere
+from health.rules.base import NODE, ClusterFacts, FailingPod, IdleAllocation, NodeFacts, Severity, WorkloadHere
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
@@ -140,7 +140,7 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
             *(lost, replace(lost, capacity=left), replace(lost, capacity={})),
             replace(lost, capacity={}, vendor="amd"),
         ),
-        "idle-gpus": (replace(WELL, held_idle=(HeldIdle("team-a/notebook", 24, number=number),)),),
+        "idle-gpus": (replace(WELL, idle_allocations=(IdleAllocation("team-a/notebook", 24, number=number),)),),
         "inference-on-time-slices": (replace(shared, sharing_replicas=number),),
         "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue_since=NOON),),
         "pods-failing": (replace(WELL, failing_pods=pods),),

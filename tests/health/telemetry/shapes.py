@@ -173,7 +173,7 @@ DCGM_SHAPES: dict[str, Shape] = {
         {A: {BUSY: 0.97}},
         pods={A: ["train-0"]},
     ),
-    "as Prometheus keeps it, of a GPU that nobody holds": Shape(line(UTIL, 0, **BOARD, **BY_OPERATOR), {A: {BUSY: 0}}),
+    "as Prometheus keeps it, of a GPU that nobody has": Shape(line(UTIL, 0, **BOARD, **BY_OPERATOR), {A: {BUSY: 0}}),
     "as Prometheus keeps it, honouring labels": Shape(
         line(UTIL, 50, **BOARD | {"Hostname": "9f2b1c"}, **BY_HAND, kubernetes_node="gpu-1"), {A: {BUSY: 0.5}}
     ),

@@ -1,4 +1,4 @@
-"""Which pods hold which devices, by the text of a DCGM exporter."""
+"""Which pods have which devices, by the text of a DCGM exporter."""
 
 import pytest
 from hypothesis import example, given
@@ -30,7 +30,7 @@ def named(answer: str) -> list[list[str]]:
     return [[f"{pod.namespace}/{pod.name}" for pod in device.pods] for device in read_devices(answer)]
 
 
-def test_a_board_is_held_by_the_pod_that_its_labels_name():
+def test_a_board_is_allocated_to_the_pod_that_its_labels_name():
     (device,) = read_devices(text(a_line(HELD), a_line(HELD, series="DCGM_FI_DEV_GPU_TEMP")))
 
     assert (device.uuid, device.index, device.gi_id, device.profile) == ("GPU-1", 0, "", "")
@@ -101,7 +101,7 @@ def test_more_devices_than_any_node_has_are_refused():
 def test_more_holders_than_any_node_has_are_refused():
     lines = (a_line(f'namespace="team-a",pod="infer-{number}"') for number in range(PODS_AT_MOST + 1))
 
-    with pytest.raises(UnreadableMetrics, match="holders are named"):
+    with pytest.raises(UnreadableMetrics, match="pods are named"):
         read_devices(text(*lines))
 
 

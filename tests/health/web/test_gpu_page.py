@@ -78,12 +78,12 @@ def test_who_holds_it_and_that_nothing_tells_it_are_two_things(node, ada):
     make.a_pod(node, "train", gpus=1, devices={"nvidia.com/gpu": ["GPU-3"]})
 
     assert "team-a/train named by the kubelet" in page(visiting(ada), f"/nodes/{node.pk}/gpus/3").text
-    assert "Who holds it now Nobody." in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    assert "Who has it now Nobody." in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
     make.a_pod(node, "web", gpus=1)
     assert "nothing tells whether this one is" in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
     Bookmark.objects.all().delete()
     assert "the pods of this cluster were never read" in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
-    assert rest(ada, node, index=2).json()["gpu"]["holders"] is None
+    assert rest(ada, node, index=2).json()["gpu"]["allocations"] is None
 
 
 def test_findings_of_it_and_of_its_node_and_none_of_another_gpu(cluster, node, ada):

@@ -102,7 +102,7 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
         "GPUs missing · warning · open",
         "allocatable 7",
         "xid –",
-        "1 pod in 1 namespace holds 8 GPUs there.",
+        "1 pod in 1 namespace has 8 GPUs there.",
         "train-0",
         "The exporter is silent.",
         "1 other finding of this rule",

@@ -157,7 +157,7 @@ def test_a_freeze_is_lifted_with_a_reason(ada):
     _, late = send(ada, f"/freezes/{row.pk}/lifts", because="x")
 
     assert "Say why" in refused
-    assert "Lifted: the plans of the fleet go on where nothing else holds them back." in done
+    assert "Lifted: the plans of the fleet go on where nothing else binds them." in done
     assert "It is over." in done
     assert "ada has lifted it already" in late
 
@@ -180,7 +180,7 @@ def test_the_stop_is_lifted_where_it_is_shown(ada):
     _, done = send(ada, "/stop/lifts", because="A toaster.")
     _, late = send(ada, "/stop/lifts", because="x")
 
-    assert "Lifted: the plans of the fleet go on where nothing else holds them back." in done
+    assert "Lifted: the plans of the fleet go on where nothing else binds them." in done
     assert STOP_SAYS not in page(ada, "/plans").text
     assert "nothing to lift" in late
 

@@ -47,7 +47,7 @@ def claims_of(seen: PodSeen) -> list[str]:
 
 
 def devices_of(seen: PodSeen) -> dict[str, list[str]]:
-    """The devices that it holds, by resource: as its scheduler wrote down, whom the plugin follows, or its kubelet.
+    """The devices that it has, by resource: as its scheduler wrote down, whom the plugin follows, or its kubelet.
 
     Of a shared GPU: the GPU, without the share's number.
     A replica's ID is the device's and `::` and a number (internal/rm/devices.go of k8s-device-plugin).

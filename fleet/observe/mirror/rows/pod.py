@@ -76,7 +76,7 @@ def _are_ready(statuses: list[ContainerStatus] | None) -> bool:
 
 
 def _wants(seen: PodSeen) -> dict[str, Any]:
-    """What of GPUs it asks for and holds. `gpus` goes by the resource's name: on a shared node it is a share of one."""
+    """What of GPUs it asks for and has. `gpus` goes by the resource's name: on a shared node it is a share of one."""
     claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
     resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
     is_tenant = not operand and bool(resources or claims or gpu_groups(seen.labels))

@@ -1,4 +1,4 @@
-"""Nodes counted anew after a list: what pods hold and what they request, in one pass."""
+"""Nodes counted anew after a list: what pods have and what they request, in one pass."""
 
 import pytest
 from django.db.backends.base.operations import BaseDatabaseOperations

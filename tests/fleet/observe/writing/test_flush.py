@@ -9,7 +9,7 @@ import pytest
 from django.db import DataError, connection
 from django.test.utils import CaptureQueriesContext
 
-from fleet.allocation.holders import held_on
+from fleet.allocation.reading import allocations_on
 from fleet.models import (
     Bookmark,
     BookmarkState,
@@ -632,10 +632,10 @@ def test_an_object_that_our_rules_stumble_over_costs_itself_and_one_stack(mirror
 def test_what_an_exporter_said_of_a_machine_is_not_said_of_the_next_one_of_its_name(mirror):
     mirror.list("nodes", [a_node_seen()])
     a_reading(Node.objects.get(), a_device_told(0, uuid="GPU-of-old"))
-    before = held_on([Node.objects.get()], now=mirror.now)
+    before = allocations_on([Node.objects.get()], now=mirror.now)
 
     mirror.list("nodes", [a_node_seen(uid="another")])
 
     (node,) = Node.objects.all()
     assert next(iter(before.values())).boards[0].uuid == "GPU-of-old"
-    assert [board.uuid for board in held_on([node], now=mirror.now)[node.pk].boards] == [""] * 8
+    assert [board.uuid for board in allocations_on([node], now=mirror.now)[node.pk].boards] == [""] * 8

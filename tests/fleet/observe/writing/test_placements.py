@@ -1,4 +1,4 @@
-"""Which pod held GPUs of a node from when to when: one row a pod, and nothing for what changes nothing of that."""
+"""Which pod had GPUs of a node from when to when: one row a pod, and nothing for what changes nothing of that."""
 
 from datetime import timedelta
 from threading import Event
@@ -97,7 +97,7 @@ def test_of_very_many_that_end_at_once_nobody_asks_which(mirror, monkeypatch):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
     mirror.list("pods", [a_pod_seen("a"), a_pod_seen("b", node="gpu-002")])
 
-    monkeypatch.setattr(placements, "held_on", None)
+    monkeypatch.setattr(placements, "allocations_on", None)
     mirror.list("pods", [])
 
     assert not PodPlacement.objects.filter(until=None).exists()

@@ -1,4 +1,4 @@
-"""Which pod holds which GPU where neither DRA nor a kubelet says it: as the exporter of the node does."""
+"""Which pod has which GPU where neither DRA nor a kubelet says it: as the exporter of the node does."""
 
 import re
 from typing import Any
@@ -34,7 +34,7 @@ def test_a_held_gpu_has_the_name_of_its_pod_from_the_labels_of_its_exporter(
 ):
     name = gpu_cluster.nodes("h100")[0].metadata.name
 
-    wait_until(lambda: named(viewer, name), what="a holder that metrics name", timeout_s=ROUND_S)
+    wait_until(lambda: named(viewer, name), what="a pod that metrics name", timeout_s=ROUND_S)
     wait_until(  # pods come and go, and are named with the next round
         lambda: shown(viewer, name) == told(gpu_cluster, name),
         what=lambda: f"{told(gpu_cluster, name)}; shown is {shown(viewer, name)}",
@@ -45,9 +45,9 @@ def test_a_held_gpu_has_the_name_of_its_pod_from_the_labels_of_its_exporter(
     assert [one for one in proxy.requests() if one.path.endswith(":9400/proxy/metrics") and one.code == 200]
 
 
-def test_the_page_of_a_node_says_by_what_a_holder_is_known(viewer: Visitor, gpu_cluster: Cluster):
+def test_the_page_of_a_node_says_by_what_an_allocation_is_known(viewer: Visitor, gpu_cluster: Cluster):
     name = gpu_cluster.nodes("h100")[0].metadata.name
-    wait_until(lambda: named(viewer, name), what="a holder that metrics name", timeout_s=ROUND_S)
+    wait_until(lambda: named(viewer, name), what="a pod that metrics name", timeout_s=ROUND_S)
     (node,) = viewer.all("/api/v1/nodes", search=name)
 
     text = viewer.http.get(f"/nodes/{node['id']}").text
@@ -89,14 +89,14 @@ def noted(viewer: Visitor, gpu: str) -> bool:
 
 
 def shown(viewer: Visitor, node: str) -> dict[str, str]:
-    """By UUID, the pod that is said to hold it now."""
-    held = {gpu["uuid"]: gpu["holders"][0] for gpu in viewer.all("/api/v1/gpus", node=node) if gpu["holders"]}
-    return {uuid: holder["pod"]["name"] for uuid, holder in held.items() if holder["is_current"]}
+    """By UUID, the pod that is said to have it now."""
+    taken = {gpu["uuid"]: gpu["allocations"][0] for gpu in viewer.all("/api/v1/gpus", node=node) if gpu["allocations"]}
+    return {uuid: one["pod"]["name"] for uuid, one in taken.items() if one["is_current"]}
 
 
 def named(viewer: Visitor, node: str) -> list[dict]:
     gpus = viewer.all("/api/v1/gpus", node=node)
-    return [one for gpu in gpus for one in gpu["holders"] or () if one["told_by"] == "metrics"]
+    return [one for gpu in gpus for one in gpu["allocations"] or () if one["told_by"] == "metrics"]
 
 
 def told(cluster: Cluster, node: str) -> dict[str, str]:

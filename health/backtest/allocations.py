@@ -15,15 +15,15 @@ BY_NAME = Layout()  # how GPUs were shared then is not kept
 
 
 @dataclass(frozen=True)
-class PodHeld:
+class PastAllocation:
     since: datetime
     until: datetime | None
     gpus: int
 
 
 @dataclass(frozen=True)
-class Holders:
-    by_node: Mapping[str, Sequence[PodHeld]] = field(default_factory=dict)  # by its UID, of pods with many
+class PastAllocations:
+    by_node: Mapping[str, Sequence[PastAllocation]] = field(default_factory=dict)  # by its UID, of pods with many
     known_from: datetime | None = None  # None: nothing was written down
 
     def most(self, uid: str, at: datetime) -> int:
@@ -32,13 +32,13 @@ class Holders:
         return max((each.gpus for each in there if each.until is None or at < each.until), default=0)
 
 
-def holders(cluster: Cluster, *, since: datetime) -> Holders:
+def past_allocations(cluster: Cluster, *, since: datetime) -> PastAllocations:
     """Two queries. GPUs are compared with their peers where a node has some: who had fewer than those is left out."""
     rows = PodPlacement.objects.filter(cluster=cluster).order_by()
     lasting = rows.filter(Q(until=None) | Q(until__gt=since)).values_list("node_uid", "since", "until", "resources")
-    by_node: dict[str, list[PodHeld]] = {}
+    by_node: dict[str, list[PastAllocation]] = {}
     for uid, begun, until, resources in lasting.iterator(chunk_size=AT_ONCE):
         gpus = count(resources, BY_NAME).whole or 0
         if gpus >= FEWEST:
-            by_node.setdefault(uid, []).append(PodHeld(begun, until, gpus))
-    return Holders(by_node, rows.aggregate(first=Min("since"))["first"])
+            by_node.setdefault(uid, []).append(PastAllocation(begun, until, gpus))
+    return PastAllocations(by_node, rows.aggregate(first=Min("since"))["first"])

@@ -1,9 +1,9 @@
-"""Which pod holds which GPU, where something says so."""
+"""Which pod has which GPU, where something says so."""
 
 import pytest
 
-from fleet.allocation.holders import held_on
-from fleet.allocation.holding import ToldBy
+from fleet.allocation.allocations import ToldBy
+from fleet.allocation.reading import allocations_on
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_node, a_pod
 
@@ -42,7 +42,10 @@ def a_dra_node(gpus: int = 2):
 
 
 def who(node) -> dict[str, list[str]]:
-    return {board.uuid: [one.pod.name for one in board.holders] for board in held_on([node], now=NOON)[node.pk].boards}
+    return {
+        board.uuid: [one.pod.name for one in board.allocations]
+        for board in allocations_on([node], now=NOON)[node.pk].boards
+    }
 
 
 def test_a_claim_names_the_gpu():
@@ -51,7 +54,7 @@ def test_a_claim_names_the_gpu():
     a_pod(node, "train", gpus=0, claims=["one"])
 
     assert who(node) == {"GPU-0": [], "GPU-1": ["train"]}
-    assert held_on([node], now=NOON)[node.pk].unplaced == ()
+    assert allocations_on([node], now=NOON)[node.pk].unplaced == ()
 
 
 def test_pods_that_share_a_claim_are_all_on_its_gpu():
@@ -68,21 +71,21 @@ def test_access_for_administration_is_told_from_holding():
     a_claim(node, "watch", "gpu-0", admin=True)
     a_pod(node, "monitor", gpus=0, claims=["watch"])
 
-    (holder,) = held_on([node], now=NOON)[node.pk].boards[0].holders
+    (allocation,) = allocations_on([node], now=NOON)[node.pk].boards[0].allocations
 
-    assert (holder.only_looks, holder.told) == (True, ToldBy.CLAIM)
+    assert (allocation.only_looks, allocation.told) == (True, ToldBy.CLAIM)
 
 
 def test_a_claim_that_is_not_seen_is_said_to_be_unknown():
     node = a_dra_node()
     a_pod(node, "train", gpus=0, claims=["gone"])
 
-    (one,) = held_on([node], now=NOON)[node.pk].unplaced
+    (one,) = allocations_on([node], now=NOON)[node.pk].unplaced
 
     assert (one.claim, one.number) == ("gone", None)
 
 
-def test_a_slice_is_held_on_the_board_it_is_cut_from():
+def test_a_slice_is_allocated_on_the_board_it_is_cut_from():
     node = a_dra_node()
     ResourceSlice.objects.update(
         devices=[a_device(0), {"name": "gpu-1-mig-0", "type": "mig", "uuid": "MIG-a", "parent_uuid": "GPU-1",
@@ -91,23 +94,23 @@ def test_a_slice_is_held_on_the_board_it_is_cut_from():
     a_claim(node, "part", "gpu-1-mig-0")
     a_pod(node, "small", gpus=0, claims=["part"])
 
-    board = held_on([node], now=NOON)[node.pk].boards[1]
+    board = allocations_on([node], now=NOON)[node.pk].boards[1]
 
-    assert [(one.pod.name, one.profile) for one in board.holders] == [("small", "1g.10gb")]
+    assert [(one.pod.name, one.profile) for one in board.allocations] == [("small", "1g.10gb")]
 
 
 def test_the_kubelet_names_the_gpu():
     node = a_node(a_cluster(), gpus=3)
     a_pod(node, "train", gpus=2, resources={GPU: 2}, devices={GPU: ["GPU-a", "GPU-b"]})
 
-    held = held_on([node], now=NOON)[node.pk]
+    allocated = allocations_on([node], now=NOON)[node.pk]
 
-    assert [(board.uuid, [one.pod.name for one in board.holders]) for board in held.boards] == [
+    assert [(board.uuid, [one.pod.name for one in board.allocations]) for board in allocated.boards] == [
         ("GPU-a", ["train"]),
         ("GPU-b", ["train"]),
         ("", []),
     ]
-    assert {board.index for board in held.boards} == {None}  # a UUID tells no number
+    assert {board.index for board in allocated.boards} == {None}  # a UUID tells no number
 
 
 def test_a_slice_of_an_old_driver_names_its_board():
@@ -115,9 +118,9 @@ def test_a_slice_of_an_old_driver_names_its_board():
     mig = "nvidia.com/mig-1g.10gb"
     a_pod(node, "small", gpus=0, resources={mig: 1}, devices={mig: ["MIG-GPU-1a-2b/7/0"]})
 
-    (board,) = held_on([node], now=NOON)[node.pk].boards
+    (board,) = allocations_on([node], now=NOON)[node.pk].boards
 
-    assert (board.uuid, board.holders[0].profile) == ("GPU-1a-2b", "1g.10gb")
+    assert (board.uuid, board.allocations[0].profile) == ("GPU-1a-2b", "1g.10gb")
 
 
 def test_what_nothing_names_is_counted():
@@ -125,20 +128,20 @@ def test_what_nothing_names_is_counted():
     a_pod(node, "infer", resources={GPU: 2})
     a_pod(node, "done", resources={GPU: 1}, phase="Succeeded")
 
-    held = held_on([node], now=NOON)[node.pk]
+    allocated = allocations_on([node], now=NOON)[node.pk]
 
-    assert [(one.pod.name, one.resource, one.number) for one in held.unplaced] == [("infer", GPU, 2)]
-    assert not any(board.holders for board in held.boards)
+    assert [(one.pod.name, one.resource, one.number) for one in allocated.unplaced] == [("infer", GPU, 2)]
+    assert not any(board.allocations for board in allocated.boards)
 
 
 def test_of_a_gpu_beside_unplaced_pods_nobody_knows_whether_it_is_held():
     node = a_node(a_cluster(), gpus=2)
-    free = held_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
+    free = allocations_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
     a_pod(node, "train", resources={GPU: 1})
 
-    taken = held_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
+    taken = allocations_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
 
-    assert (free.holders, taken.holders) == ((), None)
+    assert (free.allocations, taken.allocations) == ((), None)
 
 
 @pytest.mark.parametrize("number", [1, 5])
@@ -151,7 +154,7 @@ def test_many_nodes_cost_the_queries_of_one(number, django_assert_num_queries):
         a_pod(node, gpus=0, claims=[f"claim-{node.name}"])
 
     with django_assert_num_queries(5):
-        held_on(nodes, now=NOON)
+        allocations_on(nodes, now=NOON)
 
 
 def test_the_same_names_in_two_clusters_are_two_gpus():
@@ -163,7 +166,7 @@ def test_the_same_names_in_two_clusters_are_two_gpus():
     a_pod(here, "train", gpus=0, claims=["one"])
     a_pod(there, "other", gpus=0, claims=["one"])
 
-    held = held_on([here, there], now=NOON)
+    allocated = allocations_on([here, there], now=NOON)
 
-    assert [one.pod.name for one in held[here.pk].boards[0].holders] == ["train"]
-    assert held[there.pk].boards[0].holders == ()
+    assert [one.pod.name for one in allocated[here.pk].boards[0].allocations] == ["train"]
+    assert allocated[there.pk].boards[0].allocations == ()

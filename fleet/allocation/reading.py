@@ -1,4 +1,4 @@
-"""Which pod holds which GPU, where something says so; else how many it holds of what.
+"""Which pod has which GPU, where something says so; else how many it has of what.
 
 Three objects of the API say it: the kubelet, per container and device (KEP-4680), DRA, whose claims name the very
 devices, and annotations of schedulers that place pods on shares. The device plugin's own choice is otherwise in none;
@@ -15,8 +15,16 @@ from itertools import zip_longest
 from django.db.models import Q
 
 from fleet.allocation.all_of_node import place_all
+from fleet.allocation.allocations import (
+    AllocatedGpu,
+    Board,
+    GpuAllocation,
+    NodeAllocations,
+    Placement,
+    ToldBy,
+    Unplaced,
+)
 from fleet.allocation.devices import Offered, read_slices
-from fleet.allocation.holding import Board, GpuHeld, Held, Holder, Placement, ToldBy, Unplaced
 from fleet.allocation.named import place_named, uuids_by_index
 from fleet.allocation.parts import place_parts
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
@@ -27,7 +35,7 @@ OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 na
 CLAIMS_AT_ONCE = 200
 
 
-def held_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, Held]:
+def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAllocations]:
     """By node. Four queries, and one for every 200 claims."""
     ids = [node.pk for node in nodes]
     gpus: dict[int, list[Gpu]] = defaultdict(list)
@@ -41,7 +49,7 @@ def held_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, Held]:
     claims = _claims(nodes, pods)
     readings = _readings(nodes)
     return {
-        node.pk: held(
+        node.pk: allocated(
             node,
             gpus[node.pk],
             pods[node.pk],
@@ -54,13 +62,13 @@ def held_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, Held]:
     }
 
 
-def gpus_held(gpus: Sequence[Gpu], *, now: datetime) -> list[GpuHeld]:
-    """Load them with their nodes. What `held_on` costs."""
-    found = held_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()), now=now)
+def allocated_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
+    """Load them with their nodes. What `allocations_on` costs."""
+    found = allocations_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()), now=now)
     return [found[gpu.node_id].of(gpu) for gpu in gpus]
 
 
-def held(
+def allocated(
     node: Node,
     gpus: Iterable[Gpu],
     pods: Sequence[Pod],
@@ -69,7 +77,7 @@ def held(
     reading: ExporterReading | None,
     *,
     now: datetime,
-) -> Held:
+) -> NodeAllocations:
     devices = offered.devices if offered else ()
     slices = {device.uuid: device for device in devices if device.type == "mig" and device.uuid}
     placement = Placement({device.key: device for device in devices}, slices)
@@ -80,9 +88,9 @@ def held(
     if reading is not None:
         place_named(placement, reading, pods, layout, now=now)
     place_parts(placement, pods)
-    boards = place_all(placement, list(_boards(gpus, placement.holders, uuids_by_index(reading))), node, pods)
+    boards = place_all(placement, list(_boards(gpus, placement.allocations, uuids_by_index(reading))), node, pods)
     taints = {device.board: device.taints for device in devices if device.taints}
-    return Held(
+    return NodeAllocations(
         tuple(replace(board, taints=taints.get(board.uuid, ())) for board in boards),
         tuple(placement.unplaced),
         tuple(placement.disagreements),
@@ -103,8 +111,10 @@ def _place_claims(placement: Placement, pod: Pod, claims: Mapping[tuple[int, str
             device = placement.by_key.get((one["driver"], one["pool"], one["device"]))
             if device is not None and device.board:
                 only_looks = bool(one.get("admin"))
-                holder = Holder(pod, device.resource, ToldBy.CLAIM, device.profile, device.name, name, only_looks)
-                placement.holders[device.board].append(holder)
+                allocation = GpuAllocation(
+                    pod, device.resource, ToldBy.CLAIM, device.profile, device.name, name, only_looks
+                )
+                placement.allocations[device.board].append(allocation)
 
 
 def _place_devices(placement: Placement, pod: Pod, layout: Layout) -> None:
@@ -113,8 +123,8 @@ def _place_devices(placement: Placement, pod: Pod, layout: Layout) -> None:
         for device in pod.devices.get(resource, ()):
             board, profile = _board_of(device, placement, layout.way(resource))
             if board:
-                placement.holders[board].append(
-                    Holder(pod, resource, _teller(pod, layout.way(resource)), profile, device)
+                placement.allocations[board].append(
+                    GpuAllocation(pod, resource, _teller(pod, layout.way(resource)), profile, device)
                 )
                 placed += 1
         if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
@@ -135,7 +145,9 @@ def _board_of(device: str, placement: Placement, way: Way) -> tuple[str, str]:
     return ("", "") if device.startswith("MIG-") else (device, "")
 
 
-def _boards(gpus: Iterable[Gpu], holders: Mapping[str, list[Holder]], uuids: Mapping[int, str]) -> Iterable[Board]:
+def _boards(
+    gpus: Iterable[Gpu], allocations: Mapping[str, list[GpuAllocation]], uuids: Mapping[int, str]
+) -> Iterable[Board]:
     """Those that have a row, in the order of their numbers. A UUID that no row has takes the place of one without.
 
     `uuids`: what an exporter says of those that nothing else has named.
@@ -144,15 +156,15 @@ def _boards(gpus: Iterable[Gpu], holders: Mapping[str, list[Holder]], uuids: Map
     known = {gpu.uuid for gpu in rows}
     told = {index: uuid for index, uuid in uuids.items() if uuid not in known}
     named = [(row, row.uuid or told.get(row.index, "")) for row in rows]
-    strangers = sorted(set(holders) - {uuid for _, uuid in named})
+    strangers = sorted(set(allocations) - {uuid for _, uuid in named})
     for row, uuid in named:
         if uuid:
-            yield Board(row.index, uuid, row.product, row.memory_mib, tuple(holders.get(uuid, ())))
+            yield Board(row.index, uuid, row.product, row.memory_mib, tuple(allocations.get(uuid, ())))
     nameless = [row for row, uuid in named if not uuid]
     for gpu, uuid in zip_longest(nameless, strangers):
         index = gpu.index if gpu and not strangers else None
         product, memory = (gpu.product, gpu.memory_mib) if gpu else ("", None)
-        yield Board(index, uuid or "", product, memory, tuple(holders.get(uuid or "", ())))
+        yield Board(index, uuid or "", product, memory, tuple(allocations.get(uuid or "", ())))
 
 
 def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:

@@ -1,4 +1,4 @@
-"""The words of who holds which GPU of a node, and of what nothing tells."""
+"""The words of who has which GPU of a node, and of what nothing tells."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class ToldBy(StrEnum):
 
 
 @dataclass(frozen=True)
-class Holder:
+class GpuAllocation:
     """A pod on one board. `profile` blank: it has the whole board, or takes turns on it."""
 
     pod: Pod
@@ -35,19 +35,19 @@ class Holder:
 
 @dataclass(frozen=True)
 class Board:
-    """A GPU. `index` None: a UUID that somebody holds, and whose number nothing tells."""
+    """A GPU. `index` None: a UUID that somebody has, and whose number nothing tells."""
 
     index: int | None
     uuid: str
     product: str
     memory_mib: int | None
-    holders: tuple[Holder, ...] = ()
+    allocations: tuple[GpuAllocation, ...] = ()
     taints: tuple[str, ...] = ()  # why its DRA driver lets nothing new on it
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """What a pod holds of a resource, and nothing says which."""
+    """What a pod has of a resource, and nothing says which."""
 
     pod: Pod
     resource: str
@@ -56,7 +56,7 @@ class Unplaced:
 
 
 @dataclass(frozen=True)
-class Held:
+class NodeAllocations:
     """Of one node."""
 
     boards: tuple[Board, ...] = ()
@@ -67,20 +67,20 @@ class Held:
     vendor: str = ""  # of its GPUs
     shares_unplaced: bool = False  # some of its GPUs have users that nothing places
 
-    def of(self, gpu: Gpu) -> "GpuHeld":
+    def of(self, gpu: Gpu) -> "AllocatedGpu":
         board = next((one for one in self.boards if one.index == gpu.index), None)
         uuid, taints = (board.uuid, board.taints) if board else (gpu.uuid, ())
-        if board is not None and (board.holders or not self.unplaced):
-            return GpuHeld(gpu, board.holders, taints, uuid, may_have_more=self.shares_unplaced)
-        return GpuHeld(gpu, None, taints, uuid)
+        if board is not None and (board.allocations or not self.unplaced):
+            return AllocatedGpu(gpu, board.allocations, taints, uuid, may_have_more=self.shares_unplaced)
+        return AllocatedGpu(gpu, None, taints, uuid)
 
 
 @dataclass(frozen=True)
-class GpuHeld:
-    """A GPU's row with who holds it. `holders` None: some GPUs of its node are held, and nothing says whether it is."""
+class AllocatedGpu:
+    """A GPU's row with who has it. `allocations` None: of its node some are allocated, and nothing says which."""
 
     gpu: Gpu
-    holders: tuple[Holder, ...] | None
+    allocations: tuple[GpuAllocation, ...] | None
     taints: tuple[str, ...]
     uuid: str = ""
     may_have_more: bool = False  # it is shared, and not all who share GPUs here are placed
@@ -92,10 +92,14 @@ class Placement:
 
     by_key: Mapping[DraDeviceKey, OfferedDevice]
     profiles: Mapping[str, OfferedDevice]  # slices by their own UUID
-    holders: dict[str, list[Holder]] = field(default_factory=lambda: defaultdict(list))  # by the board's UUID
+    allocations: dict[str, list[GpuAllocation]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # by the board's UUID
     unplaced: list[Unplaced] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
 
-    def boards_of(self, pod: Pod) -> dict[str, Holder]:
+    def boards_of(self, pod: Pod) -> dict[str, GpuAllocation]:
         """By UUID, with how it is known."""
-        return {uuid: one for uuid, holders in self.holders.items() for one in holders if one.pod.pk == pod.pk}
+        return {
+            uuid: one for uuid, allocations in self.allocations.items() for one in allocations if one.pod.pk == pod.pk
+        }
