@@ -19,7 +19,7 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot, UpgradePolicy
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
 from rollouts.gates.headroom import Headroom
-from rollouts.ledger.places import read_budgets
+from rollouts.ledger.disruptions import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
 from rollouts.ordering.domains import UNBOUND, Budgets
@@ -82,7 +82,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         frozen_because=first.sentence if first else "",
         restrained=restrained,
         budgets=budgets,
-        places=frozenset(Disruption.objects.in_force().filter(plan=plan).order_by().values_list("node_uid", flat=True)),
+        disruptions=frozenset(
+            Disruption.objects.in_force().filter(plan=plan).order_by().values_list("node_uid", flat=True)
+        ),
         policy=policy,
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),

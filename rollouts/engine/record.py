@@ -124,7 +124,7 @@ def _keep_answers(plan: Plan, *, now: datetime) -> None:
 
 
 def give_back(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
-    """Leave the places of these nodes to whoever waits for one, and tell the others."""
+    """These nodes are out no more: tell whoever waits for their domains."""
     if not node_uids:
         return
     with transaction.atomic():

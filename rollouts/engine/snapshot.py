@@ -125,7 +125,7 @@ class Snapshot:
     frozen_because: str = ""  # blank: no freeze binds all of it
     restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
-    places: frozenset[str] = frozenset()  # uids of the nodes for which this plan has places in the ledger
+    disruptions: frozenset[str] = frozenset()  # uids of the nodes that this plan has out, by the ledger
     opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
     opted_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
     opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between

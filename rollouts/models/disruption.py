@@ -24,7 +24,7 @@ class DisruptionQuerySet(models.QuerySet["Disruption"]):
 
 
 class Disruption(models.Model):
-    """A line of the ledger: one node that is out, or about to be, and the place that it takes in each of its domains.
+    """A line of the ledger: one node that is out, or about to be, and taken from each of its domains.
 
     Written in the transaction of the intent to let the node go. Its domains are kept as they were then: labels that
     GPU feature discovery gives a node are gone while its driver changes.
@@ -50,7 +50,7 @@ class Disruption(models.Model):
         ordering = ["cluster_id", "taken_at", "pk"]
 
     @property
-    def place(self) -> str:
+    def words(self) -> str:
         """It and why it is out, as a sentence lists it."""
         return f"{self.node_name} (plan-{self.plan_id})"
 

@@ -10,7 +10,7 @@ from fleet.models import DriverObject, Node, Operand, Pod
 from gpu.operands import VALIDATOR
 from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
-from rollouts.ledger.places import read_budgets
+from rollouts.ledger.disruptions import read_budgets
 from rollouts.models import Plan, Stage
 from rollouts.ordering.domains import Budgets
 from rollouts.preflight.facts import PreflightFacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fleet.models import DriverObject
-from rollouts.ledger.places import read_budgets
+from rollouts.ledger.disruptions import read_budgets
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
 from rollouts.ordering.picking import AtOnce, at_once

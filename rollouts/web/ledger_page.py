@@ -1,4 +1,4 @@
-"""The ledger of disruption of a cluster: what its domains may have out, who has places, and changing the budgets."""
+"""The ledger of disruption of a cluster: what its domains may have out, who is out, and changing the budgets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, BadBudget, bud
 from rollouts.steering.refusals import Refusal
 from rollouts.web.written import because_of
 
-SHOWN = 200  # places; more are in REST
+SHOWN = 200  # disruptions; more are in REST
 PAST = 20
 REFUSALS = (NotAllowed, Refusal)
 WRITTEN = ("kind", "max_unavailable", "label", "because")
@@ -62,19 +62,19 @@ def _about(cluster_id: int) -> str:
 def _context(request: PersonRequest, cluster_id: int) -> dict:
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     lines = Disruption.objects.visible_to(request.user).filter(cluster=cluster).select_related("plan")
-    places = lines.in_force().order_by("taken_at", "pk")
+    disruptions = lines.in_force().order_by("taken_at", "pk")
     return {
         "place": "freezes",
         "cluster": cluster,
         "sight": heard_of(cluster, now=timezone.now()).sight,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster).order_by("name"),
-        "places": _first(places),
-        "more": max(0, places.count() - SHOWN),
+        "disruptions": _first(disruptions),
+        "more": max(0, disruptions.count() - SHOWN),
         "past": list(lines.filter(ended_at__isnull=False).order_by("-ended_at", "-pk")[:PAST]),
         "why_not": why_not(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}"),
     }
 
 
-def _first(places: QuerySet[Disruption]) -> list[Disruption]:
-    return list(places[:SHOWN])
+def _first(disruptions: QuerySet[Disruption]) -> list[Disruption]:
+    return list(disruptions[:SHOWN])

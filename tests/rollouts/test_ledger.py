@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from demo.visitor import wait_until
 from fleet.models import DisruptionBudget, Node, Pod, Workload
-from rollouts.ledger.places import NoPlace, read_budgets, take
+from rollouts.ledger.disruptions import DomainIsFull, read_budgets, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, DomainBudget, Plan
 from tests.locks import one_waits
@@ -57,7 +57,7 @@ def test_two_plans_take_from_one_budget_and_the_second_waits(plan: Plan):
     other = another_plan(plan)
     taken(plan, "n1")
 
-    with pytest.raises(NoPlace, match=f"Zone a may have 1 node unavailable and has 1: n1 .plan-{plan.pk}.\\."):
+    with pytest.raises(DomainIsFull, match=f"Zone a may have 1 node unavailable and has 1: n1 .plan-{plan.pk}.\\."):
         taken(other, "n2")
 
     assert [one.node_name for one in Disruption.objects.all()] == ["n1"]
@@ -462,7 +462,7 @@ def test_of_two_plans_that_race_for_the_last_place_one_loses():
         has_taken.wait(PATIENCE_S)
         try:
             taken(Plan.objects.get(pk=second.pk), "n2")
-        except NoPlace as refusal:
+        except DomainIsFull as refusal:
             refusals.append(str(refusal))
         finally:
             connection.close()

@@ -21,7 +21,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live import stopped_in_cluster
-from rollouts.ledger.places import NoPlace, take
+from rollouts.ledger.disruptions import DomainIsFull, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.reads.restraints import restraints_of, why_not
@@ -171,7 +171,7 @@ def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: da
     taking = {target.node_uid: target.node_name for target in targets}
     try:
         take(plan, taking, goes_back=stage.is_rollback, now=now)
-    except NoPlace as full:
+    except DomainIsFull as full:
         raise LostRace(str(full)) from full
 
 

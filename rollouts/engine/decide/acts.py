@@ -151,7 +151,7 @@ class Decision:
     pause_because: str = ""  # ask a person: put a pause in force
     void_because: str = ""  # what was approved is not what is there: every approval of a stage to come is void
     look_again_in: timedelta = timedelta(seconds=5)
-    given_back: frozenset[str] = frozenset()  # uids of nodes that leave their places in the ledger to others
+    given_back: frozenset[str] = frozenset()  # uids of nodes that are out no more, by the ledger
 
     @property
     def is_for_good(self) -> bool:

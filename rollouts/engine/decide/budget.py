@@ -1,6 +1,6 @@
 """How many nodes may be let go now: the smaller of the stage's budget and the operator's free slots. Pure.
 
-And who gives the place back that it has in the ledger.
+And which of its lines in the ledger end.
 """
 
 from collections.abc import Iterable
@@ -55,9 +55,9 @@ def is_back(target: TargetEvidence) -> bool:
 
 
 def given_back(snapshot: Snapshot) -> frozenset[str]:
-    """Of the nodes for which the plan has places: those that are in order again, held again before they began, or gone.
+    """Of the nodes that the plan has out: those in order again, held again before they began, or gone.
 
-    A failed one keeps its place until somebody takes it out, and so does one that changed and is not back.
+    A failed one stays out until somebody takes it out, and so does one that changed and is not back.
     """
     if snapshot.stale_because:
         return frozenset()
@@ -66,10 +66,12 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     if goes_back:
         targets = {uid: one for uid, one in _targets(snapshot.forward).items() if one.state in MAY_BEGIN} | targets
     nodes = {node.uid: node for node in snapshot.nodes}
-    there = {uid: nodes[uid] for uid in snapshot.places if uid in nodes}
+    there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
     # Without a DaemonSet the object selects no node for a moment, and those that were let go go on afterwards.
-    return frozenset(back) | (snapshot.places & frozenset(snapshot.gone) if snapshot.has_daemonsets else frozenset())
+    return frozenset(back) | (
+        snapshot.disruptions & frozenset(snapshot.gone) if snapshot.has_daemonsets else frozenset()
+    )
 
 
 def _targets(stages: Iterable[StageSnapshot]) -> dict[str, TargetEvidence]:

@@ -20,8 +20,8 @@ class Command(BaseCommand):
         cluster = cluster_of(given["cluster"])
         for row in DomainBudget.objects.filter(cluster=cluster):
             self.stdout.write(f"{says(DomainKind(row.kind), row.max_unavailable, row.label)} {row.because}".strip())
-        places = list(Disruption.objects.in_force().filter(cluster=cluster).select_related("plan"))
-        for one in places:
+        disruptions = list(Disruption.objects.in_force().filter(cluster=cluster).select_related("plan"))
+        for one in disruptions:
             self.stdout.write(f"{one.node_name}: out since {to_the_second(one.taken_at)}, by {one.plan}.")
-        if not places:
+        if not disruptions:
             self.stdout.write("No plan has a node out.")

@@ -36,7 +36,7 @@ def another_plan_has(ground: Ground, name: str) -> Plan:
     return other
 
 
-def places() -> list[str]:
+def disruptions() -> list[str]:
     return [one.node_name for one in Disruption.objects.in_force()]
 
 
@@ -61,7 +61,7 @@ def test_a_release_loses_to_the_place_that_another_plan_took_since(ground: Groun
     assert ground.target().state == TargetState.HELD
     assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
     assert not ground.stage().waves.exists()
-    assert places() == [REST[0]]
+    assert disruptions() == [REST[0]]
 
 
 def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Ground):
@@ -77,20 +77,20 @@ def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Grou
     Disruption.objects.filter(plan=other).give_back(now=ground.clock())
     ground.rounds(1)
     assert ground.releases() == [CANARY]
-    assert places() == [CANARY]
+    assert disruptions() == [CANARY]
 
 
 def test_a_node_that_is_back_in_order_gives_its_place_back(ground: Ground):
     ground.armed()
     ground.rounds(2)
-    assert places() == [CANARY]
+    assert disruptions() == [CANARY]
     goes_through(ground, CANARY)
-    assert places() == [CANARY]
+    assert disruptions() == [CANARY]
 
     ground.rounds(3)
 
     assert ground.target().state == TargetState.CHANGED
-    assert places() == []
+    assert disruptions() == []
 
 
 def test_one_that_changed_and_is_not_ready_keeps_its_place(ground: Ground):
@@ -104,24 +104,24 @@ def test_one_that_changed_and_is_not_ready_keeps_its_place(ground: Ground):
         ground.round(look=False)
 
     assert ground.target().state == TargetState.CHANGED
-    assert places() == [CANARY]
+    assert disruptions() == [CANARY]
 
 
 def test_one_that_failed_keeps_its_place_until_it_is_taken_out(ground: Ground):
     ground.armed(canaries=2)
     ground.rounds(2)
-    [out] = places()
+    [out] = disruptions()
     ground.set_state(out, "drain-required")
     ground.round()
     ground.set_state(out, "upgrade-failed")
     ground.rounds(2)
     assert ground.target(out).state == TargetState.FAILED
-    assert places() == [out]
+    assert disruptions() == [out]
 
     commands.exclude(ground.target(out), actor=ground.ada, because="It is broken.", now=ground.clock())
     ground.rounds(2)
 
-    assert out not in places()
+    assert out not in disruptions()
 
 
 def test_a_recalled_node_gives_its_place_back_once_it_is_seen_not_to_have_begun(ground: Ground):
@@ -132,10 +132,10 @@ def test_a_recalled_node_gives_its_place_back_once_it_is_seen_not_to_have_begun(
 
     ground.round()
     assert ground.target().state == TargetState.HELD
-    assert places() == [CANARY]
+    assert disruptions() == [CANARY]
     ground.rounds(2)
 
-    assert places() == []
+    assert disruptions() == []
 
 
 def test_a_recalled_node_that_began_in_that_moment_keeps_its_place(ground: Ground):
@@ -147,7 +147,7 @@ def test_a_recalled_node_that_began_in_that_moment_keeps_its_place(ground: Groun
 
     ground.rounds(3)
 
-    assert places() == [CANARY]
+    assert disruptions() == [CANARY]
 
 
 def test_a_broken_node_of_another_object_counts_in_its_zone(ground: Ground):

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from demo.visitor import wait_until
 from fleet.pools.asking import set_approval
 from fleet.pools.making import create_pool
-from rollouts.ledger.places import take
+from rollouts.ledger.disruptions import take
 from rollouts.models import MaintenanceWindow, Plan, Stage, Target
 from rollouts.steering import commands
 from rollouts.steering.windowing import make_window

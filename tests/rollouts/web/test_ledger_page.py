@@ -46,7 +46,7 @@ def test_it_names_budgets_and_who_is_out_and_who_was(plan, root):
 
 def test_of_a_cluster_that_is_not_seen_it_says_that_who_is_back_keeps_a_place(plan, root):
     path = f"/clusters/{plan.cluster_id}/ledger"
-    keeps = "A node that is back in order keeps its place until that is seen."
+    keeps = "A node that is back in order counts as out until that is seen."
     assert keeps not in page(root, path).text
 
     Bookmark.objects.update(heard_at=NOON - timedelta(minutes=10))

@@ -600,7 +600,7 @@ def test_no_end_says_of_a_node_whose_label_has_lost_its_mark_that_it_is_free():
 def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
     let_go = a_held_target("a", state=TargetState.RELEASED)
     node = a_node_snapshot("a", has_label=False, label_is_ours=False, hold_wanted=False)
-    snapshot = put_back(a_snapshot(a_stage(let_go), nodes=(node,), places=frozenset({node.uid})), state=state)
+    snapshot = put_back(a_snapshot(a_stage(let_go), nodes=(node,), disruptions=frozenset({node.uid})), state=state)
 
     decision = decide(snapshot, now=NOON)
 
@@ -608,7 +608,7 @@ def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
     assert decision.given_back == frozenset()
     held = replace(let_go, state=TargetState.HELD, state_since=NOON - timedelta(minutes=1))
     called_back = put_back(
-        a_snapshot(a_stage(held), nodes=(untouched("a"),), places=frozenset({node.uid})), state=state
+        a_snapshot(a_stage(held), nodes=(untouched("a"),), disruptions=frozenset({node.uid})), state=state
     )
     assert decide(called_back, now=NOON).given_back == {node.uid}
 
@@ -616,7 +616,7 @@ def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
 def test_a_place_is_kept_while_the_daemonsets_are_made_anew():
     let_go = a_held_target("a", state=TargetState.RELEASED)
     gone = {"uid-of-a": "is no longer selected by NVIDIADriver default"}
-    snapshot = a_snapshot(a_stage(let_go), newest_hashes={}, gone=gone, places=frozenset(gone))
+    snapshot = a_snapshot(a_stage(let_go), newest_hashes={}, gone=gone, disruptions=frozenset(gone))
 
     assert decide(snapshot, now=NOON).given_back == frozenset()
     assert decide(replace(snapshot, newest_hashes={DAEMONSET: NEW_HASH}), now=NOON).given_back == {"uid-of-a"}

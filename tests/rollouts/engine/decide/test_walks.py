@@ -172,7 +172,7 @@ def another_plan(worker: Worker, chance: random.Random) -> None:
         worker.out_by_others.pop(next(iter(worker.out_by_others)))
         return
     rack = chance.choice(["r0", "r1", "r2"])
-    mine = [name for name in worker.places if worker.racks.get(name) == rack]
+    mine = [name for name in worker.disruptions if worker.racks.get(name) == rack]
     others = [name for name, where in worker.out_by_others.items() if where == rack]
     if len(mine) + len(others) < worker.most_per_rack:
         worker.out_by_others[f"other-{rack}-{len(others)}"] = rack

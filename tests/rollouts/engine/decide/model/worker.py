@@ -89,7 +89,7 @@ class Worker:
     put_back_at: datetime | None = None
     racks: dict[str, str] = field(default_factory=dict)  # node's name → its rack; empty: racks have no budget
     most_per_rack: int = 1
-    places: set[str] = field(default_factory=set)  # nodes that this plan has in the ledger
+    disruptions: set[str] = field(default_factory=set)  # nodes that this plan has in the ledger
     out_by_others: dict[str, str] = field(default_factory=dict)  # node of another plan → its rack
 
     # What `rollouts.engine.templates` asks of a plan
@@ -138,14 +138,14 @@ class Worker:
             is_live=is_live,
             budgets=self.budgets(self.seen),
             seen_at=self.seen_at,
-            places=frozenset(f"uid-of-{name}" for name in self.places),
+            disruptions=frozenset(f"uid-of-{name}" for name in self.disruptions),
         )
 
     def budgets(self, nodes: dict[str, Node]) -> Budgets:
-        """Of racks: as `rollouts.ledger.places` reads them, from these rows."""
+        """Of racks: as `rollouts.ledger.disruptions` reads them, from these rows."""
         if not self.racks or self.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
             return UNBOUND
-        out = dict.fromkeys(self.places, "plan-1") | dict.fromkeys(self.out_by_others, "plan-2")
+        out = dict.fromkeys(self.disruptions, "plan-1") | dict.fromkeys(self.out_by_others, "plan-2")
         if self.state is PlanState.PROMOTING:
             broken = [name for name, node in nodes.items() if node.is_unschedulable or node.state not in IDLE]
             out |= dict.fromkeys(broken, "broken")
@@ -258,7 +258,7 @@ class Worker:
             if decision.void_because:
                 for stage in self.stages[:-1]:
                     stage.is_approved &= stage.state is StageState.PASSED
-            self.places -= {uid.removeprefix("uid-of-") for uid in decision.given_back}
+            self.disruptions -= {uid.removeprefix("uid-of-") for uid in decision.given_back}
             self.is_paused = self.is_paused or bool(decision.pause_because)
             for act in decision.acts:
                 self._die_here()
@@ -380,7 +380,7 @@ class Worker:
         if any(self.holds_back(name) for name in ready) or self.budgets(self.seen).why_not(ready):
             return
         self._die_here()
-        self.places |= set(ready)
+        self.disruptions |= set(ready)
         for name in ready:
             stage.targets[name] = TargetRow(TargetState.RELEASING, self.now, stage.targets[name].is_retried)
         stage.has_waves = stage.has_waves or bool(ready)

@@ -38,8 +38,8 @@ class _Node(NamedTuple):
 COLUMNS = tuple(name for name in _Node._fields if name != "labels")
 
 
-class NoPlace(Exception):
-    """A failure domain has no place left for one of the nodes."""
+class DomainIsFull(Exception):
+    """A failure domain may have no further node out."""
 
 
 def take(plan: Plan, taking: Mapping[str, str], *, goes_back: bool, now: datetime) -> None:
@@ -48,13 +48,13 @@ def take(plan: Plan, taking: Mapping[str, str], *, goes_back: bool, now: datetim
     Inside the transaction of the intent: the lock on the cluster's row makes one plan wait for another, so that the
     second reads what the first has taken. It is the last lock of that transaction.
 
-    :raises NoPlace: with the sentence of the domain that has none left
+    :raises DomainIsFull: with the sentence of the domain that has none left
     """
     Cluster.objects.select_for_update(no_key=True).get(pk=plan.cluster_id)
     reading = _Reading(plan.cluster_id, list(taking.values()), goes_back=goes_back)
     if because := reading.budgets().why_not(list(taking.values())):
-        raise NoPlace(because)
-    there = {one.node_uid for one in reading.places}
+        raise DomainIsFull(because)
+    there = {one.node_uid for one in reading.disruptions}
     Disruption.objects.bulk_create(
         Disruption(
             cluster_id=plan.cluster_id, plan=plan, node_uid=uid, node_name=name, taken_at=now,
@@ -82,7 +82,7 @@ class _Reading:
         self.limits = {DomainKind(row.kind): row for row in DomainBudget.objects.filter(cluster=cluster_id).order_by()}
         pools = Pool.objects.filter(cluster=cluster_id).select_related("cluster").order_by()
         self.pools = {str(pool.pk): pool for pool in pools}
-        self.places = list(Disruption.objects.in_force().filter(cluster=cluster_id).order_by("pk"))
+        self.disruptions = list(Disruption.objects.in_force().filter(cluster=cluster_id).order_by("pk"))
         self.nodes = self._nodes()
         self.in_pools = self._in_pools()
 
@@ -128,7 +128,7 @@ class _Reading:
 
     def _out(self) -> dict[str, str]:
         """Name of each node that is out → it, and why: by a plan's word, else by what its row shows."""
-        found = {one.node_name: one.place for one in self.places}
+        found = {one.node_name: one.words for one in self.disruptions}
         if self.goes_back:
             return found
         seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
@@ -137,7 +137,7 @@ class _Reading:
     def _emptied(self) -> set[str]:
         """Of those: the nodes whose pods are gone, or will be. One that somebody cordoned goes on to serve."""
         broken = (node for node in self.nodes.values() if node.is_ready is not True or node.upgrade_state not in IDLE)
-        return {node.name for node in broken} | {one.node_name for one in self.places}
+        return {node.name for node in broken} | {one.node_name for one in self.disruptions}
 
     def _by_domain(self, out: Mapping[str, str]) -> dict[Domain, dict[str, str]]:
         """Of those that have a budget: who of each is out. A node that a plan took is where it was when it was taken.
@@ -145,15 +145,15 @@ class _Reading:
         What its row says besides counts, too: a label that somebody has given it since.
         """
         taken_from = {
-            one.node_name: [Domain(DomainKind(kind), key) for kind, key in one.domains] for one in self.places
+            one.node_name: [Domain(DomainKind(kind), key) for kind, key in one.domains] for one in self.disruptions
         }
         found: dict[Domain, dict[str, str]] = defaultdict(dict)
-        for name, place in out.items():
+        for name, words in out.items():
             kinds = {domain.kind for domain in taken_from.get(name, ()) if domain.kind is not DomainKind.POOL}
             new = (one for one in self.kept_of(name) if one.kind not in kinds)
             for domain in {*taken_from.get(name, ()), *new}:
                 if self._has_budget(domain):
-                    found[domain][name] = place
+                    found[domain][name] = words
         return found
 
     def _nodes(self) -> dict[str, _Node]:
@@ -161,7 +161,7 @@ class _Reading:
         columns = (*COLUMNS, "labels") if DomainKind.RACK in self.limits else COLUMNS
         nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).order_by()
         if len(self.asked) <= FEW:
-            names = {*self.asked, *(one.node_name for one in self.places)}
+            names = {*self.asked, *(one.node_name for one in self.disruptions)}
             broken = Q(is_unschedulable=True) | Q(is_ready=False) | Q(is_ready=None) | ~Q(upgrade_state__in=IDLE)
             nodes = nodes.filter(Q(name__in=names) | broken)
         return {name: _Node(name, *seen) for name, *seen in nodes.values_list(*columns)}
