@@ -100,9 +100,12 @@ class Play:
         keeps_budgets: bool = False,
         dra: Api | None = None,
         tells_devices: bool = False,
+        is_on_nodes_alone: bool = False,
     ) -> None:
         """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets. `dra`: how its group
         is served; None: nobody here claims devices. `tells_devices`: kubelets name devices in pods' status.
+        `is_on_nodes_alone`: the cluster has its own controllers, scheduler and GPU Operator; kubelets are played, and
+        what pods would do on their nodes.
         """
         release, self._durations = release or Release(), durations or Durations()
         self.loop = loop
@@ -111,6 +114,9 @@ class Play:
         self.heartbeats = Heartbeats(world)
         hosts = self.kubelets.hosts
         self.exporters = Exporters(world, hosts, self.kubelets.holdings, faults)
+        if is_on_nodes_alone:
+            self.actors: tuple[object, ...] = self._on_nodes(faults)
+            return
         self.actors = (
             LoadedDrivers(world, hosts),
             NodeTaints(world),
@@ -144,6 +150,18 @@ class Play:
         )
         if tells_devices:
             self._tell_devices(faults)
+
+    def _on_nodes(self, faults: Board) -> tuple[object, ...]:
+        world, hosts, durations = self.world, self.kubelets.hosts, self._durations
+        return (
+            LoadedDrivers(world, hosts),
+            DevicePlugins(world, hosts, durations, faults),
+            FeatureDiscovery(world, hosts, durations, faults),
+            MigManagers(world, hosts, durations, Reboots(world, self.heartbeats, durations)),
+            Flapping(world, self.heartbeats, faults),
+            Ailments(world, hosts, faults),
+            RuntimeRaces(world, self.kubelets.holdings, faults),
+        )
 
     def _tell_devices(self, faults: Board) -> None:
         health = ResourceHealth(self.world, self.kubelets.hosts, self.kubelets.holdings, faults)

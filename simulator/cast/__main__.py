@@ -1,4 +1,7 @@
-"""`python -m simulator.cast --kubeconfig F`: the actors against any API server that has no controllers of its own."""
+"""`python -m simulator.cast --kubeconfig F`: the actors against any API server that has no controllers of its own.
+
+With `--nodes-alone` it has them, and a scheduler and the GPU Operator: then only what happens on nodes is played.
+"""
 
 import argparse
 import faulthandler
@@ -33,6 +36,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--operator", default=Release().version, help="the GPU Operator's release")
     parser.add_argument("--claims", action="store_true", help="devices are claimed there, through resource.k8s.io/v1")
+    parser.add_argument(
+        "--nodes-alone", action="store_true", help="kubelets and what runs on nodes: all else is there already"
+    )
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")
     return parser.parse_args()
 
@@ -48,7 +54,15 @@ def main() -> None:
         Planting(cluster, plan, clock.now()).plant()
     faults = Board(*(parse(FAULTS, text) for text in options.faults))
     dra = Api() if options.claims else None
-    play = Play(cluster, Loop(clock), faults, release=release, keeps_budgets=True, dra=dra)
+    play = Play(
+        cluster,
+        Loop(clock),
+        faults,
+        release=release,
+        keeps_budgets=True,
+        dra=dra,
+        is_on_nodes_alone=options.nodes_alone,
+    )
     play.fill()
     stopping = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
