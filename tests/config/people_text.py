@@ -43,6 +43,7 @@ from health.gpus.views import BadView, filter_sent, spelt_view
 from health.telemetry.promql import BadMatchers, Matchers
 from health.web.inbox_page import Filter as FindingsFilter
 from health.web.rule_page import LimitsForm
+from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
@@ -272,6 +273,8 @@ PARSERS = (
            ("rollouts.web.ledger_page",)),
     Parser("filter of findings on a page", "63 characters each, 18 digits", HEADERS_BYTES, _findings_filter,
            ("health.web.inbox_page",)),
+    Parser("hours of a shift report", "a choice of five", HEADERS_BYTES, lambda text: ReportForm({"hours": text}).is_valid(),
+           ("health.web.shift_report",)),
     Parser("act on a finding", "cut at 1,000, 500, 150, 100 and 40 characters", FORM_BYTES,
            lambda text: (text.strip()[:1000], text.strip()[:150], whole(text[:18])), ("health.web.acts",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
