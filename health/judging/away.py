@@ -12,6 +12,7 @@ from gpu.operands import (
     DCGM_EXPORTERS,
     DEVICE_PLUGIN,
     DRA_DRIVER,
+    DRIVER,
     EXPORTERS,
     GAUDI_EXPORTER,
     GAUDI_PLUGIN,
@@ -29,6 +30,7 @@ PLUGINS = {
     Vendor.INTEL: INTEL_PLUGIN,
 }
 DRA_DRIVERS = {Vendor.NVIDIA: DRA_DRIVER, Vendor.AMD: AMD_DRA, Vendor.INTEL: INTEL_DRA}
+WAIT_FOR_THE_DRIVER = frozenset({DEVICE_PLUGIN, DRA_DRIVER})
 OF_VENDOR: Mapping[str, tuple[str, ...]] = {
     Vendor.AMD: (AMD_EXPORTER,),
     Vendor.HABANA: (GAUDI_EXPORTER,),
@@ -36,23 +38,28 @@ OF_VENDOR: Mapping[str, tuple[str, ...]] = {
 
 
 def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
-    """By node, those of which no pod is ready there. One query, and another where nobody listens; two more and two for
-    500 nodes where any misses some.
+    """By node, those of which no pod is ready there. One query, and another where nobody listens; two more and three
+    for 500 nodes where any misses some.
 
     Only of operands that the cluster runs as DaemonSets: of a device plugin that is a service of the host nobody knows.
+    What NVIDIA's wait for is named before them: a driver of which a pod is on the node and none is ready.
     """
     short = Node.objects.filter(cluster=cluster, state_code=NodeState.GPUS_MISSING).with_gpus()
     missing = {name: _offerers(*amounts) for name, *amounts in short.values_list("name", "expected", "allocatable")}
     silent = hearing.ever - hearing.now if hearing else called_silent(cluster)
     if not missing and not silent:
         return {}
-    wanted = (*PLUGINS.values(), *DRA_DRIVERS.values(), *EXPORTERS)
+    wanted = (DRIVER, *PLUGINS.values(), *DRA_DRIVERS.values(), *EXPORTERS)
     run = set(Operand.objects.filter(cluster=cluster, operand__in=wanted).values_list("operand", flat=True))
-    ready = _ready(cluster, run, sorted(missing.keys() | silent))
+    ready = _ready(cluster, run - {DRIVER}, sorted(missing.keys() | silent))
     found: dict[str, list[str]] = defaultdict(list)
     for node, offerers in missing.items():
         if away := sorted((offerers & run) - ready[node]):
             found[node] += away
+    if DRIVER in run:
+        waiting = sorted(node for node, away in found.items() if WAIT_FOR_THE_DRIVER.intersection(away))
+        for node in _without_driver(cluster, waiting):
+            found[node].insert(0, DRIVER)
     if run.intersection(EXPORTERS):
         for node, vendor in _vendors(cluster, [node for node in silent if not ready[node].intersection(EXPORTERS)]):
             its = OF_VENDOR.get(vendor, DCGM_EXPORTERS)
@@ -77,10 +84,24 @@ def _vendors(cluster: Cluster, names: list[str]) -> Iterator[tuple[str, str]]:
 
 def _ready(cluster: Cluster, operands: Iterable[str], nodes: Collection[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
-    names = list(nodes)
-    pods = Pod.objects.filter(cluster=cluster, operand__in=list(operands), is_ready=True).order_by()
-    for start in range(0, len(names), AT_ONCE):
-        rows = pods.filter(node_name__in=names[start : start + AT_ONCE]).values_list("node_name", "operand")
-        for node, operand in rows:
+    for node, operand, is_ready in _pods(cluster, operands, nodes):
+        if is_ready:
             found[node].add(operand)
     return found
+
+
+def _without_driver(cluster: Cluster, nodes: Collection[str]) -> set[str]:
+    """Those that have a pod of it, and none that is ready."""
+    ready: dict[str, bool] = {}
+    for node, _, is_ready in _pods(cluster, [DRIVER], nodes):
+        ready[node] = ready.get(node, False) or is_ready
+    return {node for node, is_any in ready.items() if not is_any}
+
+
+def _pods(cluster: Cluster, operands: Iterable[str], nodes: Collection[str]) -> Iterator[tuple[str, str, bool]]:
+    names = list(nodes)
+    pods = Pod.objects.filter(cluster=cluster, operand__in=list(operands)).order_by()
+    for start in range(0, len(names), AT_ONCE):
+        yield from pods.filter(node_name__in=names[start : start + AT_ONCE]).values_list(
+            "node_name", "operand", "is_ready"
+        )

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from gpu.operands import DEVICE_PLUGIN, DRA_DRIVER, EXPORTERS, OF_OTHERS, title_of
+from gpu.operands import DEVICE_PLUGIN, DRA_DRIVER, DRIVER, EXPORTERS, OF_OTHERS, title_of
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
 from wording.numbers import either
 
-CALLED = {DEVICE_PLUGIN: "device plugin"}  # others by their titles, which begin with a name
+CALLED = {DEVICE_PLUGIN: "device plugin", DRIVER: "driver"}  # others by their titles, which begin with a name
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,26 @@ def test_a_plugin_that_crashes_is_the_same_finding(cluster):
     assert Finding.objects.get(rule="pods-failing").parent.rule == "operand-down"
 
 
+@pytest.mark.parametrize(
+    ("ready", "said"),
+    [
+        ((False,), "On gpu-001 the driver and the device plugin do not run: its GPUs cannot be allocated."),
+        ((False, True), "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."),  # the old one ends
+        ((), "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."),  # the host's own driver
+    ],
+)
+def test_a_driver_that_does_not_come_up_is_named_before_what_waits_for_it(cluster, ready, said):
+    an_operand(cluster, "driver", desired=2)
+    node = a_node(cluster, "gpu-001", **NONE_LEFT)
+    for number, is_ready in enumerate(ready):
+        a_pod(node, f"driver-{number}", namespace="gpu-operator", gpus=0, operand="driver", is_ready=is_ready)
+
+    look(cluster, 0, 2)
+
+    assert on_their_own() == ["operand-down"]
+    assert Finding.objects.get(rule="operand-down").sentence == said
+
+
 def test_operands_left_paused_explain_all_that_is_away_with_them(cluster):
     a_node(cluster, "gpu-001", is_paused=True, **NONE_LEFT)
 
@@ -118,4 +138,7 @@ def test_it_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert_num
         a_node(cluster, f"gpu-{number:03}", **NONE_LEFT)
 
     with django_assert_num_queries(4):
+        operands_away(cluster, None)
+    an_operand(cluster, "driver", desired=50)
+    with django_assert_num_queries(5):
         operands_away(cluster, None)
