@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
@@ -92,6 +93,9 @@ class Listing(Edge, generics.ListAPIView):
         return self.get_paginated_response(shown.data)
 
 
+NOTHING = SimpleNamespace()  # what was found out about a row that is shown as it is
+
+
 @dataclass(frozen=True)
 class Flat:
     """A model's row and what was found out about it, read as one. Where both have a name, what was found is said."""
@@ -117,12 +121,13 @@ def _names_of(kind: type) -> frozenset[str]:
     return frozenset(dir(kind))
 
 
-# Writes a model's row with what was found out about it. A docstring would stand in the schema, at each heir of it.
+# Writes a model's row, and what was found out about it. A docstring would stand in the schema, at each heir of it.
 class RowSerializer(serializers.ModelSerializer):
-    row: str  # the attribute of what is given that is the model's row
+    row = ""  # the attribute of what is given that is the model's row; blank: what is given is the row
 
     def to_representation(self, instance: Any) -> Any:
-        flat, said = Flat(instance, getattr(instance, self.row)), {}
+        flat = Flat(instance, getattr(instance, self.row)) if self.row else Flat(NOTHING, instance)
+        said = {}
         for name, read, write in self._columns:
             try:
                 value = read(flat)

@@ -96,7 +96,7 @@ class ClusterInDetail(ClusterRow):
     unread: Sequence[Mapping[str, str]]  # kind, name and why
 
 
-class ObserverSerializer(serializers.ModelSerializer):
+class ObserverSerializer(RowSerializer):
     """Who holds the lease of watching the cluster, and how well that goes."""
 
     class Meta:
@@ -105,7 +105,7 @@ class ObserverSerializer(serializers.ModelSerializer):
         extra_kwargs = {"behind_since": {"help_text": "Null: it keeps up, or nobody watches the cluster."}}
 
 
-class ExportersSerializer(serializers.ModelSerializer):
+class ExportersSerializer(RowSerializer):
     """How it goes with asking DCGM exporters who holds which GPU."""
 
     class Meta:

@@ -119,7 +119,7 @@ class NodeSerializer(NodeRowSerializer):
         )  # fmt: skip
 
 
-class EventSerializer(serializers.ModelSerializer):
+class EventSerializer(RowSerializer):
     class Meta:
         model = NodeEvent
         fields = ("id", "at", "kind", "sentence", "detail")

@@ -14,7 +14,7 @@ from gpu.operands import title_of
 STATES = [(state.value, state.value) for state in PodState]
 
 
-class PodSerializer(serializers.ModelSerializer):
+class PodSerializer(RowSerializer):
     cluster = RefSerializer()
     node = RefSerializer(allow_null=True)
     gpus = serializers.IntegerField(help_text="Asked for by the name of a whole GPU; on a shared node it is a share.")
@@ -46,7 +46,7 @@ class PodSerializer(serializers.ModelSerializer):
         return title_of(pod.operand)
 
 
-class PodRowSerializer(PodSerializer, RowSerializer):
+class PodRowSerializer(PodSerializer):
     row = "pod"
     seen_at = serializers.DateTimeField(allow_null=True)
     freshness = serializers.CharField(help_text="Of pods there: see a cluster's `freshness`.")

@@ -2,6 +2,7 @@
 
 from rest_framework import serializers
 
+from edges.rest import RowSerializer
 from fleet.allocation.allocations import ToldBy
 from fleet.models import ExporterReading
 from gpu.resources import ResourceKind, Vendor
@@ -84,7 +85,7 @@ class UnplacedSerializer(serializers.Serializer):
     claim = serializers.CharField()
 
 
-class ExporterSerializer(serializers.ModelSerializer):
+class ExporterSerializer(RowSerializer):
     """What the node's DCGM exporter was last asked and said. Its devices are among `gpus`."""
 
     class Meta:

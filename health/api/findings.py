@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Edge, Listing
+from edges.rest import Edge, Listing, RowSerializer
 from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
@@ -69,7 +69,7 @@ class ImpactSerializer(serializers.Serializer):
     sentence = serializers.CharField()
 
 
-class FindingSerializer(serializers.ModelSerializer):
+class FindingSerializer(RowSerializer):
     cluster = RefSerializer()
     node = RefSerializer(
         allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
@@ -116,7 +116,7 @@ class FindingSerializer(serializers.ModelSerializer):
         return None if last_seen is None else last_seen.at
 
 
-class FindingActSerializer(serializers.ModelSerializer):
+class FindingActSerializer(RowSerializer):
     class Meta:
         model = FindingAct
         fields = ("verb", "by", "at", "because", "to")

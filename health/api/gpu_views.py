@@ -7,12 +7,12 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing
+from edges.rest import Asked, Edge, Listing, RowSerializer
 from health.gpus.views import LONGEST_NAME, LONGEST_QUERY, BadView, save_view, views_of
 from health.models import GpuView
 
 
-class GpuViewSerializer(serializers.ModelSerializer):
+class GpuViewSerializer(RowSerializer):
     query = serializers.CharField(help_text="The filter, as the table spells it. Blank: all of it, as it usually is.")
     page = serializers.SerializerMethodField(help_text="Where the table shows it.")
 

@@ -3,7 +3,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked
+from edges.rest import Asked, RowSerializer
 from fleet.api.nodes import OfAGpu, OfANode
 from health.inbox.hours import HOURS, MOST, hours_of
 from health.models import GpuHour
@@ -13,7 +13,7 @@ class HoursAsked(Asked):
     hours = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=HOURS)
 
 
-class GpuHourSerializer(serializers.ModelSerializer):
+class GpuHourSerializer(RowSerializer):
     class Meta:
         model = GpuHour
         fields = (

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import KEY, Asked, Edge, Listing
+from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import Text
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node, Pool
@@ -22,7 +22,7 @@ from people.rights import require_somewhere
 MOST_KEY = 2**63 - 1
 
 
-class MuteSerializer(serializers.ModelSerializer):
+class MuteSerializer(RowSerializer):
     cluster = RefSerializer()
     pool = RefSerializer(allow_null=True, help_text="Null: it is of no pool.")
     is_in_force = serializers.SerializerMethodField()

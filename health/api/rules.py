@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge
+from edges.rest import Asked, Edge, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
 from health.inbox import limiting, shadowing
@@ -17,7 +17,7 @@ from health.models import PoolLimits, RuleShadow
 from people.rights import Permission, require, scope_of
 
 
-class RuleShadowSerializer(serializers.ModelSerializer):
+class RuleShadowSerializer(RowSerializer):
     class Meta:
         model = RuleShadow
         fields = ("id", "rule", "by", "at", "because", "ended_at", "ended_by", "ended_because")
@@ -57,7 +57,7 @@ class RuleSerializer(serializers.Serializer):
     )
 
 
-class PoolLimitsSerializer(serializers.ModelSerializer):
+class PoolLimitsSerializer(RowSerializer):
     pool = RefSerializer()
 
     class Meta:

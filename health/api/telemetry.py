@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing
+from edges.rest import Asked, Edge, Listing, RowSerializer
 from edges.unseen import LENGTH, NONE
 from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
@@ -30,7 +30,7 @@ READINGS = [(state.value, state.value) for state in ReadingState]
 METRIC_KEYS = [(key, key) for key in METRICS]
 
 
-class TelemetrySourceSerializer(serializers.ModelSerializer):
+class TelemetrySourceSerializer(RowSerializer):
     """A Prometheus that has the series of a cluster's GPU exporters, and how it goes with asking it."""
 
     cluster = RefSerializer()

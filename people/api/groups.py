@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Listing
+from edges.rest import Asked, Listing, RowSerializer
 from people.api.people import PeopleEdge
 from people.models import User
 from people.rights import Permission, require
@@ -15,13 +15,13 @@ from people.roster import groups
 from people.roster.groups import AlreadyIn, every_group
 
 
-class MemberSerializer(serializers.ModelSerializer):
+class MemberSerializer(RowSerializer):
     class Meta:
         model = User
         fields = ("id", "username", "is_active")
 
 
-class GroupSerializer(serializers.ModelSerializer):
+class GroupSerializer(RowSerializer):
     """A group gives no right: a plan may ask that some of those who approve are of one."""
 
     members = MemberSerializer(source="user_set", many=True)

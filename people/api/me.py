@@ -6,12 +6,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Edge
+from edges.rest import Edge, RowSerializer
 from people.models import RoleBinding, User
 from people.rights import Permission, scope_of
 
 
-class BindingSerializer(serializers.ModelSerializer):
+class BindingSerializer(RowSerializer):
     scope_id = serializers.IntegerField(help_text="Of the cluster or pool; 0 for the fleet.")
 
     class Meta:

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing
+from edges.rest import Asked, Edge, Listing, RowSerializer
 from people.models import ApiToken, User
 from people.rights import NotAllowed, Permission
 from people.roster import tokens
@@ -14,7 +14,7 @@ from people.roster import tokens
 USUAL_LIFE = timedelta(days=90)
 
 
-class TokenSerializer(serializers.ModelSerializer):
+class TokenSerializer(RowSerializer):
     permissions = serializers.ListField(child=serializers.CharField())
 
     class Meta:

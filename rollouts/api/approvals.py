@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Listing, RowSerializer
+from edges.rest import Asked, Listing
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
@@ -38,7 +38,7 @@ class ShareSerializer(serializers.Serializer):
     can = serializers.ListField(child=serializers.CharField(), help_text="Who still can.")
 
 
-class AwaitedSerializer(RowSerializer, StageRowSerializer):
+class AwaitedSerializer(StageRowSerializer):
     """A stage that waits for an approval, as the caller sees it."""
 
     row = "stage"

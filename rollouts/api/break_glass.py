@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Listing
+from edges.rest import Asked, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.gates import GATES
@@ -31,7 +31,7 @@ class BreakGlassRequest(Asked):
     )
 
 
-class BreakGlassSerializer(serializers.ModelSerializer):
+class BreakGlassSerializer(RowSerializer):
     """A gate that a person passed over."""
 
     gate = serializers.ChoiceField(choices=GATE_KEYS)

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import KEY, Asked, Edge, Listing
+from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Pool
 from people.rights import Permission, require_somewhere, scope_of
@@ -21,7 +21,7 @@ from rollouts.steering import freezing
 from rollouts.steering.freezing import Where, bound_by, where_of
 
 
-class FreezeSerializer(serializers.ModelSerializer):
+class FreezeSerializer(RowSerializer):
     cluster = RefSerializer(allow_null=True, help_text="Null: the whole fleet.")
     pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
     is_in_force = serializers.SerializerMethodField()

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import KEY, Listing
+from edges.rest import KEY, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.commands import Because
@@ -25,7 +25,7 @@ class ImagePullRequest(Because):
     )  # fmt: skip
 
 
-class PullJobSerializer(serializers.ModelSerializer):
+class PullJobSerializer(RowSerializer):
     """One image on one node."""
 
     node = serializers.CharField(source="node_name")

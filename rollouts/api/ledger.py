@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Edge, Listing
+from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from people.rights import require
@@ -18,7 +18,7 @@ from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, MOST, BudgetSh
 DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 
 
-class DisruptionSerializer(serializers.ModelSerializer):
+class DisruptionSerializer(RowSerializer):
     cluster = RefSerializer()
     plan = serializers.IntegerField(source="plan_id", help_text="Its id.")
     domains = serializers.ListField(

@@ -24,7 +24,7 @@ from rollouts.steering.preview import Preview
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
 
 
-class PlanRowSerializer(serializers.ModelSerializer):
+class PlanRowSerializer(RowSerializer):
     cluster = RefSerializer()
 
     class Meta:
@@ -36,7 +36,7 @@ class PlanRowSerializer(serializers.ModelSerializer):
         )  # fmt: skip
 
 
-class PauseSerializer(serializers.ModelSerializer):
+class PauseSerializer(RowSerializer):
     by = serializers.CharField(source="actor")
 
     class Meta:
@@ -70,7 +70,7 @@ class ButtonSerializer(serializers.Serializer):
     resource = serializers.CharField(help_text="POST to /plans/{id}/{resource}.")
 
 
-class StageOnPlanSerializer(RowSerializer, StageRowSerializer):
+class StageOnPlanSerializer(StageRowSerializer):
     row = "stage"
     targets_by_state = serializers.DictField(source="counts", child=serializers.IntegerField())
     answers = serializers.SerializerMethodField(help_text="What each gate says now.")
@@ -101,7 +101,7 @@ class PlanInDetail:
         return self.on_page.current.stage.pk if self.on_page.current else None
 
 
-class PlanSerializer(RowSerializer, PlanRowSerializer):
+class PlanSerializer(PlanRowSerializer):
     row = "plan"
     stages = StageOnPlanSerializer(source="on_page.stages", many=True)
     current_stage = serializers.IntegerField(allow_null=True, help_text="Null: none has its turn.")
@@ -181,7 +181,7 @@ class PlanChange(Asked):
     stages = StageDraftSerializer(many=True, required=False, **AT_MOST)
 
 
-class PlanEventSerializer(serializers.ModelSerializer):
+class PlanEventSerializer(RowSerializer):
     stage = RefSerializer(allow_null=True)
     node = serializers.CharField(source="target.node_name", allow_null=True, default=None)
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from edges.rest import Asked
+from edges.rest import Asked, RowSerializer
 from fleet.api.serializers import RefSerializer
 from rollouts.gates import GATES
 from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
@@ -89,7 +89,7 @@ class StageDraftSerializer(Asked):
     gate_options = GateOptions(required=False)
 
 
-class AnswerSerializer(serializers.ModelSerializer):
+class AnswerSerializer(RowSerializer):
     """What a gate said, in a sentence, and the numbers it compared."""
 
     title = serializers.SerializerMethodField()
@@ -116,7 +116,7 @@ class AnswerSerializer(serializers.ModelSerializer):
         return GATES[answer.gate].title if answer.gate in GATES else answer.gate
 
 
-class ApprovalSerializer(serializers.ModelSerializer):
+class ApprovalSerializer(RowSerializer):
     decision = serializers.SerializerMethodField()
     is_standing = serializers.SerializerMethodField()
 
@@ -142,13 +142,13 @@ class ApprovalSerializer(serializers.ModelSerializer):
         return approval.void_at is None
 
 
-class WaveSerializer(serializers.ModelSerializer):
+class WaveSerializer(RowSerializer):
     class Meta:
         model = Wave
         fields = ("number", "decided_at", "because")
 
 
-class OptOutSerializer(serializers.ModelSerializer):
+class OptOutSerializer(RowSerializer):
     """What keeps another controller off a node while it changes."""
 
     neighbour = serializers.CharField()
@@ -174,7 +174,7 @@ class OptOutSerializer(serializers.ModelSerializer):
         return row.placed_at is not None and row.ended_at is None
 
 
-class TargetSerializer(serializers.ModelSerializer):
+class TargetSerializer(RowSerializer):
     node = serializers.CharField(source="node_name")
     wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
     state = serializers.ChoiceField(
@@ -199,7 +199,7 @@ class TargetSerializer(serializers.ModelSerializer):
         return (target.baseline or {}).get("driver_version")
 
 
-class StageRowSerializer(serializers.ModelSerializer):
+class StageRowSerializer(RowSerializer):
     plan = serializers.IntegerField(source="plan_id")
     pool = RefSerializer(allow_null=True)
     gate_options = GateOptions()

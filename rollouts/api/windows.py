@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked, Listing
+from edges.rest import Asked, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from people.rights import require_somewhere
 from rollouts.api.freezes import BoundPlanSerializer, FreezeEdge, LiftRequest
@@ -35,7 +35,7 @@ class IntervalSerializer(serializers.Serializer):
     closes_at = serializers.DateTimeField()
 
 
-class MaintenanceWindowSerializer(serializers.ModelSerializer):
+class MaintenanceWindowSerializer(RowSerializer):
     cluster = RefSerializer()
     pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
     opens_at = LocalTime()
