@@ -73,6 +73,7 @@ class Mute(models.Model):
         return f"mute:{self.pk}"
 
     def is_in_force(self, *, now: datetime) -> bool:
+        """As `in_force` asks of rows."""
         return self.ended_at is None and now < self.until
 
     def covers(self, finding: Finding, node_name: str, pools: Collection[int]) -> bool:

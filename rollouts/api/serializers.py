@@ -118,7 +118,7 @@ class AnswerSerializer(RowSerializer):
 
 class ApprovalSerializer(RowSerializer):
     decision = serializers.SerializerMethodField()
-    is_standing = serializers.SerializerMethodField()
+    is_standing = serializers.BooleanField(read_only=True)
 
     class Meta:
         model = Approval
@@ -137,9 +137,6 @@ class ApprovalSerializer(RowSerializer):
     @extend_schema_field({"type": "string", "enum": ["approve", "reject"]})
     def get_decision(self, approval: Approval) -> str:
         return "reject" if approval.is_rejection else "approve"
-
-    def get_is_standing(self, approval: Approval) -> bool:
-        return approval.void_at is None
 
 
 class WaveSerializer(RowSerializer):

@@ -160,7 +160,7 @@ def _passing_since(
 
 def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:
     """Those that stand. Two queries for a stage that opens and asks for groups."""
-    standing = [row for row in stage.approvals.all() if row.void_at is None]
+    standing = [row for row in stage.approvals.all() if row.is_standing]
     asked = next((gate.groups for gate in gates if isinstance(gate, ApprovalGate)), {})
     among = asked if stage.state == StageState.OPENING else ()
     inside = groups_of([row.by for row in standing], among=among)

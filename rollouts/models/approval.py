@@ -30,3 +30,8 @@ class Approval(models.Model):
             ),
         ]
         ordering = ["-pk"]
+
+    @property
+    def is_standing(self) -> bool:
+        """As `standing` asks of rows."""
+        return self.void_at is None

@@ -90,4 +90,5 @@ class Freeze(models.Model):
         return words_of(self.cluster, self.pool)
 
     def is_in_force(self, *, now: datetime) -> bool:
+        """As `in_force` asks of rows."""
         return self.ended_at is None and (self.until is None or self.until > now)

@@ -65,6 +65,11 @@ class ImagePull(models.Model):
     def __str__(self) -> str:
         return f"image pull {self.pk} of plan-{self.plan_id}"
 
+    @property
+    def is_in_force(self) -> bool:
+        """As `in_force` asks of rows."""
+        return self.ended_at is None
+
     def take_lease(self, *, owner: str, now: datetime) -> bool:
         """Take the next round. False: another worker is in one, or it is over."""
         free = ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
@@ -140,6 +145,11 @@ class PullJob(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pull", "position"], name="one_pull_job_per_position")]
         ordering = ["pull_id", "position"]
+
+    @property
+    def is_in_the_cluster(self) -> bool:
+        """As `in_the_cluster` asks of rows."""
+        return self.intended_at is not None and self.gone_at is None
 
     @property
     def wanted(self) -> WantedPull:

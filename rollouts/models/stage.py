@@ -76,7 +76,7 @@ class Stage(Moving):
 
     def glass_now(self, *, now: datetime) -> dict[str, BreakGlass]:
         """Gate → who passes it over now. One query, or none where `glass` is prefetched."""
-        return {each.gate: each for each in self.glass.all() if each.until > now}
+        return {each.gate: each for each in self.glass.all() if each.is_in_force(now=now)}
 
     @property
     def is_rollback(self) -> bool:

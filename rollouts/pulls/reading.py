@@ -52,7 +52,7 @@ class PullOnPage:
 
     @property
     def is_in_force(self) -> bool:
-        return self.pull.ended_at is None
+        return self.pull.is_in_force
 
     @property
     def may_be_cancelled(self) -> bool:
@@ -85,7 +85,7 @@ class PullOnPage:
     @property
     def left(self) -> int:
         """Jobs that may be in the cluster."""
-        return sum(job.intended_at is not None and job.gone_at is None for job in self.jobs)
+        return sum(job.is_in_the_cluster for job in self.jobs)
 
     @property
     def sentence(self) -> str:

@@ -166,7 +166,7 @@ def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
     found: list[str] = []
     for one in stages:
         if one.stage.state not in OVER:
-            newest = {glass.gate: glass for glass in reversed(one.glass) if glass.until > now}
+            newest = {glass.gate: glass for glass in reversed(one.glass) if glass.is_in_force(now=now)}
             found += [_says_glass(one.stage, newest[gate]) for gate in sorted(newest)]
     return found
 

@@ -65,7 +65,7 @@ def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
 
 def _is_approved(current: StageOnPage) -> bool:
     """As `must_be_approved_again` asks of rows: what it was given for may have changed since it began."""
-    return any(each.void_at is None and not each.is_rejection for each in current.approvals)
+    return any(each.is_standing and not each.is_rejection for each in current.approvals)
 
 
 def _goes(going: list[str], held: int) -> str:

@@ -1,0 +1,181 @@
+"""What is asked of rows in Python and in SQL says the same of any rows."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.db.models import Manager, QuerySet
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from fleet.models import Bookmark
+from fleet.models.bookmark import BookmarkState
+from health.models import Finding, Mute
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Approval, BreakGlass, Freeze, Hold, ImagePull, Plan, PullJob, Target
+from rollouts.models.target import Shown
+from tests import make
+from tests.make import NOON
+
+AROUND = st.sampled_from([NOON + timedelta(microseconds=each) for each in (-1, 0, 1)])  # the moment itself included
+PERHAPS = st.none() | AROUND
+SOME = st.sampled_from(["", "a"])
+
+
+class Twins(NamedTuple):
+    """`row`: columns that decide, drawn; `around`: what a row needs besides, from a plan's stage and a number."""
+
+    of: Any  # the model
+    row: dict[str, st.SearchStrategy]
+    around: Callable[[Any, int], dict[str, Any]]
+    in_sql: Callable[[Any], Any]
+    in_python: Callable[[Any], bool]
+
+
+def a_plan(stage: Any, number: int) -> dict[str, Any]:
+    cluster, at = stage.plan.cluster, dict.fromkeys(("state_since", "created_at", "edited_at", "lease_until"), NOON)
+    return {"cluster": cluster, "object_uid": f"u{number}", **at}
+
+
+TWINS = {
+    ("Freeze", "in_force"): Twins(
+        Freeze,
+        {"until": PERHAPS, "ended_at": PERHAPS},
+        lambda _stage, _number: {"by": "ada", "at": NOON, "because": "x"},
+        lambda rows: rows.in_force(now=NOON),
+        lambda row: row.is_in_force(now=NOON),
+    ),
+    ("Mute", "in_force"): Twins(
+        Mute,
+        {"until": AROUND, "ended_at": PERHAPS},
+        lambda stage, _: {"cluster": stage.plan.cluster, "rule": "x", "by": "ada", "at": NOON, "because": "x"},
+        lambda rows: rows.in_force(now=NOON),
+        lambda row: row.is_in_force(now=NOON),
+    ),
+    ("BreakGlass", "in_force"): Twins(
+        BreakGlass,
+        {"until": AROUND, "acknowledged_at": PERHAPS},
+        lambda stage, _: {"stage": stage, "gate": "soak", "said": "", "by": "ada", "at": NOON, "because": "x"},
+        lambda rows: rows.in_force(now=NOON),
+        lambda row: row.is_in_force(now=NOON),
+    ),
+    ("Approval", "standing"): Twins(
+        Approval,
+        {"void_at": PERHAPS, "is_rejection": st.booleans()},
+        lambda stage, number: {"stage": stage, "by": f"p{number}", "at": NOON, "bundle": {}, "bundle_hash": ""},
+        lambda rows: rows.standing(),
+        lambda row: row.is_standing,
+    ),
+    ("Hold", "in_the_way"): Twins(
+        Hold,
+        {"is_wanted": st.booleans(), "placed_at": PERHAPS, "ended_at": PERHAPS, "is_foreign": st.booleans()},
+        lambda stage, number: {"plan": stage.plan, "node_uid": f"u{number}", "node_name": "x", "wanted_since": NOON},
+        lambda rows: rows.in_the_way(),
+        lambda row: row.is_in_the_way,
+    ),
+    ("ImagePull", "in_force"): Twins(
+        ImagePull,
+        {"ended_at": PERHAPS, "ends_because": SOME},
+        lambda stage, number: {
+            "plan": Plan.objects.create(**a_plan(stage, number)),
+            "nodes_each": 1, "asked_at": NOON, "lease_until": NOON,
+        },
+        lambda rows: rows.in_force(),
+        lambda row: row.is_in_force,
+    ),
+    ("PullJob", "in_the_cluster"): Twins(
+        PullJob,
+        {"intended_at": PERHAPS, "made_at": PERHAPS, "gone_at": PERHAPS},
+        lambda _, number: {"pull": ImagePull.objects.get(), "position": 10 + number},
+        lambda rows: rows.in_the_cluster(),
+        lambda row: row.is_in_the_cluster,
+    ),
+    ("Bookmark", "known"): Twins(
+        Bookmark,
+        {"state": st.sampled_from(BookmarkState.values), "listed_at": PERHAPS, "heard_at": PERHAPS},
+        lambda stage, number: {"cluster": stage.plan.cluster, "kind": f"nodes.{number}", "state_since": NOON},
+        lambda rows: Bookmark.objects.filter(
+            pk__in=[row.pk for kind in set(rows.values_list("kind", flat=True)) for row in rows.known(kind)]
+        ),
+        lambda row: row.is_known,
+    ),
+    ("Plan", "under_way"): Twins(
+        Plan,
+        {"state": st.sampled_from([state.value for state in PlanState])},
+        lambda stage, number: a_plan(stage, number),
+        lambda rows: rows.under_way(),
+        lambda row: row.is_under_way,
+    ),
+    ("Finding", "of_gpu"): Twins(
+        Finding,
+        {"subject": st.sampled_from(["GPU 0 of gpu-0", "GPU GPU-a of gpu-0, slice 1", "GPU operator", "node gpu-0"])},
+        lambda stage, number: {
+            "cluster": stage.plan.cluster, "node": stage.plan.cluster.nodes.first() if number % 2 else None,
+            "rule": f"r{number}", "severity": "warning", "since": NOON, "confirmed_at": NOON, "updated_at": NOON,
+        },
+        lambda rows: rows.exclude(pk__in=rows.of_no_gpu().values("pk")),
+        lambda row: row.is_of_gpu,
+    ),
+}  # fmt: skip
+
+
+def pairs() -> set[tuple[str, str]]:
+    """Model and method: what its rows can be asked for in SQL, and a row in Python, by the same name."""
+    found = set()
+    for model in apps.get_models():
+        own = vars(type(model._default_manager.all()))
+        inherited = {*dir(QuerySet), *dir(Manager)}
+        for name in own.keys() - inherited:
+            if hasattr(model, f"is_{name}") or hasattr(model, f"has_{name}"):
+                found.add((model.__name__, name))
+    return found
+
+
+def test_every_predicate_that_is_written_twice_is_tried():
+    assert pairs() == set(TWINS)
+
+
+class TestTheDatabaseAndPythonAgree(TestCase):
+    stage: Any
+
+    @given(data=st.data(), which=st.sampled_from(sorted(TWINS)), number=st.integers(1, 5))
+    def test_on_any_rows(self, data, which, number):
+        stage, twins = self.stage, TWINS[which]
+        drawn = [data.draw(st.fixed_dictionaries(twins.row)) for _ in range(number)]
+        rows = [twins.of.objects.create(**twins.around(stage, at), **columns) for at, columns in enumerate(drawn)]
+
+        found = {row.pk for row in twins.in_sql(twins.of.objects.filter(pk__in=[row.pk for row in rows]))}
+
+        assert found == {row.pk for row in rows if twins.in_python(row)}
+
+    @given(
+        state=st.sampled_from([state.value for state in TargetState]),
+        plan_state=st.sampled_from([state.value for state in PlanState]),
+        put_back_at=PERHAPS,
+        hold=st.none() | st.fixed_dictionaries({"is_wanted": st.booleans(), "placed_at": PERHAPS}),
+        rolled_back=st.none() | st.sampled_from([state.value for state in TargetState]),
+    )
+    def test_on_what_went_back(self, state, plan_state, put_back_at, hold, rolled_back):
+        target = self.stage.targets.first()
+        Target.objects.filter(pk=target.pk).update(state=state)
+        Plan.objects.filter(pk=self.stage.plan_id).update(state=plan_state, put_back_at=put_back_at)
+        same = {"node_uid": target.node_uid, "node_name": target.node_name}
+        Hold.objects.filter(plan=self.stage.plan_id, node_uid=target.node_uid).delete()
+        if hold is not None:
+            Hold.objects.create(plan=self.stage.plan, **same, wanted_since=NOON, **hold)
+        if rolled_back is not None:
+            stage = self.stage.plan.stages.create(
+                index=9, name="Rollback", kind="rollback", state="promoting", state_since=NOON
+            )
+            stage.targets.create(position=0, **same, state=rolled_back, state_since=NOON)
+
+        row = Target.objects.with_holds().select_related("stage__plan").get(pk=target.pk)
+
+        assert Target.objects.gone_back().filter(pk=target.pk).exists() == (row.shown_state == Shown.BACK)
+
+    @classmethod
+    def setUpTestData(cls):
+        cls.stage = make.a_stage_to_approve()
+        make.an_image_pull(cls.stage.plan, ended_at=NOON)
