@@ -2,13 +2,11 @@ from datetime import datetime
 
 from django.db import models
 
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 
 
-class BreakGlassQuerySet(models.QuerySet["BreakGlass"]):
-    def visible_to(self, user) -> "BreakGlassQuerySet":
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(stage__plan__cluster__in=seen.cluster_ids)
+class BreakGlassQuerySet(Visible["BreakGlass"]):
+    by_cluster = "stage__plan__cluster"
 
     def in_force(self, *, now: datetime) -> "BreakGlassQuerySet":
         return self.filter(until__gt=now)

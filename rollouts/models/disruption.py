@@ -6,18 +6,13 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models import Cluster
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 from rollouts.ordering.domains import DomainKind
 
 
-class DisruptionQuerySet(models.QuerySet["Disruption"]):
+class DisruptionQuerySet(Visible["Disruption"]):
     def in_force(self) -> DisruptionQuerySet:
         return self.filter(ended_at__isnull=True)
-
-    def visible_to(self, user) -> DisruptionQuerySet:
-        """As the plans that took them."""
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(cluster__in=seen.cluster_ids)
 
     def give_back(self, *, now: datetime) -> int:
         return self.in_force().update(ended_at=now)

@@ -1,38 +1,24 @@
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
 
 from fleet.models import Cluster, Pool
-from people.rights import Permission, Scope, scope_of
+from people.rights import Scope
+from rollouts.models.restraint import RestraintQuerySet, words_of
 
 
-def words_of(cluster: Cluster | None, pool: Pool | None) -> str:
-    """What a freeze or a window is of, as a sentence calls it."""
-    if cluster is None:
-        return "the fleet"
-    return f"pool {cluster.name}/{pool.name}" if pool else f"cluster {cluster.name}"
+class FreezeQuerySet(RestraintQuerySet["Freeze"]):
+    """One of the fleet binds everybody who sees anything."""
 
+    def seen_within(self, seen: Scope) -> FreezeQuerySet:
+        return self.none() if seen.nowhere else super().seen_within(seen)
 
-class FreezeQuerySet(models.QuerySet["Freeze"]):
-    def visible_to(self, user) -> FreezeQuerySet:
-        """One of the fleet binds everybody who sees anything; one of a cluster whoever sees a pool of it."""
-        return self.within(scope_of(user, Permission.SEE))
-
-    def within(self, there: Scope) -> FreezeQuerySet:
-        if there.everywhere:
-            return self
-        if there.nowhere:
-            return self.none()
-        of_their_clusters = Pool.objects.filter(pk__in=there.pool_ids).values("cluster")
-        return self.filter(
-            Q(cluster=None)
-            | Q(cluster__in=there.cluster_ids)
-            | Q(pool__in=there.pool_ids)
-            | Q(pool=None, cluster__in=of_their_clusters)
-        )
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(cluster=None) | super().in_pools(pool_ids)
 
     def in_force(self, *, now: datetime) -> FreezeQuerySet:
         return self.filter(Q(until=None) | Q(until__gt=now), ended_at=None)

@@ -7,18 +7,15 @@ from django.db.models import F, Q
 
 from edges.moves import LostRace
 from fleet.messages import wake
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 from rollouts.images.job import WantedPull
 from rollouts.images.progress import PullOutcome
 
 LEASE = timedelta(seconds=20)  # a round asks for a few Jobs; a killed worker costs this much
 
 
-class ImagePullQuerySet(models.QuerySet["ImagePull"]):
-    def visible_to(self, user) -> ImagePullQuerySet:
-        """As its plan is."""
-        there = scope_of(user, Permission.SEE)
-        return self if there.everywhere else self.filter(plan__cluster__in=there.cluster_ids)
+class ImagePullQuerySet(Visible["ImagePull"]):
+    by_cluster = "plan__cluster"
 
     def in_force(self) -> ImagePullQuerySet:
         """Those of which something may be in a cluster, or is to come there."""

@@ -3,24 +3,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import Q
 
 from fleet.models import Cluster, Pool
-from people.rights import Permission, scope_of
-from rollouts.models.freeze import words_of
+from rollouts.models.restraint import RestraintQuerySet, words_of
 from rollouts.windows import Schedule
-
-
-class MaintenanceWindowQuerySet(models.QuerySet["MaintenanceWindow"]):
-    def visible_to(self, user) -> MaintenanceWindowQuerySet:
-        """One of a cluster binds whoever sees a pool of it."""
-        there = scope_of(user, Permission.SEE)
-        if there.everywhere:
-            return self
-        of_their_clusters = Pool.objects.filter(pk__in=there.pool_ids).values("cluster")
-        return self.filter(
-            Q(cluster__in=there.cluster_ids) | Q(pool__in=there.pool_ids) | Q(pool=None, cluster__in=of_their_clusters)
-        )
 
 
 class MaintenanceWindow(models.Model):
@@ -37,7 +23,7 @@ class MaintenanceWindow(models.Model):
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
 
-    objects = MaintenanceWindowQuerySet.as_manager()
+    objects = RestraintQuerySet.as_manager()
 
     class Meta:
         verbose_name = "maintenance window"

@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from edges.moves import LostRace
 from fleet.messages import wake
 from fleet.models import Cluster
-from people.rights import Permission, Scope, scope_of
+from fleet.models.visible import Visible
 from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
@@ -20,13 +20,8 @@ MARK = "plan-"  # of any plan of ours: what `Plan.mark` begins with
 LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
 
 
-class PlanQuerySet(models.QuerySet["Plan"]):
-    def visible_to(self, user) -> PlanQuerySet:
-        """A plan touches every node of a driver object, so it is seen by those who see the cluster."""
-        return self.within(scope_of(user, Permission.SEE))
-
-    def within(self, there: Scope) -> PlanQuerySet:
-        return self if there.everywhere else self.filter(cluster__in=there.cluster_ids)
+class PlanQuerySet(Visible["Plan"]):
+    """A plan touches every node of a driver object, so it is seen by those who see the cluster."""
 
     def under_way(self) -> PlanQuerySet:
         return self.filter(state__in=PLAN_UNDER_WAY)

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models import Pool
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate
 from rollouts.gates.options import read_gates
@@ -25,10 +25,8 @@ class StageKind(models.TextChoices):
     ROLLBACK = "rollback"  # the rollback stage: made with the plan, used by a rollback only
 
 
-class StageQuerySet(models.QuerySet["Stage"]):
-    def visible_to(self, user) -> StageQuerySet:
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(plan__cluster__in=seen.cluster_ids)
+class StageQuerySet(Visible["Stage"]):
+    by_cluster = "plan__cluster"
 
     def forward(self) -> StageQuerySet:
         return self.exclude(kind=StageKind.ROLLBACK)

@@ -15,9 +15,9 @@ from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Freeze, Plan, StageKind, Target
-from rollouts.models.freeze import words_of
 from rollouts.models.moving import record_event
 from rollouts.models.plan import PlanQuerySet, wake_plans
+from rollouts.models.restraint import words_of
 from rollouts.reads.restraints import GOES_BACK, ended, headed, restraint_by
 from rollouts.steering.refusals import BadFreeze, Refusal
 from wording.numbers import count, either
