@@ -45,7 +45,7 @@ class Impact:
             return "its pods were not read"
         if not self.pods:
             return "no pods"
-        one_of = "" if not self.is_one_of else "perhaps " if self.pods == 1 else "one of "
+        one_of = either(self.pods, "perhaps ", "one of ") if self.is_one_of else ""
         return one_of + count(self.pods, "pod") + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
 
     @property

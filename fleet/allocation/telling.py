@@ -8,6 +8,7 @@ from fleet.allocation.allocations import NodeAllocations, ToldBy
 from fleet.models import ExporterReading, ExporterRound, ExportersState, Node, Pod
 from gpu.resources.names import Vendor
 from wording.instants import to_the_second
+from wording.numbers import either
 
 NONE_HERE = {
     ExportersState.NONE: "in this cluster",
@@ -41,9 +42,8 @@ def _job_on(device: Mapping[str, Any]) -> str:
     jobs = device["jobs"]
     place = f"GPU {device['index']}" if device["index"] is not None else device["uuid"]
     part = f", slice {device['gi_id']}" if device["gi_id"] else ""
-    named = (
-        f"Job {jobs[0]} of a batch system runs" if len(jobs) == 1 else f"Jobs {', '.join(jobs)} of a batch system run"
-    )
+    job, runs = either(len(jobs), "Job", "Jobs"), either(len(jobs), "runs", "run")
+    named = f"{job} {', '.join(jobs)} of a batch system {runs}"
     return (
         f"{named} on {place}{part}, as its DCGM exporter says (hpc_job). Kubernetes knows nothing of that and may give "
         "the GPU to a pod as well: cordon or taint the node while such jobs run there."
@@ -97,7 +97,7 @@ def _because(node: Node, allocated: NodeAllocations, reading: ExporterReading) -
     silent = (node.physical_gpus or 0) - len({device["uuid"] for device in reading.devices})
     if not node.gpus_missing or silent < sum(one.number or 0 for one in allocated.unplaced):
         return ""
-    what = "it is the GPU" if silent == 1 else f"they are among the {silent} GPUs"
+    what = either(silent, "it is the GPU", f"they are among the {silent} GPUs")
     return f": likely {what} that nothing reports any more"
 
 

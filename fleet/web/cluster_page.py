@@ -42,6 +42,7 @@ from kube.resources import (
 )
 from people.rights import Permission, scope_of
 from wording.instants import to_the_second
+from wording.numbers import either
 
 SKEW = timedelta(seconds=5)  # a clock further off than this is said
 CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds whose rows each is made of
@@ -174,7 +175,7 @@ def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> WatchedBy:
 
 
 def times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
+    return either(number, "once", f"{number} times")
 
 
 def _skew(observer: Observer) -> str:

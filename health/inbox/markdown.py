@@ -6,7 +6,7 @@ from datetime import datetime
 from health.inbox.handing_over import Handover, ReportedFinding, ReportSection
 from health.inbox.reading import Detail
 from wording.instants import to_the_minute, to_the_second
-from wording.numbers import count
+from wording.numbers import count, either
 
 
 def as_markdown(detail: Detail, *, link: str, now: datetime) -> str:
@@ -18,7 +18,7 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     yield f"**{_plain(finding.sentence)}**"
     yield ""
     yield f"- {finding.severity}, {finding.state}: {_plain(detail.title)} (`{finding.rule}`)"
-    where = f", {'pool' if len(detail.pools) == 1 else 'pools'} {', '.join(detail.pools)}" if detail.pools else ""
+    where = f", {either(len(detail.pools), 'pool', 'pools')} {', '.join(detail.pools)}" if detail.pools else ""
     yield f"- Where: {_plain(finding.subject)}, cluster {_plain(finding.cluster.name)}{_plain(where)}"
     again = f"; {finding.recurrence}" if finding.recurrence else ""
     yield f"- Since {to_the_second(finding.since)}{again}"

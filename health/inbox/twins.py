@@ -21,6 +21,7 @@ from health.sources.of_node import NodeTelemetry, telemetry_of
 from health.sources.reading import MetricReading
 from people.models import User
 from wording.instants import moment
+from wording.numbers import either
 
 HEALTHY = (NodeState.READY, NodeState.HELD)
 MOST_LABELS = 20
@@ -126,7 +127,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
         if not rows.exists():
             number = before.count()
             only, none = f"the only node {such} {instead}", f"none of the {number} nodes {such} {wanted}"
-            return None, f"{NOTHING}: {only if number == 1 else none}."
+            return None, f"{NOTHING}: {either(number, only, none)}."
     number, one = rows.count(), _nearest(rows, node)
     said = f"It {verb} healthy{then}, of {where}, has GPUs {product} and {running}"
     if number == 1:
