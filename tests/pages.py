@@ -1,5 +1,7 @@
 """What the tests of pages share: a page read as a browser reads it, strictly."""
 
+import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -50,6 +52,13 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
+
+
+def wrong_beside(html: str, field: str) -> str:
+    """What is said to be wrong with the field of this id. Blank: nothing."""
+    its = html.partition(f' id="{field}"')[2].partition("</div>")[0]
+    found = re.search(r'<span class="wrong"[^>]*>([^<]*)<', its)
+    return unescape(found[1]) if found else ""
 
 
 def visiting(user) -> Client:

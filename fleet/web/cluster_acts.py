@@ -2,22 +2,38 @@
 
 from collections.abc import Callable
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.requests import PersonRequest, answered, reason
-from edges.written import kept_if_refused
+from edges.fields import Reason
+from edges.requests import PersonRequest, answered
+from edges.written import BadForm, kept_if_refused, read
 from fleet.clusters import acceptance, attempts
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
 from fleet.pools.asking import ProductionAsks, set_approval
 from people.rights import NotAllowed, Permission, require
 
-REFUSALS = (CannotAccept, NotAllowed, ProductionAsks)
+REFUSALS = (BadForm, CannotAccept, NotAllowed, ProductionAsks)
 WRITTEN = ("approval", "because")
+SAY_WHY = "Say why: the next person at this page will want to know."
+WHICH = f"Say what it is to be: {' or '.join(ApprovalRule.values)}."
+
+
+class AcceptForm(forms.Form):
+    uid = forms.CharField(required=False, max_length=64)
+    because = Reason(error_messages={"required": SAY_WHY})
+
+
+class ApprovalForm(forms.Form):
+    approval = forms.ChoiceField(
+        choices=ApprovalRule.choices, error_messages={"required": WHICH, "invalid_choice": WHICH}
+    )
+    because = Reason(error_messages={"required": SAY_WHY})
 
 
 @require_POST
@@ -61,19 +77,14 @@ def _told(
 
 
 def _accept(request: PersonRequest, row: Cluster) -> str:
-    because = reason(request)
-    if not because:
-        raise CannotAccept("Say why: the next person at this page will want to know.")
-    uid = request.POST.get("uid", "")[:64]
-    acceptance.accept(row, uid=uid, actor=request.user.get_username(), because=because, now=timezone.now())
+    acceptance.accept(row, **read(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now())
     return f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew."
 
 
 def _set_approval(request: PersonRequest, row: Cluster) -> str:
-    rule, because = request.POST.get("approval", ""), reason(request)
-    if rule not in ApprovalRule.values or not because:
-        raise ProductionAsks("Say what it is to be, and why.")
-    set_approval(row, rule, actor=request.user.get_username(), because=because, now=timezone.now())
+    given = read(ApprovalForm(request.POST))
+    actor, now = request.user.get_username(), timezone.now()
+    set_approval(row, given["approval"], actor=actor, because=given["because"], now=now)
     return f"{row.name} says “approval: {row.approval}” from now on."
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -11,17 +10,14 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
 from edges.requests import PersonRequest, answered, reason
-from edges.unseen import LENGTH
-from fleet.models import Pool
+from edges.written import read
 from health.inbox import acts, muting
-from health.inbox.refusals import BadAct
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
 from health.models import Finding, Mute
+from health.web.act_form import ActForm, MuteForm
 from health.web.written import REFUSALS, kept_if_refused
-from people.roster.accounts import LONGEST_NAME
 
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
@@ -56,30 +52,19 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
 
 
 def _tell(request: PersonRequest, finding: Finding, verb: str) -> None:
-    to = request.POST.get("to", "").strip()[: LONGEST_NAME + 1]  # one more: it is nobody's
-    more: dict[str, Any] = {"to": to} if verb == "assign" else {}
-    if VERBS[verb].changes:
-        more["seen"] = request.POST.get("seen", "")[:LENGTH]
-    TOLD[verb](finding, because=reason(request), **more, **_told(request))
+    given = read(ActForm(request.POST))
+    taken = {"because", "key"} | ({"to"} if verb == "assign" else set()) | ({"seen"} if VERBS[verb].changes else set())
+    asked = {name: given[name] for name in taken}
+    TOLD[verb](finding, **asked, actor=request.user.get_username(), now=timezone.now())
 
 
 def _mute(request: PersonRequest, finding: Finding) -> None:
-    scope, _, key = request.POST.get("scope", "")[:40].partition("-")
-    hours = whole(request.POST.get("hours", "")[:18]) or 0
-    pool = Pool.objects.visible_to(request.user).filter(pk=whole(key) or 0).first() if scope == "pool" else None
-    row = muting.scoped(finding, scope, pool=pool)
+    given = read(MuteForm(request.POST, finding=finding, user=request.user))
+    row, now = given["scope"], timezone.now()
     require_mute(request.user, row)
-    told = _told(request)
-    longest = muting.MOST // timedelta(hours=1)
-    if not 0 < hours <= longest:
-        raise BadAct(("hours", f"Say for how long: 1 to {longest} hours."))
-    until = told["now"] + timedelta(hours=hours)
-    muting.mute(row, because=reason(request), until=until, **told)
-
-
-def _told(request: PersonRequest) -> dict[str, Any]:
-    key = request.POST.get("key", "")[:100]
-    return {"actor": request.user.get_username(), "key": key, "now": timezone.now()}
+    until = now + timedelta(hours=given["hours"])
+    actor = request.user.get_username()
+    muting.mute(row, because=given["because"], until=until, key=given["key"], actor=actor, now=now)
 
 
 def _back(request: PersonRequest, finding_id: int | None) -> HttpResponse:

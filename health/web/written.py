@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from edges import written
 from edges.moves import IllegalMove, LostRace
@@ -10,7 +11,7 @@ from health.inbox.refusals import FindingRefusal
 from people.rights import NotAllowed
 
 WRITTEN = ("because", "to", "scope", "hours")
-REFUSALS = (FindingRefusal, IllegalMove, LostRace, NotAllowed)
+REFUSALS = (written.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowed)
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def kept_if_refused(request: PersonRequest, finding_id: int, verb: str, *, done:
         yield
 
 
-def take(request: PersonRequest, finding_id: int) -> dict[str, str]:
+def take(request: PersonRequest, finding_id: int) -> dict[str, Any]:
     """Empty: nothing was refused of this finding."""
     return written.take(request, _about(finding_id))
 

@@ -43,13 +43,19 @@ def groups_of(names: Iterable[str], *, among: Iterable[str]) -> dict[str, tuple[
     return {name: tuple(sorted(group for group, people in inside.items() if name in people)) for name in names}
 
 
+def spelt_name(name: str) -> str:
+    """:raises ValidationError: when it is no name"""
+    name = name.strip()
+    if not NAME.fullmatch(name):
+        raise ValidationError(f"A group is called by one word of at most {LONGEST_NAME} letters, digits and . + - _")
+    return name
+
+
 def add(name: str, *, actor: str, now: datetime) -> Group:
     """:raises ValidationError: when it is no name
     :raises NameTaken: when there is such a group, or one that reads the same
     """
-    name = name.strip()
-    if not NAME.fullmatch(name):
-        raise ValidationError(f"A group is called by one word of at most {LONGEST_NAME} letters, digits and . + - _")
+    name = spelt_name(name)
     taken = NameTaken(f"There is a group {name} already.")
     if Group.objects.filter(name__iexact=name).exists():
         raise taken

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -19,6 +19,7 @@ from people.rights import NotAllowed, Permission, require, require_somewhere, wh
 from people.roster import groups
 from people.roster.accounts import NameTaken
 from people.roster.groups import AlreadyIn, every_group
+from people.web.roster_forms import GroupForm, MemberForm
 
 REFUSALS = (AlreadyIn, LostRace, NameTaken, NotAllowed)
 
@@ -31,14 +32,16 @@ def people_groups(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def add(request: PersonRequest) -> HttpResponse:
-    name = request.POST.get("name", "")
+    form = GroupForm(request.POST)
+    if why_not(request.user, Permission.ADMINISTER):
+        return _list(request, status=403)
+    if not form.is_valid():
+        return _list(request, adding=form, status=400)
     try:
-        require(request.user, Permission.ADMINISTER)
-        group = groups.add(name, **_acting(request))
-    except ValidationError as refusal:
-        return _list(request, name=name, wrong=" ".join(refusal.messages), status=400)
-    except REFUSALS as refusal:
-        return _list(request, name=name, wrong=str(refusal), status=403 if isinstance(refusal, NotAllowed) else 409)
+        group = groups.add(form.cleaned_data["name"], **_acting(request))
+    except NameTaken as refusal:
+        form.add_error("name", str(refusal))
+        return _list(request, adding=form, status=409)
     messages.success(request, f"There is a group {group.name} now. Nobody is in it yet.")
     return redirect("groups")
 
@@ -53,10 +56,10 @@ def remove(request: PersonRequest, group_id: int) -> HttpResponse:
 @require_POST
 def join(request: PersonRequest, group_id: int) -> HttpResponse:
     group = get_object_or_404(Group, pk=group_id)
-    person = User.objects.filter(username=request.POST.get("person", "")).first()
-    if person is None:
-        messages.error(request, "Choose somebody who is there.")
-        return redirect("groups")
+    form = MemberForm(request.POST, group_id=group.pk)
+    if not form.is_valid():
+        return _list(request, joining=(group.pk, request.POST), status=400)
+    person = form.cleaned_data["person"]
     said = f"{person.username} is in {group.name} now."
     return _done(request, lambda: groups.join(group, person, **_acting(request)), said)
 
@@ -79,18 +82,29 @@ def _acting(request: PersonRequest) -> dict[str, Any]:
     return {"actor": request.user.username, "now": timezone.now()}
 
 
-def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: int = 200) -> HttpResponse:
+def _list(
+    request: PersonRequest,
+    *,
+    adding: GroupForm | None = None,
+    joining: tuple[int, QueryDict] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """`joining`: into which group, and what was sent."""
     try:
         require_somewhere(request.user, Permission.ADMINISTER)
     except NotAllowed as refusal:
         raise PermissionDenied(str(refusal)) from refusal
     everybody = list(User.objects.filter(is_active=True).order_by("username"))
     rows = [(group, list(group.user_set.all())) for group in every_group()]
+    refused, sent = joining or (None, None)
     context = {
         "place": "people",
-        "rows": [(group, inside, [each for each in everybody if each not in inside]) for group, inside in rows],
-        "name": name[: groups.LONGEST_NAME + 1],
-        "wrong": wrong,
+        "rows": [
+            (group, inside, others, MemberForm(sent if group.pk == refused else None, group_id=group.pk, among=others))
+            for group, inside in rows
+            for others in [[each for each in everybody if each not in inside]]
+        ],
+        "form": adding or GroupForm(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
     return render(request, "people/groups.html", context, status=status)

@@ -3,23 +3,23 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from edges.requests import PersonRequest, answered
-from people.models import ApiToken, Role, RoleBinding, User
+from people.models import ApiToken, RoleBinding, User
 from people.places import FLEET, Place
 from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.roster import accounts
-from people.roster.accounts import LONGEST_NAME, HasItAlready, LastAdmin, NameTaken
+from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from people.roster.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.roster.tokens import revoke
 from people.sign_in.password_links import path_for
+from people.web.roster_forms import PersonForm, RoleForm
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
 
@@ -35,14 +35,16 @@ def people(request: PersonRequest) -> HttpResponse:
 def add(request: PersonRequest) -> HttpResponse:
     """Somebody new, and the link by which they set their password. It is shown on this one page."""
     _only_admins(request)
-    name = request.POST.get("name", "")
+    form = PersonForm(request.POST)
+    if why_not(request.user, Permission.ADMINISTER):
+        return _list(request, status=403)
+    if not form.is_valid():
+        return _list(request, form=form, status=400)
     try:
-        require(request.user, Permission.ADMINISTER)
-        person = accounts.add(name, actor=request.user.username, now=timezone.now())
-    except ValidationError as refusal:
-        return _list(request, name=name, wrong=" ".join(refusal.messages), status=400)
-    except REFUSALS as refusal:
-        return _list(request, name=name, wrong=str(refusal), status=403 if isinstance(refusal, NotAllowed) else 409)
+        person = accounts.add(form.cleaned_data["name"], actor=request.user.username, now=timezone.now())
+    except NameTaken as refusal:
+        form.add_error("name", str(refusal))
+        return _list(request, form=form, status=409)
     return _with_link(request, person)
 
 
@@ -79,12 +81,11 @@ def switch(request: PersonRequest, person_id: int, to: str) -> HttpResponse:
 @require_POST
 def grant(request: PersonRequest, person_id: int) -> HttpResponse:
     _only_admins(request)
-    found, role = get_object_or_404(User, pk=person_id), request.POST.get("role", "")
-    known = RolesKnownTo(request.user).places.values()
-    place = next((each for each in known if each.name == request.POST.get("place", "")), None)
-    if place is None or role not in Role:
-        messages.error(request, "Choose a role, and the place that it is for.")
-        return redirect("person", person_id=person_id)
+    found = get_object_or_404(User, pk=person_id)
+    form = RoleForm(request.POST, places=RolesKnownTo(request.user).places.values())
+    if not form.is_valid():
+        return _person(request, found, sent=request.POST, status=400)
+    role, place = form.cleaned_data["role"], form.cleaned_data["place"]
     said = f"{found.username} is {role} of {place.words} now."
     return _done(request, found, lambda: accounts.grant(found, role, place, **_acting(request)), said, on=place)
 
@@ -136,21 +137,23 @@ def _only_admins(request: PersonRequest) -> None:
         raise PermissionDenied(str(refusal)) from refusal
 
 
-def _list(request: PersonRequest, *, name: str = "", wrong: str = "", status: int = 200) -> HttpResponse:
+def _list(request: PersonRequest, *, form: PersonForm | None = None, status: int = 200) -> HttpResponse:
     _only_admins(request)
     roles = RolesKnownTo(request.user)
     context = {
         "place": "people",
         "rows": see_people(everybody(), roles),
         "knows_all": roles.are_all,
-        "name": name[: LONGEST_NAME + 1],
-        "wrong": wrong,
+        "form": form or PersonForm(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
     return render(request, "people/people.html", context, status=status)
 
 
-def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpResponse:
+def _person(
+    request: PersonRequest, found: User, *, link: str = "", sent: QueryDict | None = None, status: int = 200
+) -> HttpResponse:
+    """`sent`: the form of a role that was refused."""
     roles = RolesKnownTo(request.user)
     (seen,) = see_people([found], roles)
     mine = [place for place in roles.places.values() if may_administer(request.user, place)]
@@ -160,11 +163,10 @@ def _person(request: PersonRequest, found: User, *, link: str = "") -> HttpRespo
         "link": link,
         "bindings": [(each.binding, each.place, each.place in mine) for each in seen.roles],
         "knows_all": roles.are_all,
-        "places": mine,
-        "roles": Role.values,
+        "form": RoleForm(sent, places=roles.places.values(), offered=mine),
         "may_see_tokens": may_see_tokens(found, request.user),
         "tokens": tokens_of(found),
         "now": timezone.now(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
-    return render(request, "people/person.html", context)
+    return render(request, "people/person.html", context, status=status)

@@ -21,6 +21,8 @@ from rollouts.steering.refusals import AlreadyDecided, NotYours, Refusal, StaleB
 
 __all__ = ["Bundle", "approve", "bundle_for", "reject"]
 
+WHY_REJECT = "Say why you reject it: the author has to mend it."
+
 
 def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
     """Let a stage go, as far as this person is concerned.
@@ -40,7 +42,7 @@ def reject(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: da
     :raises Refusal: without a reason; else as `approve`, but for `StaleBundle` of what changed
     """
     if not because.strip():
-        raise Refusal("Say why you reject it: the author has to mend it.")
+        raise Refusal(WHY_REJECT)
     return _decide(stage, AskedDecision(actor, bundle_hash, because, is_rejection=True), now=now)
 
 

@@ -1,6 +1,5 @@
 """One request for approval: what will happen, on which evidence, and the decision. Nothing is decided unseen."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -10,22 +9,25 @@ from django.utils import timezone
 
 from edges.moves import IllegalMove, LostRace
 from edges.parts import part
-from edges.requests import LONGEST_REASON, PersonRequest, text_of
+from edges.requests import PersonRequest, text_of
+from edges.written import BadForm, read
 from fleet.allocation.physical import physical_of
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pod
 from fleet.web.node_gpus import allocated_to
 from gpu.resources import Layout
+from people.models import User
 from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
 from rollouts.approvals.shown import changed_since, show
 from rollouts.lifecycle import TargetState
-from rollouts.models import Approval, Stage, Verb
+from rollouts.models import Stage, Verb
 from rollouts.steering import approving
 from rollouts.steering.refusals import Refusal
 from rollouts.web.approval_table import table_of
+from rollouts.web.decision_form import DecisionForm
 from rollouts.web.loading import stage_for
 from rollouts.web.looks import Look, recall, remember
 
@@ -49,32 +51,21 @@ def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
 
 def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
     """Refused, the page comes back with what was written, beside what has changed since it was opened."""
-    plan, asked = stage.plan, request.POST
+    plan, form = stage.plan, DecisionForm(request.POST)
+    look = recall(request, request.POST.get("look", ""))
     try:
         require(request.user, Permission.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        decide = _decision(request)
-        decide(
-            stage,
-            actor=request.user,
-            bundle_hash=asked.get("bundle_hash", ""),
-            because=_written(request).strip(),
-            now=timezone.now(),
-        )
+        given = read(form)
+        decide = DECISIONS[given.pop("decision")]
+        decide(stage, actor=request.user, **given, now=timezone.now())
+    except BadForm:
+        return _page(request, stage_for(request.user, stage.pk), look=look, form=form, status=409)
     except (IllegalMove, LostRace, NotAllowed, Refusal) as refusal:
         stage = stage_for(request.user, stage.pk)
-        if _is_decided_so(request, stage):
+        if form.is_valid() and _is_decided_so(request.user, stage, form.cleaned_data):
             return _decided(request, stage)
-        look = recall(request, asked.get("look", ""))
-        return _page(request, stage, look=look, refusal=str(refusal), status=409)
+        return _page(request, stage, look=look, form=form, refusal=str(refusal), status=409)
     return _decided(request, stage)
-
-
-def _decision(request: PersonRequest) -> Callable[..., Approval]:
-    """:raises Refusal: when a form does not say which one it is: nothing is approved by default"""
-    try:
-        return DECISIONS[request.POST.get("decision", "")]
-    except KeyError as error:
-        raise Refusal("This says neither approve nor reject: press one of the two.") from error
 
 
 def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
@@ -82,23 +73,27 @@ def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
     return redirect("plan", plan_id=stage.plan_id)
 
 
-def _is_decided_so(request: PersonRequest, stage: Stage) -> bool:
+def _is_decided_so(user: User, stage: Stage, given: dict[str, str]) -> bool:
     """The button was pressed twice: the answer to the second is all that a browser shows."""
-    is_rejection = request.POST.get("decision") == "reject"
-    mine = stage.approvals.standing().filter(by=request.user.get_username(), is_rejection=is_rejection)
+    is_rejection = given["decision"] == "reject"
+    mine = stage.approvals.standing().filter(by=user.get_username(), is_rejection=is_rejection)
     if not is_rejection:  # whoever rejects, rejects what there is by now
-        mine = mine.filter(bundle_hash=request.POST.get("bundle_hash", ""))
-    return mine.filter(because=_written(request).strip()).exists()
-
-
-def _written(request: PersonRequest) -> str:
-    return text_of(request, "because")[:LONGEST_REASON]
+        mine = mine.filter(bundle_hash=given["bundle_hash"])
+    return mine.filter(because=given["because"]).exists()
 
 
 def _page(
-    request: PersonRequest, stage: Stage, *, look: Look | None, refusal: str = "", status: int = 200
+    request: PersonRequest,
+    stage: Stage,
+    *,
+    look: Look | None,
+    form: DecisionForm | None = None,
+    refusal: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    context = _what(stage) | _evidence(request, stage, look) | {"refusal": refusal, "written": _written(request)}
+    """`form`: a decision that was not taken; what was written before a second look comes back, too."""
+    written = form or DecisionForm(initial={"because": text_of(request, "because")})
+    context = _what(stage) | _evidence(request, stage, look) | {"refusal": refusal, "form": written}
     return render(request, "rollouts/approval.html", context, status=status)
 
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -9,7 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.requests import PersonRequest, answered, reason
+from edges.fields import Reason
+from edges.requests import PersonRequest, answered
+from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, require
 from rollouts.models import BreakGlass
 from rollouts.steering.breaking_glass import acknowledge, break_glass
@@ -18,22 +21,26 @@ from rollouts.web.loading import stage_for
 from rollouts.web.written import kept_if_refused
 from wording.instants import moment
 
-REFUSALS = (NotAllowed, Refusal)
+REFUSALS = (BadForm, NotAllowed, Refusal)
+
+
+class GlassForm(forms.Form):
+    because = Reason(required=False)
+    hours = forms.CharField(required=False)
+    confirm = forms.CharField(required=False)
+
+    def clean_hours(self) -> timedelta:
+        """For how long; how long may be, the act itself says."""
+        return timedelta(hours=min(whole(self.cleaned_data["hours"]) or 0, 1000))
 
 
 @require_POST
 def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
-    stage, asked = stage_for(request.user, stage_id), request.POST
+    stage = stage_for(request.user, stage_id)
     with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "glass", REFUSALS):
-        glass = break_glass(
-            stage,
-            gate,
-            actor=request.user,
-            because=reason(request),
-            confirm=asked.get("confirm", "")[:200],
-            valid_for=timedelta(hours=min(whole(asked.get("hours", "")) or 0, 1000)),
-            now=timezone.now(),
-        )
+        given = read(GlassForm(request.POST))
+        given["valid_for"] = given.pop("hours")
+        glass = break_glass(stage, gate, actor=request.user, **given, now=timezone.now())
         counts = f"It counts again from {moment(glass.until, now=glass.at)} on"
         messages.success(request, f"Passed over. {counts}, and this is shown until somebody else has looked at it.")
     return redirect("plan", plan_id=stage.plan_id)

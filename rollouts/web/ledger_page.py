@@ -9,21 +9,20 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest, answered
-from edges.written import kept_if_refused, take
+from edges.written import BadForm, kept_if_refused, read, take
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not
 from rollouts.models import Disruption
-from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, BadBudget, budgets_of, kind_named, set_budget
+from rollouts.steering.budgeting import EACH, MAY, budgets_of, set_budget
 from rollouts.steering.refusals import Refusal
-from rollouts.web.written import because_of
+from rollouts.web.budget_form import BudgetForm
 
 SHOWN = 200  # disruptions; more are in REST
 PAST = 20
-REFUSALS = (NotAllowed, Refusal)
+REFUSALS = (BadForm, NotAllowed, Refusal)
 WRITTEN = ("kind", "max_unavailable", "label", "because")
 
 
@@ -41,16 +40,12 @@ def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Say what each zone, rack or NVLink domain may have out from now on."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
-    written = request.POST.get("max_unavailable", "").strip()[:20]
-    with answered(request, REFUSALS), kept_if_refused(request, _about(cluster.pk), *WRITTEN, refusals=REFUSALS):
+    kept = kept_if_refused(request, _about(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
+    with answered(request, REFUSALS), kept:
         require(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        kind = kind_named(request.POST.get("kind", "")[:32])
-        most = whole(written) if written else None
-        if written and most is None:
-            raise BadBudget(("max_unavailable", f"“{written}” is no number. Leave it empty for no limit."))
-        label = request.POST.get("label", "").strip()[: LONGEST_LABEL + 1]
-        because, actor = because_of(request), request.user.username
-        said = set_budget(cluster, kind, most, label=label, actor=actor, because=because, now=timezone.now())
+        given = read(BudgetForm(request.POST))
+        kind, most = given.pop("kind"), given.pop("max_unavailable")
+        said = set_budget(cluster, kind, most, **given, actor=request.user.username, now=timezone.now())
         messages.success(request, said)
     return redirect("ledger", cluster_id=cluster.pk)
 

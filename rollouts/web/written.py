@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from edges import written
 from edges.requests import PersonRequest, reason
 from rollouts.models import Plan
-from rollouts.steering.refusals import Refusal
+from rollouts.steering.refusals import BadPlan
 
 SAY_WHY = "Say why: the next person at this page will want to know."
 OF_A_PLAN = ("because", "override_because", "hours", "nodes_each")
@@ -15,11 +16,11 @@ OF_A_PLAN = ("because", "override_because", "hours", "nodes_each")
 def because_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
     """`missing`: what is said where there is none.
 
-    :raises Refusal: when nothing was written
+    :raises BadPlan: when nothing was written
     """
     because = reason(request)
     if not because:
-        raise Refusal(missing)
+        raise BadPlan(("because", missing))
     return because
 
 
@@ -31,7 +32,7 @@ def kept_if_refused(
         yield
 
 
-def take(request: PersonRequest, plan: Plan) -> dict[str, str]:
+def take(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     """Empty: nothing was refused on this plan."""
     return written.take(request, _about(plan))
 

@@ -28,9 +28,10 @@ from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
-from fleet.models import Node, Pod
+from fleet.models import Cluster, Node, Pod
 from fleet.pools.files import BadPoolFile
 from fleet.pools.files import read as read_pool_file
+from fleet.web.cluster_acts import AcceptForm, ApprovalForm
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.node_history import HistoryForm
 from fleet.web.pool_form import PoolForm
@@ -40,7 +41,9 @@ from health.api.hours import HoursAsked
 from health.api.telemetry_history import HistoryAsked
 from health.gpus.asking import GpuFilter
 from health.gpus.views import BadView, filter_sent, spelt_view
+from health.models import Finding
 from health.telemetry.promql import BadMatchers, Matchers
+from health.web.act_form import ActForm, MuteForm
 from health.web.inbox_page import Filter as FindingsFilter
 from health.web.rule_page import LimitsForm
 from health.web.shift_report import ReportForm
@@ -52,9 +55,9 @@ from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.models import User
 from people.models.api_token import digest_of
-from people.roster import accounts, groups
 from people.sign_in.addresses import client_address
 from people.web.account import TokenForm
+from people.web.roster_forms import GroupForm, PersonForm, RoleForm
 from people.web.sign_in_first import _page_of_the_form
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.components.driver import is_version
@@ -62,6 +65,9 @@ from rollouts.gates.options import BadGate, read_gates
 from rollouts.steering.budgeting import LABEL, LONGEST_LABEL
 from rollouts.steering.documents import read as read_plan_document
 from rollouts.steering.refusals import BadPlan
+from rollouts.web.breaking_glass import GlassForm
+from rollouts.web.budget_form import BudgetForm
+from rollouts.web.decision_form import DecisionForm
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.window_form import WindowForm
@@ -171,12 +177,13 @@ def _forwarded(text: str) -> str:
     return client_address(APIRequestFactory().get("/", headers={"X-Forwarded-For": _header(text)}))
 
 
-def _person(text: str) -> None:
-    accounts.spelt_name(text)
+def _role(text: str) -> None:
+    RoleForm(_query(role=text, place=text), places=()).is_valid()
 
 
-def _group(text: str) -> None:
-    groups.NAME.fullmatch(text.strip())
+def _mute(text: str) -> None:
+    asked = _query(**dict.fromkeys(("scope", "hours", "because", "key"), text))
+    MuteForm(asked, finding=Finding(cluster=Cluster()), user=User()).is_valid()
 
 
 def _nul(text: str) -> None:
@@ -264,20 +271,27 @@ PARSERS = (
     Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("edges.parts",)),
     Parser("Accept-Encoding", "headers", HEADERS_BYTES, lambda text: "gzip" in text, ("edges.parts",)),
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
-    Parser("reason, bundle hash and uid of a form", "cut at 1,000 and 64 characters", FORM_BYTES,
-           lambda text: text.strip()[:1000],
-           ("edges.requests", "fleet.web.cluster_acts", "rollouts.web.steering", "rollouts.web.approval_page",
-            "rollouts.web.stopping", "rollouts.web.breaking_glass",
-            "rollouts.web.image_pulls")),
-    Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL]),
-           ("rollouts.web.ledger_page",)),
+    Parser("reason of a form", "cut at 1,000 characters", FORM_BYTES, lambda text: text.strip()[:1000],
+           ("edges.requests", "rollouts.web.steering", "rollouts.web.stopping", "rollouts.web.image_pulls")),
+    Parser("cluster that was rebuilt", "64 and 1,000 characters", FORM_BYTES,
+           _fields(AcceptForm, "uid", "because"), ("fleet.web.cluster_acts",)),
+    Parser("whether a cluster asks", "the rules there are, 1,000 characters", FORM_BYTES,
+           _fields(ApprovalForm, "approval", "because")),
+    Parser("decision on a stage", "the two there are, 64 and 1,000 characters", FORM_BYTES,
+           _fields(DecisionForm, "decision", "bundle_hash", "because"), ("rollouts.web.approval_page",)),
+    Parser("breaking glass", "18 digits, 1,000 characters, compared", FORM_BYTES,
+           _fields(GlassForm, "because", "hours", "confirm"), ("rollouts.web.breaking_glass",)),
+    Parser("budget of failure domains", "18 digits, 1,000 characters, compared", FORM_BYTES,
+           _fields(BudgetForm, "kind", "max_unavailable", "label", "because"), ("rollouts.web.ledger_page",)),
+    Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL])),
     Parser("filter of findings on a page", "63 characters each, 18 digits", HEADERS_BYTES, _findings_filter,
            ("health.web.inbox_page",)),
     Parser("hours of a shift report", "a choice of five", HEADERS_BYTES,
            lambda text: ReportForm({"hours": text}).is_valid(),
            ("health.web.shift_report",)),
-    Parser("act on a finding", "cut at 1,000, 500, 150, 100 and 40 characters", FORM_BYTES,
-           lambda text: (text.strip()[:1000], text.strip()[:150], whole(text[:18])), ("health.web.acts",)),
+    Parser("act on a finding", "1,000, 150 and 100 characters", FORM_BYTES,
+           _fields(ActForm, "to", "because", "seen", "key"), ("health.web.acts",)),
+    Parser("mute of a rule", "1,000, 100 and 40 characters", FORM_BYTES, _mute),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
@@ -286,8 +300,10 @@ PARSERS = (
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),
-    Parser("name of a group", "63 characters", FORM_BYTES, _group, ("people.web.groups_page",)),
-    Parser("name of somebody new", "150 characters", FORM_BYTES, _person, ("people.web.people_page",)),
+    Parser("name of a group", "63 characters", FORM_BYTES, _fields(GroupForm, "name"), ("people.web.groups_page",)),
+    Parser("name of somebody new", "150 characters", FORM_BYTES, _fields(PersonForm, "name"),
+           ("people.web.people_page",)),
+    Parser("role of somebody", "the roles and places there are", FORM_BYTES, _role),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
            ("rollouts.web.plans_page", "edges.templatetags.page",
             "health.api.findings", "rollouts.web.plan_page")),

@@ -1,7 +1,8 @@
 import pytest
+from django import forms
 from django.test import RequestFactory
 
-from edges.written import AT_MOST, keep, kept_if_refused, take
+from edges.written import AT_MOST, BadForm, keep, kept_if_refused, read, take
 
 
 class Refused(Exception):
@@ -27,6 +28,24 @@ def test_what_was_refused_comes_back_once_and_only_where_it_was():
     assert take(asked(session), "plan-8") == {}
     assert take(asked(session), "plan-7") == {"verb": "halt", "because": "one\ntwo"}
     assert take(asked(session), "plan-7") == {}
+
+
+class HoursForm(forms.Form):
+    hours = forms.IntegerField(min_value=1, error_messages={"invalid": "Hours are a number."})
+    because = forms.CharField(error_messages={"required": "Say why."})
+
+
+def test_what_is_wrong_comes_back_by_field_and_as_one_sentence():
+    session: dict = {}
+    request = asked(session, hours="many")
+
+    with pytest.raises(BadForm) as refused, kept_if_refused(request, "mute-7", "hours", refusals=(BadForm,)):
+        read(HoursForm(request.POST))
+
+    assert str(refused.value) == "Hours are a number. Say why."
+    kept = take(asked(session), "mute-7")
+    assert kept == {"verb": "", "hours": "many", "wrong": {"hours": "Hours are a number.", "because": "Say why."}}
+    assert read(HoursForm({"hours": "2", "because": " So. "})) == {"hours": 2, "because": "So."}
 
 
 def test_what_was_done_is_not_kept():

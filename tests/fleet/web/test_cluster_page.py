@@ -8,7 +8,7 @@ from fleet.messages import wake
 from fleet.models import DeviceClass, Observer, OperatorConfig, ResourceClaim, ResourceQuota
 from tests import make
 from tests.make import NOON
-from tests.pages import HOSTILE, page, visiting
+from tests.pages import HOSTILE, page, visiting, wrong_beside
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -214,6 +214,19 @@ def test_what_was_written_to_accept_one_that_somebody_else_accepted_is_said_once
 
     assert "Not kept. You wrote: Reinstalled <all>." in refused
     assert "Not kept." not in again
+
+
+def test_what_is_wrong_with_a_rule_of_approval_stands_beside_it():
+    cluster = make.a_cluster("east")
+    admin = visiting(make.a_user(role="admin"))
+
+    asked = {"approval": "maybe", "because": " "}
+    html = admin.post(f"/clusters/{cluster.pk}/approval", asked, follow=True).content.decode()
+
+    assert wrong_beside(html, "approval-rule") == "Say what it is to be: required or none."
+    assert wrong_beside(html, "because-approval").startswith("Say why")
+    cluster.refresh_from_db()
+    assert cluster.approval == "required"
 
 
 def test_what_is_known_to_fail_comes_first_with_the_nodes_it_is_about(viewer):

@@ -19,7 +19,7 @@ from health.telemetry.metrics import METRICS
 from health.web.ages import ages_of
 from tests import make
 from tests.make import NOON
-from tests.pages import HOSTILE, page, visiting
+from tests.pages import HOSTILE, page, visiting, wrong_beside
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -218,6 +218,20 @@ def test_an_approver_of_the_pool_of_its_node_may_act(cluster):
 
     assert Finding.objects.get().acknowledged_by == "amy"
     assert "you need the role" in said.content.decode()
+    assert not Mute.objects.exists()
+
+
+@pytest.mark.parametrize("hours", ["", "0", "337", "eight", "８"])
+def test_what_is_wrong_with_a_mute_stands_beside_each_field(cluster, ada, hours):
+    finding = make.a_finding(cluster, node=make.a_node(cluster))
+    asked = {"because": "Known.", "scope": "pool-999", "hours": hours}
+
+    html = ada.post(f"/findings/{finding.pk}/mute", asked, follow=True).content.decode()
+
+    assert wrong_beside(html, "act-scope") == "Name a pool that its node is in."
+    assert wrong_beside(html, "act-hours")
+    assert wrong_beside(html, "because-act-mute") == ""
+    assert "Known.</textarea>" in html
     assert not Mute.objects.exists()
 
 

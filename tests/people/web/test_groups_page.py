@@ -43,6 +43,15 @@ def test_nobody_unknown_is_put_into_it(root, sre):
     assert "Choose somebody who is there" in after(root, f"/groups/{sre.pk}/members", person="nobody")
 
 
+def test_who_is_wrong_is_said_in_the_form_of_that_group_alone(root, sre):
+    groups.add("dba", actor="root", now=make.NOON)
+    reply = root.post(f"/groups/{sre.pk}/members", {"person": "nobody"})
+
+    said = reply.content.decode().split('class="wrong"')
+    assert (reply.status_code, len(said)) == (400, 2)
+    assert f'id="group-{sre.pk}"' in said[0].split("<section")[-1]
+
+
 def test_nobody_whose_name_is_the_beginning_of_another_is_put_into_it(root, sre):
     make.a_user("x" * 150)
 

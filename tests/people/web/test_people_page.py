@@ -77,6 +77,19 @@ def test_a_role_or_place_that_is_none_is_refused(root, ada, role, place):
     assert ada.bindings.count() == 1
 
 
+def test_a_role_that_was_refused_is_still_chosen_beside_what_is_wrong(root, ada):
+    reply = root.post(f"/people/{ada.pk}/roles", {"role": "approver", "place": "nowhere"})
+    html = reply.content.decode()
+
+    assert reply.status_code == 400
+    assert '<option value="approver" selected>' in html
+    assert html.count("Choose a role, and the place that it is for.") == 1
+
+
+def test_a_name_that_was_refused_is_still_written(root):
+    assert 'value="two words"' in root.post("/people/add", {"name": "two words"}).content.decode()
+
+
 def test_who_is_switched_off_is_out_at_once_with_every_token(root, ada):
     theirs, secret = visiting(ada), make.a_token(ada)
 

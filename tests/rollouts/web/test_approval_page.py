@@ -9,7 +9,7 @@ from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
 from tests import make
 from tests.make import NOON
-from tests.pages import Page, page, visiting
+from tests.pages import Page, page, visiting, wrong_beside
 from tests.rollouts.rows import answered
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -144,6 +144,14 @@ def test_another_decision_after_the_first_is_refused(amy, stage):
 
     assert "You have decided on this stage already." in said
     assert not stage.approvals.get().is_rejection
+
+
+def test_that_a_rejection_wants_a_reason_stands_beside_it(amy, stage):
+    asked = {"decision": "reject", "bundle_hash": bundle_for(stage).hash, "because": " "}
+    html = amy.post(f"/stages/{stage.pk}/approval", asked).content.decode()
+
+    assert wrong_beside(html, "because") == "Say why you reject it: the author has to mend it."
+    assert html.count("Say why you reject it") == 1
 
 
 def test_a_rejection_wants_a_reason(amy, stage):

@@ -7,7 +7,7 @@ import pytest
 from rollouts.models import BreakGlass
 from tests import make
 from tests.callers import calling
-from tests.pages import HOSTILE, Page, page, visiting
+from tests.pages import HOSTILE, Page, page, visiting, wrong_beside
 from tests.rollouts.rows import answered
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -81,6 +81,17 @@ def test_what_was_written_comes_back_once_where_the_title_is_mistyped(stage, roo
     assert '<option value="4">' in refused
     assert "CVE at 3 a.m." not in later
     assert '<option value="4" selected>' in later
+
+
+def test_what_is_wrong_stands_beside_its_field(stage, root):
+    path = f"/stages/{stage.pk}/gates/approval/break-glass"
+    html = (
+        visiting(root).post(path, {"because": " ", "confirm": "a title", "hours": "99"}, follow=True).content.decode()
+    )
+
+    assert wrong_beside(html, "confirm-glass").startswith("Type the plan")
+    assert wrong_beside(html, "hours-glass").startswith("A gate is passed over for between")
+    assert wrong_beside(html, "because-glass").startswith("Say why")
 
 
 def test_who_may_not_has_no_button_and_is_refused(stage):

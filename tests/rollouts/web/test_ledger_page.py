@@ -8,7 +8,7 @@ from fleet.models import Bookmark
 from rollouts.models import Disruption, DomainBudget
 from tests import make
 from tests.make import NOON
-from tests.pages import Page, page, visiting
+from tests.pages import Page, page, visiting, wrong_beside
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -93,6 +93,19 @@ def test_what_was_written_for_a_budget_that_is_refused_comes_back_once(plan, roo
     assert "One &lt;feed&gt; each." in refused
     assert "selected" not in later
     assert "feed" not in later
+
+
+def test_what_is_wrong_with_a_budget_stands_beside_each_field(plan, root):
+    asked = {"kind": "luck", "max_unavailable": "two", "because": " "}
+    refused = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked, follow=True).content.decode()
+    nonsense = asked | {"kind": "rack", "max_unavailable": "2", "because": "x", "label": "a b"}
+    unknown = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", nonsense, follow=True).content.decode()
+
+    assert wrong_beside(refused, "budget-kind").startswith("A budget is of zone, rack")
+    assert wrong_beside(refused, "budget-most") == "“two” is no number. Leave it empty for no limit."
+    assert wrong_beside(refused, "because-budget").startswith("Say why")
+    assert wrong_beside(refused, "budget-label") == ""
+    assert wrong_beside(unknown, "budget-label").startswith("That is no key of a label.")
 
 
 def test_a_budget_that_was_refused_is_of_its_own_cluster(plan, root):

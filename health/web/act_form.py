@@ -1,0 +1,59 @@
+"""What somebody writes in the dialogs of a finding."""
+
+from datetime import timedelta
+
+from django import forms
+from django.http import QueryDict
+
+from edges.digits import whole
+from edges.fields import Reason, WholeNumber
+from edges.unseen import LENGTH
+from fleet.models import Pool
+from health.inbox import muting
+from health.inbox.refusals import BadAct
+from health.models import Finding, Mute
+from people.models import User
+from people.roster.accounts import LONGEST_NAME
+
+LONGEST_H = muting.MOST // timedelta(hours=1)
+HOW_LONG = f"Say for how long: 1 to {LONGEST_H} hours."
+
+
+class ActForm(forms.Form):
+    """Whether a reason is needed, and to whom it can be, each act says itself."""
+
+    to = forms.CharField(required=False)
+    because = Reason(required=False)
+    seen = forms.CharField(required=False, max_length=LENGTH)
+    key = forms.CharField(required=False, max_length=100)
+
+    def clean_to(self) -> str:
+        to: str = self.cleaned_data["to"]
+        return to[: LONGEST_NAME + 1]  # one more: it is nobody's
+
+
+class MuteForm(forms.Form):
+    """`scope` is a mute that is not written yet."""
+
+    scope = forms.CharField(required=False, max_length=40)
+    hours = WholeNumber(
+        min_value=1,
+        max_value=LONGEST_H,
+        error_messages=dict.fromkeys(("required", "invalid", "min_value", "max_value"), HOW_LONG),
+    )
+    because = Reason(required=False)
+    key = forms.CharField(required=False, max_length=100)
+
+    def __init__(self, data: QueryDict, *, finding: Finding, user: User) -> None:
+        super().__init__(data)
+        self.finding, self.user = finding, user
+
+    def clean_scope(self) -> Mute:
+        scope, _, key = self.cleaned_data["scope"].partition("-")
+        try:
+            return muting.scoped(self.finding, scope, pool=self._pool(key) if scope == "pool" else None)
+        except BadAct as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+
+    def _pool(self, key: str) -> Pool | None:
+        return Pool.objects.visible_to(self.user).filter(pk=whole(key) or 0).first()

@@ -1,0 +1,31 @@
+"""A budget of failure domains as its dialog spells it."""
+
+from django import forms
+
+from edges.digits import whole
+from edges.fields import Reason
+from rollouts.ordering.domains import DomainKind
+from rollouts.steering.budgeting import kind_named
+from rollouts.steering.refusals import Refusal
+from rollouts.web.written import SAY_WHY
+
+
+class BudgetForm(forms.Form):
+    kind = forms.CharField(required=False)
+    max_unavailable = forms.CharField(required=False)
+    label = forms.CharField(required=False)
+    because = Reason(error_messages={"required": SAY_WHY})
+
+    def clean_kind(self) -> DomainKind:
+        try:
+            return kind_named(self.cleaned_data["kind"])
+        except Refusal as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+
+    def clean_max_unavailable(self) -> int | None:
+        """None: any number."""
+        written = self.cleaned_data["max_unavailable"]
+        most = whole(written)
+        if written and most is None:
+            raise forms.ValidationError(f"“{written[:20]}” is no number. Leave it empty for no limit.")
+        return most

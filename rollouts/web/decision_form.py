@@ -1,0 +1,25 @@
+"""A decision on a stage as its page spells it."""
+
+from django import forms
+
+from edges.fields import Reason
+from rollouts.steering.approving import WHY_REJECT
+
+NEITHER = "This says neither approve nor reject: press one of the two."
+
+
+class DecisionForm(forms.Form):
+    """Nothing is approved by default. Whether an approval needs a reason, the decision itself says."""
+
+    decision = forms.ChoiceField(
+        choices=[("approve", "Approve"), ("reject", "Reject")],
+        error_messages={"required": NEITHER, "invalid_choice": NEITHER},
+    )
+    bundle_hash = forms.CharField(required=False, max_length=64)
+    because = Reason(required=False, strip=False)
+
+    def clean_because(self) -> str:
+        because: str = self.cleaned_data["because"].strip()
+        if self.cleaned_data.get("decision") == "reject" and not because:
+            raise forms.ValidationError(WHY_REJECT)
+        return because
