@@ -1,4 +1,4 @@
-"""How the demo tells a Prometheus of its clusters; that it does as it is told is tests/flows/test_prometheus.py."""
+"""How the demo tells a Prometheus of its clusters; that it does as it is told is tests/flows/prometheus."""
 
 import base64
 import json
