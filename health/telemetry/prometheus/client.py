@@ -38,6 +38,15 @@ HELP = {
     504: "A proxy before it gave up waiting for it (504).",
 }
 
+# What is wrong with a certificate whoever signed it, by OpenSSL's words for it (crypto/x509/x509_txt.c; Python says the
+# name that does not match after "mismatch, certificate is not valid for").
+NOT_BY_A_CA = {
+    "certificate has expired": "Its certificate has expired: whoever runs it renews it.",
+    "certificate is not yet valid": "Its certificate is not valid yet: is its clock right, and this machine's?",
+    "mismatch": "Its certificate is another host's: give the address by a name that it is for.",
+}
+NO_TLS = ("wrong version number", "record layer failure")  # by OpenSSL before 3.2, and from then on (urllib3 #3271)
+
 
 @dataclass(frozen=True)
 class Address:
@@ -103,7 +112,7 @@ class Client:
         except httpx.HTTPError as error:
             if self._is_cut:
                 raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
-            raise Unusable(_unreached(error, self._bounds)) from error
+            raise Unusable(_unreached(error, self._bounds, ca_file=self._address.ca_file)) from error
         except (UnicodeError, httpx.InvalidURL) as error:
             raise Unusable(f"Its address cannot be used: {error}") from error
         if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
@@ -185,10 +194,12 @@ def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
         yield piece
 
 
-def _unreached(error: httpx.HTTPError, bounds: Bounds) -> str:
+def _unreached(error: httpx.HTTPError, bounds: Bounds, *, ca_file: str) -> str:
     words = str(error)[:200] or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return f"Its certificate is not trusted: name the CA that signed it. {words}"
+        return f"{_why_not_trusted(words, ca_file)} {words}"
+    if any(said in words for said in NO_TLS):
+        return f"It does not speak TLS: does its address begin with http://? {words}"
     if isinstance(error, httpx.ConnectTimeout):
         return f"It does not answer: no connection within {bounds.connect_s:.0f} s."
     if isinstance(error, httpx.ReadTimeout):
@@ -198,6 +209,14 @@ def _unreached(error: httpx.HTTPError, bounds: Bounds) -> str:
     if isinstance(error, httpx.RemoteProtocolError):
         return f"It does not speak HTTP as it should: {words}"
     return f"The connection to it broke: {words}"
+
+
+def _why_not_trusted(words: str, ca_file: str) -> str:
+    if said := next((sentence for part, sentence in NOT_BY_A_CA.items() if part in words), ""):
+        return said
+    if ca_file:
+        return f"The CA in {ca_file} did not sign its certificate: name the one that did."
+    return "Nobody whom this machine trusts signed its certificate: name the CA that did."
 
 
 def check_host(url: str, *, may_be_loopback: bool) -> None:
@@ -243,6 +262,7 @@ def _trust(ca_file: str) -> ssl.SSLContext:
     if not ca_file:
         return _trusted_by_all()
     try:
-        return ssl.create_default_context(cadata=Path(ca_file).read_text(encoding="ascii"))
+        # Of a blank text, all the world's authorities would be taken instead.
+        return ssl.create_default_context(cadata=Path(ca_file).read_text(encoding="ascii") or "\n")
     except (OSError, ssl.SSLError, ValueError) as error:
         raise Unusable(f"Its CA cannot be read from {ca_file}: {error}") from error

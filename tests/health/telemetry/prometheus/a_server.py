@@ -1,6 +1,7 @@
 """An HTTP server that answers a query as a test says, on a port of its own."""
 
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,13 +34,16 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def a_server(answer: Write) -> Iterator[tuple[str, Asked]]:
+def a_server(answer: Write, *, trusted: ssl.SSLContext | None = None) -> Iterator[tuple[str, Asked]]:
+    """`trusted`: with the certificate that it shows; None: it speaks no TLS."""
     server = Asked(("127.0.0.1", 0), Handler)
+    if trusted is not None:
+        server.socket = trusted.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.answer, server.headers_seen, server.queries = answer, [], []
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", server
+        yield f"{'https' if trusted else 'http'}://127.0.0.1:{server.server_address[1]}", server
     finally:
         server.shutdown()
         server.server_close()

@@ -1,0 +1,83 @@
+"""A Prometheus with a certificate that an authority of somebody's own signed: trusted where that is named, else not."""
+
+import pytest
+
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Address, Client
+from tests.health.telemetry.prometheus.a_server import a_server, saying
+from tests.health.telemetry.prometheus.an_authority import DAY, Authority
+
+VECTOR = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]}}'
+
+
+@pytest.fixture
+def ours(tmp_path):
+    return Authority(tmp_path, "our own")
+
+
+def asked(url: str, **given: str) -> list:
+    with Client(Address(url, may_be_loopback=True, **given)) as each:
+        return each.query("up")
+
+
+def trouble(url: str, **given: str) -> str:
+    with pytest.raises(Unusable) as refusal:
+        asked(url, **given)
+    return str(refusal.value)
+
+
+def test_is_trusted_where_the_authority_that_signed_is_named(ours):
+    with a_server(saying(VECTOR), trusted=ours.serving()) as (url, server):
+        assert asked(url, ca_file=ours.ca_file)[0].value.value == 2.0
+        assert asked(url, ca_file=ours.ca_file, token="sesame")
+
+    assert [each.get("Authorization") for each in server.headers_seen] == [None, "Bearer sesame"]
+
+
+def test_without_an_authority_it_says_to_name_one(ours):
+    with a_server(saying(VECTOR), trusted=ours.serving()) as (url, server):
+        said = trouble(url, token="sesame")
+
+    assert said.startswith("Nobody whom this machine trusts signed its certificate: name the CA that did.")
+    assert server.headers_seen == []
+
+
+def test_another_authority_than_the_one_that_signed_is_named_as_wrong(ours, tmp_path):
+    with a_server(saying(VECTOR), trusted=ours.serving()) as (url, server):
+        said = trouble(url, ca_file=Authority(tmp_path, "another").ca_file, token="sesame")
+
+    assert said.startswith(f"The CA in {tmp_path}/another.pem did not sign its certificate: name the one that did.")
+    assert server.headers_seen == []
+
+
+@pytest.mark.parametrize(
+    ("serving", "begins"),
+    [
+        ({"from_": -2 * DAY, "to": -DAY}, "Its certificate has expired: whoever runs it renews it."),
+        ({"from_": DAY, "to": 2 * DAY}, "Its certificate is not valid yet: is its clock right, and this machine's?"),
+        ({"host": "192.0.2.1"}, "Its certificate is another host's: give the address by a name that it is for."),
+        ({"host": "example.org"}, "Its certificate is another host's: give the address by a name that it is for."),
+    ],
+    ids=["expired", "not yet valid", "another address", "another name"],
+)
+def test_a_certificate_that_is_not_its_own_or_not_for_now_says_which(ours, serving, begins):
+    with a_server(saying(VECTOR), trusted=ours.serving(**serving)) as (url, server):
+        said = trouble(url, ca_file=ours.ca_file, token="sesame")
+
+    assert said.startswith(begins)
+    assert server.headers_seen == []
+
+
+def test_a_server_without_tls_is_said_to_be_one():
+    with a_server(saying(VECTOR)) as (url, _):
+        said = trouble(url.replace("http://", "https://"))
+
+    assert said.startswith("It does not speak TLS: does its address begin with http://?")
+
+
+@pytest.mark.parametrize("content", ["", "\n", "no certificate\n", "pässwörd"])
+def test_a_file_that_has_no_certificate_trusts_nobody_in_its_place(tmp_path, content):
+    (tmp_path / "ca.pem").write_text(content)
+
+    with pytest.raises(Unusable, match="CA cannot be read from"):
+        Client(Address("https://192.0.2.1", ca_file=str(tmp_path / "ca.pem")))
