@@ -15,6 +15,7 @@ from demo import prometheus, tied
 from demo.prometheus import Scraped, Scraping
 from demo.settings import ROOT
 from demo.visitor import wait_until
+from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
 from tests.patience import PATIENCE_S
 
 QUICK = Scraping(interval_s=1, timeout_s=1)
@@ -25,6 +26,7 @@ class Served:
     """A Prometheus, and what it says."""
 
     url: str
+    child: tied.Child
     auth: tuple[str, str] | None = None
 
     def ask(self, query: str) -> list[dict[str, Any]]:
@@ -77,7 +79,7 @@ def served(tmp_path: Path) -> Iterator[Any]:
         children.append(child)
         wait_until(lambda: child.has_ended or is_ready(url), what="the Prometheus", timeout_s=PATIENCE_S)
         assert not child.has_ended, child.last_words()
-        return Served(url)
+        return Served(url, child)
 
     yield start
     for child in children:
