@@ -47,9 +47,11 @@ class Command(BaseCommand):
         }
         try:
             trial = try_source(cluster, **fields)
-            self._tell(trial)
+            if trial.trouble and given["only_try"]:
+                raise CommandError(trial.trouble)
             if trial.trouble and not given["anyway"]:
                 raise CommandError(f"{trial.trouble} Nothing was changed; --anyway adds it all the same.")
+            self._tell(trial)
             if not given["only_try"]:
                 put_source(cluster, actor=CONSOLE, now=timezone.now(), is_on=True, **fields)
                 wake.wake_telemetry_of(cluster.pk)
@@ -58,8 +60,6 @@ class Command(BaseCommand):
             raise CommandError(str(refusal)) from refusal
 
     def _tell(self, trial: Trial) -> None:
-        if trial.trouble:
-            return
         self.stdout.write(trial.sentence)
         away = [metric for metric in trial.missing if metric.is_usual]
         off = [metric for metric in trial.missing if not metric.is_usual]
