@@ -11,6 +11,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "allocatable-below-expected": (
         "gpu-silent",
         "gpu-xid",
+        "gpu-called-unhealthy",
         "mig-change-stuck",
         "node-not-ready",
         "upgrade-failed",
@@ -32,6 +33,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
         "gpu-pcie-replays",
         "gpu-throttled",
     ),
+    "gpu-called-unhealthy": ("gpu-ecc-uncorrected", "gpu-row-remap"),
     "gpu-throttled": ("gpu-hot",),
     "exporter-silent": (
         "node-not-ready",

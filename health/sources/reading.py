@@ -12,8 +12,8 @@ from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.frame import Frame
 from health.telemetry.metrics import METRICS
 
-# DCGM does not say it of a GPU in MIG mode, or says 0: whichever it says is no utilisation.
-NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio"})
+# NVML, which DCGM has them from, does not say them of a GPU in MIG mode, or 0: whichever is said is no utilisation.
+NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio", "memory_busy_ratio"})
 # Of a board that is cut, each slice has its own: the board has none unless it has series itself.
 BY_SLICE = frozenset({"gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib"})
 UTILISATION = ("gpu_utilisation_ratio", "engine_active_ratio")

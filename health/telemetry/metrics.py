@@ -73,6 +73,7 @@ def _table() -> dict[str, Metric]:
         Metric("engine_active_ratio", "Graphics engine active", "", most=SHARE),
         Metric("tensor_active_ratio", "Tensor cores active", "", most=SHARE),
         Metric("memory_active_ratio", "Memory bandwidth used", "", most=SHARE),
+        Metric("memory_busy_ratio", "Memory busy", "", most=SHARE),
         Metric("memory_used_mib", "Memory used", "MiB", most=MIB),
         Metric("memory_free_mib", "Memory free", "MiB", most=MIB),
         Metric("temperature_celsius", "Temperature", "°C", least=COLD, most=HOT),
@@ -106,6 +107,7 @@ def _table() -> dict[str, Metric]:
         Metric("xids_counted", "Xids, of late", "", gauge, is_usual=False, most=COUNT),
         # 0 well, 10 warning, 20 failure
         Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False, most=20),
+        Metric("called_healthy", "Called healthy by its exporter", "", gauge, is_usual=False, most=1.0),
     )
     return {row.key: row for row in rows}
 
@@ -133,6 +135,8 @@ DCGM = (
     MetricSeries("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "engine_active_ratio"),
     MetricSeries("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "tensor_active_ratio"),
     MetricSeries("DCGM_FI_PROF_DRAM_ACTIVE", "memory_active_ratio"),
+    # Of the time, in how much memory was read or written at all: by NVML, where nothing is profiled, too.
+    MetricSeries("DCGM_FI_DEV_MEM_COPY_UTIL", "memory_busy_ratio", PERCENT),
     MetricSeries("DCGM_FI_DEV_FB_USED", "memory_used_mib"),
     MetricSeries("DCGM_FI_DEV_FB_FREE", "memory_free_mib"),
     MetricSeries("DCGM_FI_DEV_GPU_TEMP", "temperature_celsius"),
@@ -192,6 +196,9 @@ _AMD = (
     MetricSeries("gpu_ecc_correct_total", "ecc_corrected"),
     MetricSeries("gpu_ecc_uncorrect_total", "ecc_uncorrected"),
     MetricSeries("pcie_replay_count", "pcie_replays"),
+    # 1, or 0 of a GPU with more errors than its exporter's thresholds allow, or with a fatal one; none where it cannot
+    # tell (pkg/amdgpu/gpuagent/gpuagent_gpu_metrics.go).
+    MetricSeries("gpu_health", "called_healthy"),
     # In MHz, of each clock there is: an MI3xx has a system clock, its graphics engine's, for each of its dies.
     MetricSeries("gpu_clock", "sm_clock_mhz", label="clock_type", only=_clock("system"), has_parts=False),
     MetricSeries("gpu_clock", "memory_clock_mhz", label="clock_type", only=_clock("memory"), has_parts=False),
@@ -206,6 +213,7 @@ GAUDI = (
     MetricSeries("habanalabs_power_default_limit_mW", "power_limit_watts", MILLI),
     MetricSeries("habanalabs_clock_soc_mhz", "sm_clock_mhz"),
     MetricSeries("habanalabs_pcie_replay_count", "pcie_replays"),
+    MetricSeries("habanalabs_pending_rows_state", "row_remap_pending"),  # whether any row waits to be replaced
 )
 
 

@@ -1,6 +1,7 @@
 """What is wrong with a GPU, by what its exporter says: one pure file a rule. To add one, add its line here."""
 
 from health.rules.gpus.base import GpuRule
+from health.rules.gpus.called_unhealthy import CalledUnhealthy
 from health.rules.gpus.dcgm_health import DcgmHealth
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
@@ -26,5 +27,6 @@ GPU_RULES: tuple[GpuRule, ...] = (
     NvlinkQuiet(),
     Throttled(),
     DcgmHealth(),
+    CalledUnhealthy(),
     MemoryNearlyFull(),
 )

@@ -1,4 +1,8 @@
-"""Memory errors that ECC could not correct: any is one too many. Off by default at exporters (Z23)."""
+"""Memory errors that ECC could not correct: any is one too many. Off by default at exporters (Z23).
+
+Where they are not counted, the rows that were remapped for such an error tell of it, which DCGM exports by default: but
+for good, whatever was reset since, so that only one of the last hour is news.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,8 +12,10 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.telemetry.frame import Frame
+from health.telemetry.remembering import grown_by
 
 ERRORS, ROWS = "ecc_uncorrected", "rows_remapped_uncorrected"
+SAID = "{} has had memory errors that ECC could not correct"
 
 
 @dataclass(frozen=True)
@@ -17,20 +23,29 @@ class EccUncorrected:
     key: ClassVar[str] = "gpu-ecc-uncorrected"
     title: ClassVar[str] = "Memory errors not corrected"
     after: ClassVar[timedelta] = timedelta(0)
-    metrics: ClassVar[tuple[str, ...]] = (ERRORS,)
+    metrics: ClassVar[tuple[str, ...]] = (ERRORS, ROWS)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return at_least(frame, ERRORS, 1)
+        return {*at_least(frame, ERRORS, 1), *grown_by(frame, ROWS, 1)}
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        errors = gpu.now.get(ERRORS, 0)
-        if errors < 1:
+        errors, remapped = gpu.now.get(ERRORS), gpu.grown.get(ROWS)
+        if errors is not None:
+            return self._wrong(f"{SAID.format(gpu.name)} since its driver was loaded.", ERRORS, errors)
+        if remapped is not None:
+            within = "within the last hour, by the rows that were remapped for them"
+            return self._wrong(f"{SAID.format(gpu.name)} {within}.", ROWS, remapped.amount)
+        return None
+
+    def _wrong(self, sentence: str, metric: str, number: float) -> Wrong | None:
+        """By the one metric alone: what the other says resolves nothing of it."""
+        if number < 1:
             return None
         return Wrong(
             Severity.CRITICAL,
-            f"{gpu.name} has had memory errors that ECC could not correct since its driver was loaded.",
+            sentence,
             "What ran on it may have computed with wrong numbers: tell its owner. Drain the node and reset the GPU, so "
             "that the row is remapped; where remapping fails, or it comes again, the board is to be replaced.",
-            {ERRORS: errors, ROWS: gpu.now.get(ROWS)},
+            {metric: number},
             why="uncorrected",
         )

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, XidSeen
+from health.rules.gpus.called_unhealthy import CalledUnhealthy
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.hot import Hot
@@ -92,6 +94,33 @@ def test_is_hot_from_83_and_critical_from_85(celsius, severity):
 def test_one_error_that_ecc_could_not_correct_is_critical():
     assert EccUncorrected().judge(replace(WELL, now={"ecc_uncorrected": 1})).severity == Severity.CRITICAL
     assert EccUncorrected().judge(replace(WELL, now={"ecc_uncorrected": 0})) is None
+
+
+def test_where_errors_are_not_counted_a_row_that_was_remapped_for_one_tells_of_it():
+    wrong = EccUncorrected().judge(grown(rows_remapped_uncorrected=1))
+
+    assert wrong.severity == Severity.CRITICAL
+    assert wrong.sentence.endswith("within the last hour, by the rows that were remapped for them.")
+    assert wrong.evidence == {"rows_remapped_uncorrected": 1}
+    assert EccUncorrected().judge(grown(rows_remapped_uncorrected=0)) is None
+    assert list(EccUncorrected().suspects(a_frame("rows_remapped_uncorrected", 3, 3, grew_from=(2, 3)))) == [0]
+
+
+def test_where_errors_are_counted_rows_that_were_remapped_before_are_none():
+    counted = replace(grown(rows_remapped_uncorrected=1), now={"ecc_uncorrected": 0})
+
+    assert EccUncorrected().judge(counted) is None
+    assert EccUncorrected().judge(replace(counted, now={"ecc_uncorrected": 2})).evidence == {"ecc_uncorrected": 2}
+
+
+@pytest.mark.parametrize(("said", "is_wrong"), [(0, True), (1, False), (None, False)])
+def test_a_gpu_is_unhealthy_where_its_exporter_says_so_and_not_where_it_says_nothing(said, is_wrong):
+    wrong = CalledUnhealthy().judge(replace(WELL, now={} if said is None else {"called_healthy": said}))
+
+    assert (wrong is not None and wrong.severity == Severity.CRITICAL) is is_wrong
+    assert list(CalledUnhealthy().suspects(a_frame("called_healthy", math.nan if said is None else said))) == (
+        [0] if is_wrong else []
+    )
 
 
 def test_many_corrected_errors_are_a_warning():

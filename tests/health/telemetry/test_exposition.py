@@ -38,6 +38,40 @@ def test_reads_known_series_in_our_units():
     assert said.xids == {("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")}
 
 
+# As their exporters write them: ROCm/device-metrics-exporter, docs/configuration/metricslist.md; Gaudi's labels as
+# go-hlml's exporter has them; NVIDIA's where nothing is profiled.
+OF_VENDORS = {
+    "amd": (
+        ('gpu_health{card_model="0x74a1",gpu_compute_partition_type="spx",gpu_id="3",gpu_partition_id="0",'
+        'hostname="gpu-1",serial_number="692440004321"} 0\n'),
+        ("692440004321", ""), {"called_healthy": 0},
+    ),
+    "amd, with its prefix": (
+        'amd_gpu_health{gpu_compute_partition_type="none",gpu_id="3",hostname="gpu-1",serial_number="6924"} 1\n',
+        ("6924", ""), {"called_healthy": 1},
+    ),
+    "habana": (
+        ('habanalabs_pending_rows_state{Serial="AN1",UUID="01P0-AN1",device="AN1",id="3"} 1\n'
+        'habanalabs_pending_rows_with_double_bit_ecc_errors{Serial="AN1",UUID="01P0-AN1",device="AN1",id="3"} 4\n'),
+        ("01P0-AN1", ""), {"row_remap_pending": 1},
+    ),
+    "nvidia": (
+        'DCGM_FI_DEV_MEM_COPY_UTIL{gpu="3",UUID="GPU-a",device="nvidia3",modelName="Tesla T4"} 37\n',
+        ("GPU-a", ""), {"memory_busy_ratio": 0.37},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("vendor", OF_VENDORS)
+def test_what_only_some_exporters_have_is_read(vendor):
+    text, key, values = OF_VENDORS[vendor]
+
+    said = read_node(text, "gpu-1")
+
+    assert said.values == {key: pytest.approx(values)}
+    assert said.devices[key].index == 3
+
+
 def test_believes_the_node_that_was_asked():
     assert read_node(TEXT.replace('Hostname="gpu-1"', 'Hostname="other"'), "gpu-1").devices[
         ("GPU-a", "")

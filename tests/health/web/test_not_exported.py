@@ -14,7 +14,7 @@ from health.sources import frames, history, rounds
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.telemetry.metrics import DCGM, METRICS
+from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
 from tests.health.exporters.hearing import hear_exporters
@@ -24,9 +24,12 @@ from tests.make import NOON
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
+# All that there is, each metric by DCGM's names for it where it has any.
+SERIES = (*DCGM, *(series for series in AMD if series.metric not in {each.metric for each in DCGM}))
 SAID = {
     "gpu_utilisation_ratio": 42, "engine_active_ratio": 0.4, "tensor_active_ratio": 0.1, "memory_active_ratio": 0.2,
     "row_remap_failed": 0, "row_remap_pending": 0, "xid": 0, "dcgm_health": 0,
+    "called_healthy": 1,
 }  # fmt: skip
 # What a page shows of a GPU, and which metrics each is made of: it has no value when none of them has.
 CELLS = (
@@ -38,12 +41,25 @@ CELLS = (
 )
 
 
-def a_text(without=()):
-    lines = ['DCGM_FI_DEV_VGPU_LICENSE_STATUS{gpu="0",UUID="GPU-a"} 1']  # which nobody reads
-    for series in DCGM:
+# How each vendor's exporter names a device, beside a series of it that nobody reads.
+VENDORS = {
+    "nvidia": (SERIES, 'gpu="0",UUID="GPU-a"', "DCGM_FI_DEV_VGPU_LICENSE_STATUS"),
+    "amd": (
+        AMD[: len(AMD) // 2],
+        'gpu_id="0",serial_number="GPU-a",gpu_compute_partition_type="spx"',
+        "gpu_total_vram",
+    ),
+    "habana": (GAUDI, 'id="0",UUID="GPU-a",Serial="AN1",device="AN1"', "habanalabs_memory_total_bytes"),
+}
+
+
+def a_text(without=(), vendor="nvidia"):
+    every, labels, unread = VENDORS[vendor]
+    lines = [f"{unread}{{{labels}}} 1"]
+    for series in every:
         if series.metric not in without:
             tag = f',{series.label}="{min(series.only, default="1")}"' if series.label else ""
-            lines.append(f'{series.name}{{gpu="0",UUID="GPU-a"{tag}}} {SAID.get(series.metric, 33)}')
+            lines.append(f"{series.name}{{{labels}{tag}}} {SAID.get(series.metric, 33)}")
     return "\n".join(lines) + "\n"
 
 
@@ -80,6 +96,14 @@ def test_each_place_says_what_is_not_exported(node, root, by_prometheus):
     for missing in ((), *((key,) for key in METRICS), tuple(METRICS)):
         hear(node, a_text(missing), by_prometheus=by_prometheus)
         check(node, root, missing)
+
+
+@pytest.mark.parametrize("vendor", ["amd", "habana"])
+def test_so_it_is_said_of_other_vendors_gpus(node, root, vendor):
+    has = {series.metric for series in VENDORS[vendor][0]}
+    for key in (None, *sorted(has)):
+        hear(node, a_text((key,), vendor), by_prometheus=True)
+        check(node, root, tuple(metric for metric in METRICS if metric not in has or metric == key))
 
 
 def check(node, root, missing):
@@ -126,7 +150,7 @@ def server(settings):
 
 def scrape(playing, missing) -> None:
     playing.series.clear()
-    for series in DCGM:
+    for series in SERIES:
         if series.metric not in missing:
             tag = {series.label: min(series.only, default="1")} if series.label else {}
             labels = {"gpu": "0", "UUID": "GPU-a", "Hostname": "gpu-1", **tag}

@@ -1,0 +1,37 @@
+"""An exporter calls a GPU unhealthy and does not say why, as AMD's does: no new pod is given such a GPU."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from gpu.resources.names import tool_of
+from health.rules.base import Severity, Wrong
+from health.rules.gpus.base import GpuFacts
+from health.telemetry.frame import Frame
+
+METRIC = "called_healthy"
+
+
+@dataclass(frozen=True)
+class CalledUnhealthy:
+    key: ClassVar[str] = "gpu-called-unhealthy"
+    title: ClassVar[str] = "Its exporter calls it unhealthy"
+    after: ClassVar[timedelta] = timedelta(minutes=1)
+    metrics: ClassVar[tuple[str, ...]] = (METRIC,)
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        column = frame.columns.get(METRIC)
+        return [place for place, value in enumerate(column.values) if value < 1] if column is not None else ()
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        if gpu.now.get(METRIC, 1.0) >= 1:
+            return None
+        return Wrong(
+            Severity.CRITICAL,
+            f"{gpu.name} is called unhealthy by its exporter.",
+            f"The log of the exporter's pod says why: as a rule memory errors beyond its thresholds, or a fatal error. "
+            f"Look at {tool_of(gpu.vendor)} and at the kernel log on the node, drain it, and reset the GPU.",
+            {METRIC: gpu.now[METRIC]},
+            why="unhealthy",
+        )
