@@ -14,8 +14,7 @@ from fleet.pools.making import POOL_DELETED, GoesWithPool
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import Comparing
-from health.rules.limits import Limits
+from health.rules.limits import Comparing, Limits
 from people.models import AuditEntry, User
 from people.rights import NotAllowed, Permission, why_not
 

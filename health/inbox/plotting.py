@@ -13,7 +13,8 @@ from health.judging.limits import LimitsInForce
 from health.models import Finding
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import Comparing, GpuRule
+from health.rules.gpus.base import GpuRule
+from health.rules.limits import Comparing
 from health.sources.history import PlotLimit, PlotMark, TelemetryHistory, drawn_of, history_of
 from health.sources.of_node import DeviceTelemetry
 from health.subjects import SLICE, name_of
@@ -90,7 +91,7 @@ def limits_for(node: Node) -> dict[str, list[PlotLimit]]:
 
 def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:
     """By the metric they are drawn on, as they were when it was judged."""
-    rule = RULES.get(finding.rule)
+    rule: object = RULES.get(finding.rule)
     if not isinstance(rule, Comparing) or not rule.scale.metric:
         return {}
     found = []
@@ -104,7 +105,7 @@ def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:
 
 def unit_of_limits(finding: Finding) -> str:
     """Of limits that no line can show, being of how fast a counter grows: `errors an hour`. Blank: there are none."""
-    rule = RULES.get(finding.rule)
+    rule: object = RULES.get(finding.rule)
     return rule.scale.unit if isinstance(rule, Comparing) and not rule.scale.metric else ""
 
 

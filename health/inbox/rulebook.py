@@ -18,7 +18,8 @@ from health.models import Finding, FindingAct, RuleShadow
 from health.rules import RULES
 from health.rules.base import NODE
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import Comparing, can_see
+from health.rules.gpus.base import can_see
+from health.rules.limits import Comparing
 from health.sources.of_clusters import exported_in
 from people.models import User
 

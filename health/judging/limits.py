@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from fleet.models import Cluster, Pool
 from health.models import PoolLimits
-from health.rules.gpus.base import Comparing, GpuRule
-from health.rules.limits import strictest
+from health.rules.gpus.base import GpuRule
+from health.rules.limits import Comparing, strictest
 from health.telemetry.frame import Frame
 
 # Names of nodes by rule as it holds for them: the rule with the limits of their pools. Each node is in one of them.

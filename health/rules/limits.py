@@ -3,11 +3,12 @@
 A rule that compares has its own `Limits`, ours, and says on which `Scale` a person may set others for a pool.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from health.rules.base import Severity, Wrong
 from wording.durations import spell
 
 OURS = "Quarterdeck"
@@ -100,3 +101,27 @@ def strictest(several: Sequence[Limits]) -> Limits:
     critical = min((each.critical for each in calling if each.critical is not None), default=None)
     after = min(warn_after, *(each.critical_after for each in calling))
     return Limits(warn, critical, warn_after, after, several[0].whose)
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """A rule with numbers of which a pool may have its own: `replace(rule, limits=…)` is the same rule with those."""
+
+    scale: ClassVar[Scale]
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+def beyond(limits: Limits, metric: str, value: float, says: Callable[[float], str], action: str) -> Wrong:
+    """A value that has reached a limit. `says`: a sentence without an end, by the limit that it has reached."""
+    is_critical, limit = limits.is_critical(value), limits.reached(value)
+    return Wrong(
+        Severity.CRITICAL if is_critical else Severity.WARNING,
+        f"{says(limit)}{limits.said(is_critical=is_critical)}.",
+        action,
+        {metric: value, **limits.evidence},
+        why=f"{limit:g} {limits.whose}",
+        worsens_after=limits.critical_after,
+        opens_after=limits.after(is_critical=is_critical),
+    )

@@ -3,13 +3,12 @@
 A frame has 40,000 devices and most are well: `suspects` goes over columns, and only whoever it names is judged.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol
 
-from health.rules.base import Severity, Wrong
-from health.rules.limits import Limits, Scale
+from health.rules.base import Wrong
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import Growth
 
@@ -66,16 +65,6 @@ class GpuRule(Protocol):
         """None: nothing of this kind is wrong."""
 
 
-@runtime_checkable
-class Comparing(GpuRule, Protocol):
-    """A rule with numbers of which a pool may have its own: `replace(rule, limits=…)` is the same rule with those."""
-
-    scale: ClassVar[Scale]
-
-    @property
-    def limits(self) -> Limits: ...
-
-
 def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
     """The places of devices whose last value is as high. What nobody said is not."""
     column = frame.columns.get(metric)
@@ -85,17 +74,3 @@ def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
 def can_see(rule: GpuRule, exported: Collection[str]) -> bool:
     """Whether any of what it reads is exported. One without metrics goes by who speaks at all."""
     return not rule.metrics or not frozenset(rule.metrics).isdisjoint(exported)
-
-
-def beyond(limits: Limits, metric: str, value: float, says: Callable[[float], str], action: str) -> Wrong:
-    """A value that has reached a limit. `says`: a sentence without an end, by the limit that it has reached."""
-    is_critical, limit = limits.is_critical(value), limits.reached(value)
-    return Wrong(
-        Severity.CRITICAL if is_critical else Severity.WARNING,
-        f"{says(limit)}{limits.said(is_critical=is_critical)}.",
-        action,
-        {metric: value, **limits.evidence},
-        why=f"{limit:g} {limits.whose}",
-        worsens_after=limits.critical_after,
-        opens_after=limits.after(is_critical=is_critical),
-    )

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Wrong
-from health.rules.gpus.base import GpuFacts, at_least, beyond
-from health.rules.limits import Limits, Scale
+from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.frame import Frame
 
 METRIC = "temperature_celsius"

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Wrong
-from health.rules.gpus.base import GpuFacts, beyond
-from health.rules.limits import Limits, Scale
+from health.rules.gpus.base import GpuFacts
+from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import grown_by
 

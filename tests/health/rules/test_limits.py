@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import Comparing, GpuFacts
+from health.rules.gpus.base import GpuFacts
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.hot import Hot
 from health.rules.gpus.nvlink_errors import NvlinkErrors
-from health.rules.limits import A_POOL, Limits, Scale, strictest
+from health.rules.limits import A_POOL, Comparing, Limits, Scale, strictest
 from health.telemetry.remembering import Growth
 from tests.make import NOON
 
