@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 from django.db.models import Q
@@ -17,6 +17,7 @@ from health.inbox.limiting import COMPARING
 from health.inbox.rulebook import every_rule
 from health.inbox.shadowing import MAY_BE_SHADOWS
 from health.judging.limits import LimitsInForce
+from health.judging.signals import Judged
 from health.models import Finding, TelemetrySource
 from health.rules.base import NodeFacts, Rule
 from health.rules.gpus import GPU_RULES
@@ -33,6 +34,7 @@ LONGEST = timedelta(days=90)
 STEP = timedelta(minutes=1)
 ON_TIMELINES = {rule.key: rule for rule in REPLAYED}
 BY_METRICS = {rule.key: rule for rule in GPU_RULES}
+R = TypeVar("R", bound=Judged)
 UNSEEING = ("cluster-not-seen", "cluster-unwatched")
 
 
@@ -95,9 +97,10 @@ def replay(
     if limits is not None and (said := _why_not_limits(rule, limits)):
         raise NoReplay(said)
     if rule in ON_TIMELINES:
-        return [_from_timelines(cluster, ON_TIMELINES[rule], last, now=clock()) for cluster in clusters]
-    asked = BY_METRICS[rule] if limits is None else _with(rule, limits)
-    return [_from_metrics(cluster, asked, last, step, limits, tell, clock) for cluster in clusters]
+        on_nodes = _with(ON_TIMELINES[rule], limits)
+        return [_from_timelines(cluster, on_nodes, last, limits, now=clock()) for cluster in clusters]
+    on_gpus = _with(BY_METRICS[rule], limits)
+    return [_from_metrics(cluster, on_gpus, last, step, limits, tell, clock) for cluster in clusters]
 
 
 def _why_not_limits(rule: str, limits: Limits) -> str:
@@ -106,10 +109,13 @@ def _why_not_limits(rule: str, limits: Limits) -> str:
     return " ".join(sentence for _, sentence in COMPARING[rule].scale.problems(limits))
 
 
-def _with(rule: str, limits: Limits) -> GpuRule:
-    comparing: Any = COMPARING[rule]
-    asked: GpuRule = replace(comparing, limits=limits)
-    return asked
+def _with(rule: R, limits: Limits | None) -> R:
+    """None: with its own."""
+    return rule if limits is None else cast("R", replace(cast("Any", rule), limits=limits))
+
+
+def _in_force(cluster: Cluster, rule: Judged, limits: Limits | None) -> LimitsInForce:
+    return LimitsInForce.of(cluster, [rule]) if limits is None else LimitsInForce()
 
 
 def _from_metrics(
@@ -126,8 +132,10 @@ def _from_metrics(
         return Replayed(
             cluster.name, "It has no Prometheus that is asked: what exporters' pods said is kept as long as it is new."
         )
-    in_force = LimitsInForce.of(cluster, [rule]) if limits is None else LimitsInForce()
-    replaying, end = GpuReplay(cluster, source, rule, in_force, clock), clock().replace(microsecond=0)
+    replaying, end = (
+        GpuReplay(cluster, source, rule, _in_force(cluster, rule, limits), clock),
+        clock().replace(microsecond=0),
+    )
     begin = end - last
     try:
         replaying.run(begin, end, step, tell=lambda share: tell(cluster, share))
@@ -152,7 +160,10 @@ def _from_metrics(
     )
 
 
-def _from_timelines(cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, *, now: datetime) -> Replayed:
+def _from_timelines(
+    cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, limits: Limits | None, *, now: datetime
+) -> Replayed:
+    in_force = _in_force(cluster, rule, limits)
     kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
     begin = max(now - last, now - kept, cluster.added_at)
     found: list[WouldBe] = []
@@ -162,7 +173,7 @@ def _from_timelines(cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, *,
         nodes += 1
         unknown += not node.is_known
         if node.is_known:
-            found += replay_node(node, rule, begin=begin, end=now)
+            found += replay_node(node, in_force.rule_for(rule, node.name), begin=begin, end=now)
         if known_until := node.known_until(READ):
             unsure.append(f"{node.name} ({to_the_minute(known_until)})")
     if nodes == unknown:

@@ -13,12 +13,13 @@ from fleet.models import Pool
 from fleet.pools.making import POOL_DELETED, GoesWithPool
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits
+from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 from health.rules.limits import Comparing, Limits
 from people.models import AuditEntry, User
 from people.rights import NotAllowed, Permission, why_not
 
-COMPARING: Mapping[str, Comparing] = {rule.key: rule for rule in GPU_RULES if isinstance(rule, Comparing)}
+COMPARING: Mapping[str, Comparing] = {rule.key: rule for rule in (*GPU_RULES, *RULES) if isinstance(rule, Comparing)}
 COLUMNS = ("warn", "critical", "warn_after_s", "critical_after_s")
 CHANGED = "Somebody changed these limits meanwhile: look at them again."
 

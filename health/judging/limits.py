@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fleet.models import Cluster, Pool
+from health.judging.signals import Judged
 from health.models import PoolLimits
 from health.rules.gpus.base import GpuRule
 from health.rules.limits import Comparing, strictest
 from health.telemetry.frame import Frame
 
 # Names of nodes by rule as it holds for them: the rule with the limits of their pools. Each node is in one of them.
-Variants = tuple[tuple[GpuRule, frozenset[str]], ...]
+Variants = tuple[tuple[Judged, frozenset[str]], ...]
+R = TypeVar("R", bound=Judged)
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,12 @@ class LimitsInForce:
     by_rule: Mapping[str, Variants] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, cluster: Cluster, rules: Iterable[GpuRule]) -> "LimitsInForce":
+    def of(cls, cluster: Cluster, rules: Iterable[Judged]) -> "LimitsInForce":
         """One query; one more where a pool of the cluster has any."""
         rows = list(PoolLimits.objects.filter(pool__cluster=cluster).order_by("pk"))
         comparing = {rule.key: rule for rule in rules if isinstance(rule, Comparing)}
         rows = [row for row in rows if row.rule in comparing]
-        found: dict[str, list[tuple[GpuRule, frozenset[str]]]] = {}
+        found: dict[str, list[tuple[Judged, frozenset[str]]]] = {}
         for pools, nodes in _members({row.pool_id for row in rows}).items():
             of_rules: dict[str, list[PoolLimits]] = {}
             for row in rows:
@@ -36,19 +38,21 @@ class LimitsInForce:
                 found.setdefault(rule, []).append((_with(comparing[rule], its), nodes))
         return cls({rule: tuple(variants) for rule, variants in found.items()})
 
-    def rule_for(self, rule: GpuRule, node: str) -> GpuRule:
-        return next((variant for variant, nodes in self.by_rule.get(rule.key, ()) if node in nodes), rule)
+    def rule_for(self, rule: R, node: str) -> R:
+        its = (variant for variant, nodes in self.by_rule.get(rule.key, ()) if node in nodes)
+        return cast("R", next(its, rule))
 
     def suspects(self, rule: GpuRule, frame: Frame) -> set[int]:
         """The places of the devices that may be wrong by the limits of whoever they are."""
         found = set(rule.suspects(frame))
         for variant, nodes in self.by_rule.get(rule.key, ()):
-            found |= {place for place in variant.suspects(frame) if frame.devices[place].node_name in nodes}
+            places = cast("GpuRule", variant).suspects(frame)
+            found |= {place for place in places if frame.devices[place].node_name in nodes}
         return found
 
 
-def _with(rule: Comparing, rows: Iterable[PoolLimits]) -> GpuRule:
-    variant: GpuRule = replace(cast("Any", rule), limits=strictest([row.limits for row in rows]))
+def _with(rule: Judged, rows: Iterable[PoolLimits]) -> Judged:
+    variant: Judged = replace(cast("Any", rule), limits=strictest([row.limits for row in rows]))
     return variant
 
 

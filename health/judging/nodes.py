@@ -20,6 +20,7 @@ from health.judging.gpus import is_changing
 from health.judging.hearing import Hearing
 from health.judging.idling import idle_allocations
 from health.judging.keeping import why_upgrades_stay
+from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.base import FailingPod, IdleAllocation, NodeCondition, NodeFacts, Rule, WorkloadHere
@@ -74,15 +75,19 @@ class _Around:
 def judge_nodes(
     cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Twelve queries, and what `_Around` takes where something is wrong."""
+    """Thirteen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
+    wrong.
+    """
+    limits = LimitsInForce.of(cluster, rules)
     around = _Around.read(cluster, hearing, {rule.key for rule in rules}, now=now)
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS)
     for row in rows.iterator(chunk_size=500):
         facts = _facts(row, around, now=now)
         for rule in rules:
-            if wrong := rule.judge(facts):
+            with_limits = limits.rule_for(rule, row["name"])
+            if wrong := with_limits.judge(facts):
                 subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
-                yield Signal(subject, rule, wrong)
+                yield Signal(subject, with_limits, wrong)
 
 
 def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:

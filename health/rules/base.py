@@ -184,7 +184,10 @@ class Rule(Protocol[RuleFacts]):
     title: ClassVar[str]
     subject: ClassVar[str]  # NODE: each node; else what of the cluster it is about: quarterdeck, GPU operator
     reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for it to be judged
-    after: ClassVar[timedelta]  # how long it must be so before anybody is told
+
+    @property
+    def after(self) -> timedelta:
+        """How long it must be so before anybody is told."""
 
     def judge(self, facts: RuleFacts, /) -> Wrong | None:
         """None: nothing of this kind is wrong."""

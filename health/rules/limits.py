@@ -59,7 +59,8 @@ class Scale:
     most: float
     may_be_critical: bool = True
     metric: str = ""  # what its values are compared with as they are; blank: with how a counter grows
-    percent_of: tuple[str, ...] = ()  # metrics of whose sum a limit is so many percent; empty: of nothing
+    percent_of: tuple[str, ...] = ()  # of whose sum, in the evidence, a limit is so many percent; empty: of nothing
+    is_less: bool = False  # so many percent less than that
 
     def level(self, limit: float, evidence: Mapping[str, Any]) -> float | None:
         """A limit in the unit of `metric`, to be drawn over its course. None: that cannot be said."""
@@ -69,7 +70,8 @@ class Scale:
         known = [part for part in parts if isinstance(part, int | float)]
         if len(known) < len(parts):
             return None
-        return limit / 100 * sum(known) if parts else limit
+        percent = 100 - limit if self.is_less else limit
+        return percent / 100 * sum(known) if parts else limit
 
     def problems(self, limits: Limits) -> list[tuple[str, str]]:
         """What is wrong with them, each with the field it is in. Empty: they may stand."""
@@ -107,6 +109,7 @@ def strictest(several: Sequence[Limits]) -> Limits:
 class Comparing(Protocol):
     """A rule with numbers of which a pool may have its own: `replace(rule, limits=…)` is the same rule with those."""
 
+    key: ClassVar[str]
     scale: ClassVar[Scale]
 
     @property

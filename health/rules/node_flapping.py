@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Wrong
+from health.rules.limits import Limits, Scale, beyond
 
 WITHIN = timedelta(minutes=30)
-FALLS = 3  # ours: two may be a boot, and a kubelet that is started anew after it
+ITS_OWN = Limits(3, None)  # ours: two may be a boot, and a kubelet that is started anew after it; they took their time
 
 
 @dataclass(frozen=True)
@@ -16,16 +17,21 @@ class NodeFlapping:
     title: ClassVar[str] = "Node comes and goes"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
-    after: ClassVar[timedelta] = timedelta(0)  # its falls took their time
+    scale: ClassVar[Scale] = Scale("times within half an hour", 2, 100)
+    limits: Limits = ITS_OWN
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        if node.falls < FALLS:
+        if node.falls < self.limits.warn:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name} stops being ready again and again: {FALLS} times or more within half an hour.",
+        return beyond(
+            self.limits,
+            "falls",
+            node.falls,
+            lambda limit: f"{node.name} stops being ready again and again, {limit:g} times or more within half an hour",
             "Look at its kubelet's log, at its memory and disk, and at the network between it and the API server. Jobs "
             "with a pod there may hang; cordon it until it stays.",
-            {"falls": node.falls},
-            why="flapping",
         )

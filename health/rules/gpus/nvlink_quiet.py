@@ -4,27 +4,41 @@ Only where one pod has all GPUs of a node: GPUs of several pods have nothing to 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
+from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
+from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.frame import Frame
 from health.telemetry.peers import far_below_peers
 
 METRIC = "nvlink_mib_per_s"
 BUSY = ("engine_active_ratio", "gpu_utilisation_ratio")  # the first is believed where there are both
 IDLE = 0.05
+PEERS = "peers_median"
+ITS_OWN = Limits(80, None, timedelta(minutes=10))  # ours
 
 
 @dataclass(frozen=True)
 class NvlinkQuiet:
     key: ClassVar[str] = "gpu-nvlink-quiet"
     title: ClassVar[str] = "NVLink traffic far below its peers"
-    after: ClassVar[timedelta] = timedelta(minutes=10)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
-    share: float = 0.2  # of the median of its peers
+    scale: ClassVar[Scale] = Scale(
+        "% less than its node’s other GPUs", 10, 99, metric=METRIC, percent_of=(PEERS,), is_less=True
+    )
+    limits: Limits = ITS_OWN
+
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
+
+    @property
+    def share(self) -> float:
+        """Of the median of its peers: whoever sends less is told of."""
+        return 1 - self.limits.warn / 100
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         """Whom its job leaves idle is far below its peers on every fleet, and well."""
@@ -38,11 +52,14 @@ class NvlinkQuiet:
             return None
         if next((gpu.now[key] for key in BUSY if key in gpu.now), 0.0) < IDLE:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{gpu.name} works, and sends less than {self.share:.0%} of what its node's other GPUs send over NVLink.",
+        wrong = beyond(
+            self.limits,
+            METRIC,
+            100 * (1 - sent / peers),
+            lambda limit: (
+                f"{gpu.name} works, and sends {limit:g} % less over NVLink than its node’s other GPUs, or even less"
+            ),
             "Compare nvidia-smi nvlink -s and topo -m with a sound node: a link that is down makes whole jobs slow. "
             "Where the job leaves this GPU out by design, mute it here.",
-            {METRIC: sent, "peers_median": peers, "share": self.share},
-            why="below",
         )
+        return replace(wrong, evidence={METRIC: sent, PEERS: peers, **self.limits.evidence})

@@ -9,10 +9,11 @@ from fleet.models import Cluster, GoneNode, Node, NodeEvent
 from health.backtest.nodes import replay_node
 from health.backtest.running import replay
 from health.backtest.timelines import LONG_AGO, NodePast, pasts
-from health.models import Finding
+from health.models import Finding, PoolLimits
 from health.rules.base import Severity
+from health.rules.limits import Limits
 from health.rules.node_flapping import NodeFlapping
-from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event
+from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event, a_pool
 
 pytestmark = pytest.mark.django_db
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -95,6 +96,22 @@ def test_a_node_that_comes_and_goes(cluster):
     ((subject, opened_at, resolved_at),) = found(cluster, "node-flapping")
     assert (subject, opened_at) == ("node gpu-1", NOON - 90 * MINUTE)
     assert resolved_at <= NOON - 69 * MINUTE
+
+
+def test_other_limits_than_its_own_and_those_of_its_pool_are_tried(cluster):
+    node, pool = a_node(cluster, "gpu-1"), a_pool(cluster)
+    pool.nodes.add(node)
+    for minutes in (60, 50):
+        turned(node, "is_ready", True, False, minutes=minutes)
+        turned(node, "is_ready", False, True, minutes=minutes - 1)
+    by_its_own = run(cluster, "node-flapping").found
+    tried = run(cluster, "node-flapping", limits=Limits(2, None)).found
+    PoolLimits.objects.create(pool=pool, rule="node-flapping", warn=2, warn_after_s=0, by="ada", at=NOON, because="x")
+
+    assert by_its_own == []
+    assert [one.opened_at for one in tried] == [NOON - 50 * MINUTE]
+    assert [one.opened_at for one in run(cluster, "node-flapping").found] == [NOON - 50 * MINUTE]
+    assert run(cluster, "node-flapping", limits=Limits(4, None)).found == []
 
 
 def test_an_upgrade_that_failed_and_one_that_went_on_for_long(cluster):

@@ -76,6 +76,7 @@ def test_what_makes_no_limits_is_refused_with_why(pool, given, says):
 def test_which_rules_compare():
     assert set(COMPARING) == {
         "gpu-hot", "gpu-ecc-corrected", "gpu-pcie-replays", "gpu-nvlink-errors", "gpu-memory-nearly-full",
+        "gpu-nvlink-quiet", "node-flapping",
     }  # fmt: skip
 
 

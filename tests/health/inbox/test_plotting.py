@@ -8,7 +8,7 @@ import pytest
 from health.inbox.plotting import is_plotted, limits_for, limits_of, metrics_of, plots_of, unit_of_limits
 from health.models import Finding, PoolLimits
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import Comparing
+from health.rules.limits import Comparing
 from health.sources import frames, history
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
@@ -42,12 +42,14 @@ def test_limits_are_those_that_it_was_judged_by_in_the_unit_of_the_plot():
         rule="gpu-memory-nearly-full",
         evidence={"memory_used_mib": 950, "memory_free_mib": 50, "warn": 90, "critical": None},
     )
+    quiet = Finding(rule="gpu-nvlink-quiet", evidence={"nvlink_mib_per_s": 9, "peers_median": 1000, "warn": 75})
 
     assert [(one.severity, one.value) for one in limits_of(hot)["temperature_celsius"]] == [
         ("warning", 83),
         ("critical", 85),
     ]
     assert [(one.severity, one.value) for one in limits_of(full)["memory_used_mib"]] == [("warning", 900)]
+    assert [(one.severity, one.value) for one in limits_of(quiet)["nvlink_mib_per_s"]] == [("warning", 250)]
 
 
 def test_a_limit_that_nobody_kept_is_not_drawn():

@@ -6,8 +6,8 @@ import pytest
 
 from fleet.models import Bookmark, NodeEvent, Observer
 from health.judging import looking
-from health.models import Finding
-from tests.make import NOON, a_cluster, a_node
+from health.models import Finding, PoolLimits
+from tests.make import NOON, a_cluster, a_node, a_pool
 
 MINUTE = timedelta(minutes=1)
 pytestmark = pytest.mark.django_db
@@ -57,6 +57,28 @@ def test_it_is_over_when_the_falls_are_half_an_hour_ago(cluster):
     open_at(cluster, NOON + 21 * MINUTE)
 
     assert open_at(cluster, NOON + 31 * MINUTE) == []
+
+
+def test_by_the_limits_of_its_pool_fewer_falls_are_told_and_many_are_critical(cluster):
+    pool = a_pool(cluster, "fragile")
+    node, other = a_node(cluster, "gpu-001", pool=pool), a_node(cluster, "gpu-002")
+    PoolLimits.objects.create(
+        pool=pool, rule="node-flapping", warn=2, critical=4, warn_after_s=60, by="ada", at=NOON, because="x"
+    )
+    for minute in (0, 1):
+        fall_and_rise(node, NOON + minute * MINUTE)
+        fall_and_rise(other, NOON + minute * MINUTE)
+
+    assert open_at(cluster, NOON + 2 * MINUTE) == []
+    assert open_at(cluster, NOON + 3 * MINUTE) == [("node-flapping", "node gpu-001")]
+    warned = Finding.objects.get()
+    for minute in (4, 5):
+        fall_and_rise(node, NOON + minute * MINUTE)
+    open_at(cluster, NOON + 6 * MINUTE)
+
+    assert warned.severity == "warning"
+    assert ", 2 times or more within half an hour: a pool’s limit for a warning, which must" in warned.sentence
+    assert Finding.objects.get().severity == "critical"
 
 
 def test_another_nodes_falls_are_not_its(cluster):

@@ -21,6 +21,7 @@ from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
 from health.rules.gpus.xid import LastXid
 from health.rules.gpus.xids import XIDS, XidAction, verdict_in
+from health.rules.limits import A_POOL, Limits
 from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import Growth
@@ -145,6 +146,23 @@ def test_an_nvlink_that_recovered_is_critical_and_errors_a_warning():
     assert NvlinkErrors().judge(grown(nvlink_recoveries=1)).severity == Severity.CRITICAL
     assert NvlinkErrors().judge(grown(nvlink_replays=100)).severity == Severity.WARNING
     assert NvlinkErrors().judge(grown(nvlink_replays=99)) is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "severity"),
+    [(500.0, None), (499.0, Severity.WARNING), (101.0, Severity.WARNING), (99.0, Severity.CRITICAL)],
+)
+def test_how_far_below_its_peers_is_told_may_be_a_pools_word(sent, severity):
+    now = {"nvlink_mib_per_s": sent, "engine_active_ratio": 0.9}
+    quiet = replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0}, is_of_one_job=True)
+    rule = NvlinkQuiet(Limits(50, 90, timedelta(minutes=2), timedelta(minutes=1), whose=A_POOL))
+
+    wrong = rule.judge(quiet)
+
+    assert (wrong.severity if wrong else None) == severity
+    if severity == Severity.WARNING:
+        assert wrong.evidence["nvlink_mib_per_s"] == sent
+        assert "sends 50 % less over NVLink than its node’s other GPUs, or even less: a pool’s limit" in wrong.sentence
 
 
 def test_a_gpu_that_works_and_hardly_sends_is_far_below_its_peers():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from health.rules import RULES
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts
@@ -18,7 +19,7 @@ from health.telemetry.remembering import Growth
 from tests.make import NOON
 
 MINUTE = timedelta(minutes=1)
-COMPARING = [rule for rule in GPU_RULES if isinstance(rule, Comparing)]
+COMPARING = [rule for rule in (*GPU_RULES, *RULES) if isinstance(rule, Comparing)]
 CELSIUS = Scale("°C", 40, 110)
 COOL = Limits(75, 80, 3 * MINUTE, MINUTE, whose=A_POOL)
 
