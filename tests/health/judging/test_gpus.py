@@ -336,6 +336,41 @@ def test_dcgms_health_check_is_listed_under_what_explains_it(say, cluster):
     assert Finding.objects.get(rule="gpu-dcgm-health").parent.rule == "gpu-xid"
 
 
+def test_a_gpu_that_its_exporter_calls_unhealthy_is_found_until_it_is_called_well(say, cluster):
+    well = dict.fromkeys(range(8), 1.0)
+    say.only(NOON, called_healthy={**well, 3: 0.0})
+    say.only(NOON + MINUTE, called_healthy={**well, 3: 0.0})
+    assert open_ones() == [("gpu-called-unhealthy", "GPU 3 of gpu-001", "critical")]
+
+    say.only(NOON + 2 * MINUTE, called_healthy={place: 1.0 for place in range(8) if place != 3})
+    say.only(NOON + 4 * MINUTE, temperature_celsius=dict.fromkeys(range(8), 60.0))
+    assert open_ones() == [("gpu-called-unhealthy", "GPU 3 of gpu-001", "critical")]
+    say.only(NOON + 5 * MINUTE, called_healthy=well)
+
+    assert open_ones() == []
+
+
+NONE = dict.fromkeys(range(8), 0.0)
+
+
+def test_a_row_that_is_remapped_tells_of_an_error_that_nobody_counts(say, cluster):
+    say.only(NOON, rows_remapped_uncorrected=NONE | {2: 4.0})
+    assert open_ones() == []
+
+    say.only(NOON + MINUTE, rows_remapped_uncorrected=NONE | {2: 4.0, 3: 1.0})
+
+    assert open_ones() == [("gpu-ecc-uncorrected", "GPU 3 of gpu-001", "critical")]
+
+
+def test_errors_that_are_not_counted_any_more_are_not_over_by_rows_that_are(say, cluster):
+    say.only(NOON, ecc_uncorrected=NONE | {3: 2.0}, rows_remapped_uncorrected=NONE | {3: 1.0})
+
+    for minutes in (1, 2, 3):
+        say.only(NOON + minutes * MINUTE, rows_remapped_uncorrected=NONE | {3: 1.0})
+
+    assert open_ones() == [("gpu-ecc-uncorrected", "GPU 3 of gpu-001", "critical")]
+
+
 def test_a_gpu_is_held_against_what_the_others_send_now(say, cluster):
     a_pod(Node.objects.get(), "train", gpus=8)
     busy = dict.fromkeys(range(8), 0.9)
