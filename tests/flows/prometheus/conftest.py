@@ -19,6 +19,8 @@ from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
 from tests.patience import PATIENCE_S
 
 QUICK = Scraping(interval_s=1, timeout_s=1)
+PASSWORD = "outsider"
+BCRYPTED = "$2b$04$abcdefghijklmnopqrstuu2GLCTIzEl5j7mshnl.AUxtjHOObrTF."
 
 
 @dataclass
@@ -61,9 +63,9 @@ def simulated(folder: Path, *words: str) -> Iterator[dict[str, str]]:
 
 
 def is_ready(url: str) -> bool:
-    """Whether it answers; one that wants a password does."""
+    """Whether it answers; one that wants a password does, and one that wants TLS."""
     try:
-        return httpx.get(f"{url}/-/ready", timeout=PATIENCE_S).status_code in {200, 401}
+        return httpx.get(f"{url}/-/ready", timeout=PATIENCE_S).status_code in {200, 400, 401}
     except httpx.TransportError:
         return False
 

@@ -1,5 +1,6 @@
 """Quarterdeck reads a real Prometheus that scrapes exporters: what its GPUs have is what was scraped, and when."""
 
+import json
 import ssl
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -9,15 +10,17 @@ from typing import Any
 import httpx
 import pytest
 import time_machine
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from demo.prometheus import Scraped, Scraping, way_in
+from demo.visitor import wait_until
 from fleet.models import Cluster, Node
 from health.models import TelemetrySource
 from health.sources import rounds
 from tests import make
 from tests.callers import calling
-from tests.flows.prometheus.conftest import Served
+from tests.flows.prometheus.conftest import BCRYPTED, PASSWORD, Served
+from tests.health.telemetry.prometheus.an_authority import Authority
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.django_db, pytest.mark.usefixtures("redis", "sent")]
@@ -196,3 +199,31 @@ def test_when_it_ends_what_it_said_stays_and_its_source_is_silent(served: Any, e
         each | {"state": "source-silent", "since": since} for each in before
     ]
     assert {each["metrics"]["ecc_corrected"]["state"] for each in devices_of(node)} == {"source-silent"}
+
+
+def test_one_behind_a_password_and_a_certificate_of_its_own_is_read_with_both_and_with_neither_alone(
+    served: Any, east: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, config, pair = Authority(tmp_path, "ours"), tmp_path / "web.yml", str(tmp_path / "server.pem")
+    ours.serving()
+    told = {"basic_auth_users": {"quarterdeck": BCRYPTED}, "tls_server_config": {"cert_file": pair, "key_file": pair}}
+    config.write_text(json.dumps(told))
+    server = served(Scraped("east", Path(east["kubeconfig"])), web_config=config)
+    server.url = server.url.replace("http://", "https://")
+    monkeypatch.setenv("QUARTERDECK_SECRET_OURS", PASSWORD)
+    monkeypatch.setenv("QUARTERDECK_SECRET_WRONG", "insider")
+    cluster, signed_in = mirrored("east", east), ("--user", "quarterdeck", "--secret", "env:QUARTERDECK_SECRET_OURS")
+    trusted = ("--ca-file", ours.ca_file)
+
+    with pytest.raises(CommandError, match="name the CA that did"):
+        add(cluster, server, *signed_in)
+    with pytest.raises(CommandError, match="user name, password or token is wrong"):
+        add(cluster, server, *trusted, "--user", "quarterdeck", "--secret", "env:QUARTERDECK_SECRET_WRONG")
+    wait_until(
+        lambda: "16 devices of this cluster" in add(cluster, server, *trusted, *signed_in, "--anyway"),
+        what="16 devices", timeout_s=PATIENCE_S,
+    )  # fmt: skip
+    source = ask(cluster)
+
+    assert (source.state, source.message, source.devices) == ("answering", "", 16)
+    assert PASSWORD not in str(TelemetrySource.objects.values())

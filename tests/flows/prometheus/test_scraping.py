@@ -8,11 +8,10 @@ import httpx
 import pytest
 
 from demo.prometheus import Scraped, Scraping
+from tests.flows.prometheus.conftest import BCRYPTED, PASSWORD
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.prometheus
-PASSWORD = "outsider"
-BCRYPTED = "$2b$04$abcdefghijklmnopqrstuu2GLCTIzEl5j7mshnl.AUxtjHOObrTF."
 
 
 def test_a_series_names_its_gpu_its_exporter_and_who_holds_it(served: Any, east: dict[str, str]) -> None:
