@@ -14,7 +14,7 @@ from health.inbox.unheard import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, rounds
 from health.sources.secrets import NoSecret, check_place
-from health.telemetry.metrics import METRICS, Metric
+from health.telemetry.metrics import METRICS, Metric, lacking
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Client, check_host
 from health.telemetry.prometheus.source import Prometheus
@@ -122,8 +122,8 @@ def try_source(cluster: Cluster, **given: Any) -> Trial:
     except (Unusable, NoSecret) as error:
         return Trial(str(error))
     has = tuple(metric for key, metric in METRICS.items() if key in taken.exported)
-    lacks = tuple(metric for key, metric in METRICS.items() if key not in taken.exported)
-    return Trial("", len(taken.frame.devices), has, lacks, taken.notes)
+    usual, others = lacking(taken.exported)
+    return Trial("", len(taken.frame.devices), has, (*usual, *others), taken.notes)
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:

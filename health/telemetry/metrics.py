@@ -24,6 +24,7 @@ class Metric:
     unit: str = ""  # of the value, after its factor
     kind: MetricKind = MetricKind.GAUGE
     is_usual: bool = True  # exported unless somebody took it out
+    is_missed: bool = True  # its absence is worth a word to everybody; else one vendor's exporter has it alone
     # Beyond these it is no value, whatever an exporter says: both glitch (NVIDIA/dcgm-exporter #312: 82505 °C;
     # NVIDIA/DCGM #199: a utilisation of thousands; ROCm/rocm-systems #6931: 2112 °C), and see BLANKS.
     least: float = 0.0
@@ -107,7 +108,7 @@ def _table() -> dict[str, Metric]:
         Metric("xids_counted", "Xids, of late", "", gauge, is_usual=False, most=COUNT),
         # 0 well, 10 warning, 20 failure
         Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False, most=20),
-        Metric("called_healthy", "Called healthy by its exporter", "", gauge, is_usual=False, most=1.0),
+        Metric("called_healthy", "Called healthy by its exporter", is_usual=False, is_missed=False, most=1.0),
     )
     return {row.key: row for row in rows}
 
@@ -116,10 +117,10 @@ METRICS: Mapping[str, Metric] = _table()
 
 
 def lacking(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
-    """Of what is not exported the usual ones, and those that an exporter has only where somebody switched them on."""
+    """Of what is missed the usual ones, and those that an exporter has only where somebody switched them on."""
     usual, others = list[Metric](), list[Metric]()
     for key, metric in METRICS.items():
-        if key not in exported:
+        if key not in exported and metric.is_missed:
             (usual if metric.is_usual else others).append(metric)
     return usual, others
 

@@ -12,6 +12,7 @@ from health.models import SourceState, TelemetrySource
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import can_see
 from health.sources.of_node import standing_of
+from health.telemetry.metrics import METRICS
 from health.web.telemetry import exported_by_exporters
 from people.models import User
 from people.rights import Permission, scope_of
@@ -73,7 +74,8 @@ def _of_telemetry(
 
 def _blind(exported: Collection[str]) -> str:
     """Which rules have nothing to read, where it is known what is exported: that they are quiet says nothing."""
-    titles = [rule.title for rule in GPU_RULES if not can_see(rule, exported)]
+    missed = [rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics)]
+    titles = [rule.title for rule in missed if not can_see(rule, exported)]
     if not exported or not titles:
         return ""
     would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")
