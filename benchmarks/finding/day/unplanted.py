@@ -6,6 +6,7 @@ OF_OURS = "it is about Quarterdeck's own processes, and a day has none: one proc
 UNPLANTED = {
     "cluster-unwatched": OF_OURS,
     "gate-passed-over": NO_PLANS,
+    "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
     "hold-left-behind": NO_PLANS,
     "inference-on-time-slices": "a note, which tells nobody, of a fleet that shares its GPUs: that of a day does not",

@@ -1,7 +1,7 @@
 """Memory errors that ECC could not correct: any is one too many. Off by default at exporters (Z23).
 
 Where they are not counted, the rows that were remapped for such an error tell of it, which DCGM exports by default: but
-for good, whatever was reset since, so that only one of the last hour is news.
+for good, whatever was reset since, so that only one of the last hour is news. A warning: its Xid says how bad it was.
 """
 
 from collections.abc import Iterable
@@ -31,21 +31,22 @@ class EccUncorrected:
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         errors, remapped = gpu.now.get(ERRORS), gpu.grown.get(ROWS)
         if errors is not None:
-            return self._wrong(f"{SAID.format(gpu.name)} since its driver was loaded.", ERRORS, errors)
+            return _wrong(Severity.CRITICAL, f"{SAID.format(gpu.name)} since its driver was loaded.", ERRORS, errors)
         if remapped is not None:
             within = "within the last hour, by the rows that were remapped for them"
-            return self._wrong(f"{SAID.format(gpu.name)} {within}.", ROWS, remapped.amount)
+            return _wrong(Severity.WARNING, f"{SAID.format(gpu.name)} {within}.", ROWS, remapped.amount)
         return None
 
-    def _wrong(self, sentence: str, metric: str, number: float) -> Wrong | None:
-        """By the one metric alone: what the other says resolves nothing of it."""
-        if number < 1:
-            return None
-        return Wrong(
-            Severity.CRITICAL,
-            sentence,
-            "What ran on it may have computed with wrong numbers: tell its owner. Drain the node and reset the GPU, so "
-            "that the row is remapped; where remapping fails, or it comes again, the board is to be replaced.",
-            {metric: number},
-            why="uncorrected",
-        )
+
+def _wrong(severity: Severity, sentence: str, metric: str, number: float) -> Wrong | None:
+    """By the one metric alone: what the other says resolves nothing of it."""
+    if number < 1:
+        return None
+    return Wrong(
+        severity,
+        sentence,
+        "What ran on it may have computed with wrong numbers: tell its owner. Drain the node and reset the GPU, so "
+        "that the row is remapped; where remapping fails, or it comes again, the board is to be replaced.",
+        {metric: number},
+        why="uncorrected",
+    )

@@ -358,8 +358,10 @@ def test_a_row_that_is_remapped_tells_of_an_error_that_nobody_counts(say, cluste
     assert open_ones() == []
 
     say.only(NOON + MINUTE, rows_remapped_uncorrected=NONE | {2: 4.0, 3: 1.0})
+    assert open_ones() == [("gpu-ecc-uncorrected", "GPU 3 of gpu-001", "warning")]
+    say.only(NOON + 2 * MINUTE, rows_remapped_uncorrected=NONE | {2: 4.0, 3: 1.0}, xid=NONE | {3: 63.0})
 
-    assert open_ones() == [("gpu-ecc-uncorrected", "GPU 3 of gpu-001", "critical")]
+    assert Finding.objects.get(rule="gpu-ecc-uncorrected").parent.rule == "gpu-xid"
 
 
 def test_errors_that_are_not_counted_any_more_are_not_over_by_rows_that_are(say, cluster):

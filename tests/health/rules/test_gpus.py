@@ -100,7 +100,7 @@ def test_one_error_that_ecc_could_not_correct_is_critical():
 def test_where_errors_are_not_counted_a_row_that_was_remapped_for_one_tells_of_it():
     wrong = EccUncorrected().judge(grown(rows_remapped_uncorrected=1))
 
-    assert wrong.severity == Severity.CRITICAL
+    assert wrong.severity == Severity.WARNING
     assert wrong.sentence.endswith("within the last hour, by the rows that were remapped for them.")
     assert wrong.evidence == {"rows_remapped_uncorrected": 1}
     assert EccUncorrected().judge(grown(rows_remapped_uncorrected=0)) is None
