@@ -12,7 +12,7 @@ from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.opt_outs import OptOuts
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.engine.workloads import driver_started_at, operands_of, validator_of, workloads_of
+from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
     LEFT_OUT,
@@ -73,6 +73,7 @@ def stage_snapshot(
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
+        workloads_refused=_refused(plan, targets, before, around),
         next_wave=None if going is None else _next_wave(plan, targets, going, around),
         combinations=said,
         compared=compared,
@@ -147,6 +148,17 @@ def _most_ready(targets: Iterable[Target]) -> dict[str, int]:
         for owner, ready in ((target.baseline or {}).get("owners_ready") or {}).items():
             most[owner] = max(most.get(owner, 0), ready)
     return most
+
+
+def _refused(
+    plan: Plan, targets: Iterable[Target], before: Mapping[str, int], around: AroundStages
+) -> Mapping[str, str]:
+    """Of the owners that have fewer pods than before. Asked where one has: one query then."""
+    lacking = [owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready]
+    if not lacking:
+        return {}
+    let_go = min(base.at for target in targets if (base := read_baseline(target.baseline)))
+    return refused(plan, lacking, since=let_go + around.clock_ahead)
 
 
 def _passing_since(

@@ -8,13 +8,15 @@ from itertools import starmap
 
 from django.db.models import Q
 
-from fleet.models import Pod
+from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
 from gpu.operands import DRIVER, TITLES, VALIDATOR
 from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Target
 
+REFUSED = "FailedCreate"  # the reason of the Event by which a controller says that its pod was refused
+MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 
@@ -76,6 +78,18 @@ def ready_and_waiting(plan: Plan) -> tuple[Counter[str], Counter[str]]:
     pods = list(rows.values_list("is_ready", "node_name", "owner_kind", "namespace", "owner_name", "name"))
     ready = Counter(_owner(*named) for is_ready, _, *named in pods if is_ready)
     return ready, Counter(_owner(*named) for _, node_name, *named in pods if not node_name)
+
+
+def refused(plan: Plan, owners: Collection[str], *, since: datetime) -> dict[str, str]:
+    """Owner → what its controller was told when it made a pod last, of those that were told no. One query.
+
+    Such a pod never was, so that none is Pending: of a quota, a LimitRange or a webhook that says no the controller's
+    own Events tell, and nothing else (hazard Z31).
+    """
+    told = ClusterEvent.objects.filter(cluster=plan.cluster_id, reason=REFUSED, is_warning=True, last_at__gte=since)
+    named = told.order_by("last_at", "pk").values_list("about_kind", "about_namespace", "about_name", "message")
+    last = {f"{kind} {namespace}/{name}": message for kind, namespace, name, message in named}
+    return {owner: last[owner][:MOST_OF_A_REFUSAL] for owner in owners if owner in last}
 
 
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:

@@ -162,6 +162,7 @@ class Evidence:
     workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
     workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
+    workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it
     next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about

@@ -5,7 +5,7 @@ and validators can all be green while the workloads crash.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -60,7 +60,7 @@ class WorkloadsReady(Gate):
             nobody = f"No GPU pod of a tenant has run on {names(idle)} since the change."
             return wait(nobody, cause="idle", nodes=idle, measured=measured)
         if lacking := _lacking(evidence):
-            return wait(lacking, cause="fewer", measured=measured)
+            return replace(lacking, measured=measured)
         if evidence.not_changed:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
@@ -91,13 +91,18 @@ def _is_idle(target: TargetEvidence) -> bool:
     return bool(target.baseline and target.baseline.workloads) and not any(pod.is_ready for pod in target.workloads)
 
 
-def _lacking(evidence: Evidence) -> str:
-    """The workload that has fewer Ready pods in the whole cluster than before its node was released. Blank: none.
+def _lacking(evidence: Evidence) -> Judgement | None:
+    """The workload that has fewer Ready pods in the whole cluster than before its node was released. None: none has.
 
-    A pod that fits nowhere is short of room, and says nothing about the new driver.
+    A pod that fits nowhere is short of room, and says nothing about the new driver. One that is refused was never
+    there, so that none is seen to wait: only that there are fewer tells of it (hazard Z31).
     """
     for owner, before in evidence.workloads_ready_before.items():
         now = evidence.workloads_ready_now.get(owner, 0)
         if now + evidence.workloads_waiting_for_room.get(owner, 0) < before:
-            return f"{owner} has {now} Ready of the {before} it had before."
-    return ""
+            fewer = f"{owner} has {now} Ready of the {before} it had before."
+            refused = evidence.workloads_refused.get(owner, "")
+            if refused:
+                return wait(f"{fewer} The API server takes no new one: {refused}", cause="refused")
+            return wait(fewer, cause="fewer")
+    return None

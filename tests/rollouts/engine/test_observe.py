@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, DriverObject, Node, Observer, Pod, PriorityClass
+from fleet.models import Bookmark, ClusterEvent, DriverObject, Node, Observer, Pod, PriorityClass
 from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
@@ -192,6 +192,28 @@ def test_a_node_is_compared_with_what_it_was_when_it_was_let_go(plan: Plan):
     assert shown.targets[0].baseline.operands == ("Driver",)
     assert shown.workloads_ready_before == {"Deployment team-a/model": 1}
     assert shown.workloads_ready_now == {"Deployment team-a/model": 0}
+
+
+def refused_pod(plan: Plan, *, at) -> None:
+    named = {"about_kind": "Deployment", "about_namespace": "team-a", "about_name": "model"}
+    said = {"reason": "FailedCreate", "is_warning": True, "message": "exceeded quota: gpus", "last_at": at}
+    ClusterEvent.objects.create(cluster=plan.cluster, uid=f"uid-of-{at}", changed_at=at, **named, **said)
+
+
+@pytest.mark.parametrize(("after", "is_said"), [(-60, False), (60, True)])
+def test_what_refuses_the_pods_of_an_owner_since_its_node_was_let_go_is_said(plan: Plan, after: int, is_said):
+    """Z31."""
+    row = Node.objects.get(name="node-0")
+    a_pod(row, "model-0")
+    written = baselines(plan, [row.uid], now=NOON)[row.uid]
+    Target.objects.filter(node_name="node-0").update(baseline=written, state="changed")
+    refused_pod(plan, at=NOON + timedelta(seconds=after))
+    assert seen(plan).stages[0].evidence.workloads_refused == {}  # it has as many as before
+
+    Pod.objects.filter(name="model-0").delete()
+
+    told = {"Deployment team-a/model": "exceeded quota: gpus"} if is_said else {}
+    assert seen(plan).stages[0].evidence.workloads_refused == told
 
 
 def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):

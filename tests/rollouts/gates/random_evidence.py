@@ -116,6 +116,7 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         workloads_ready_now=counts,
         workloads_waiting_for_room=counts,
         workloads_ready_before=counts,
+        workloads_refused=st.sampled_from([{}, {"a": "exceeded quota: gpus"}]),
         next_wave=st.none() | waves,
         combinations=st.lists(
             st.builds(Combination, st.sampled_from(Support), st.just("It is said."), st.integers(0, 3)), max_size=2

@@ -95,6 +95,24 @@ def test_a_workload_that_vanished_is_waited_for():
     assert GATE.judge(evidence(a_target(), workloads_ready_before={OWNER: 1}), now=NOON).answer is Answer.WAIT
 
 
+def test_a_pod_that_was_refused_is_pending_nowhere_and_missed_all_the_same():
+    """Z31: nothing waits for room, no pod is unready; there is one fewer, and its owner's Events say why."""
+    shown = evidence(
+        a_target(),
+        workloads_ready_before={OWNER: 4},
+        workloads_ready_now={OWNER: 3},
+        workloads_refused={OWNER: 'pods "model-x" is forbidden: exceeded quota: gpus'},
+    )
+
+    judgement = GATE.judge(shown, now=NOON)
+
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, "refused")
+    assert judgement.because == (
+        f"{OWNER} has 3 Ready of the 4 it had before. "
+        'The API server takes no new one: pods "model-x" is forbidden: exceeded quota: gpus'
+    )
+
+
 def test_pods_that_fit_nowhere_say_nothing_about_the_driver():
     shown = evidence(
         a_target(),
