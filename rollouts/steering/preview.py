@@ -29,6 +29,7 @@ from rollouts.reads.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
+from wording.durations import spell
 from wording.numbers import count
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
@@ -108,7 +109,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
         forecast=_forecast(plan, picks, _duration(stages, previews), waves=sum(stage.waves for stage in previews)),
-        canary_proves=_proof(picks),
+        canary_proves=f"{_proof(picks)} {_onset(stages)}".strip(),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
     )
@@ -185,6 +186,16 @@ def _proof(picks: Picks) -> str:
     takes = f"use {wanted} canary nodes" if wanted < all_of_them else f"{wanted} canary nodes must not"
     has = "" if wanted < all_of_them else f", and the plan has {count(all_of_them, 'node')}"
     return f"{aim} {takes}{has}; {count(nodes, 'node')} can only show that at most {most} % would."
+
+
+def _onset(stages: Sequence[Stage]) -> str:
+    """A canary shows what a node of it has, and has soon enough (hazard Z29)."""
+    if not stages:
+        return ""
+    soak = stage_time(stages[0], 0, 1).soak
+    if not soak:
+        return "The canary has no soak: what does not begin at once is not seen in it."
+    return f"What begins later than in the canary's soak of {spell(soak)} is not seen in it."
 
 
 def _isolated_canary(subject: PreflightSubject) -> IsolatedCanary:

@@ -1,5 +1,7 @@
+from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +9,7 @@ from rollouts.ordering.picking import bound_on_failure_rate, nodes_for
 from rollouts.steering.duration import StageTime, duration_of
 from rollouts.steering.preview import preview
 from tests.make import NOON
-from tests.rollouts.rows import a_draft
+from tests.rollouts.rows import CANARY, REST, a_draft
 
 MINUTE = timedelta(minutes=1)
 times = st.builds(
@@ -55,9 +57,37 @@ def test_so_many_nodes_and_no_fewer_show_a_rate(rate):
 
 
 def test_the_preview_says_what_the_canary_gives_and_what_it_would_take(cluster, owner):
+    """Z29: how many nodes, and for how long they are looked at."""
     said = preview(a_draft(cluster, owner), now=NOON).canary_proves
 
     assert said == (
         "For 95 % confidence that under 10 % of all nodes would fail, 29 canary nodes must not, "
-        "and the plan has 3 nodes; 1 node can only show that at most 95 % would."
+        "and the plan has 3 nodes; 1 node can only show that at most 95 % would. "
+        "The canary has no soak: what does not begin at once is not seen in it."
     )
+
+
+@pytest.mark.parametrize(
+    ("soak", "says"),
+    [
+        ({"duration_s": 600}, "What begins later than in the canary's soak of 10 min is not seen in it."),
+        (
+            {"duration_s": 600, "advisory": True, "because": "x"},
+            "The canary has no soak: what does not begin at once is not",
+        ),
+    ],
+)
+def test_a_canary_shows_no_fault_that_begins_after_its_soak(cluster, owner, soak, says):
+    """Z29."""
+    canary = replace(CANARY, gate_options=CANARY.gate_options | {"soak": soak})
+
+    assert says in preview(a_draft(cluster, owner, stages=(canary, REST)), now=NOON).canary_proves
+
+
+def test_five_nodes_meet_a_fault_of_one_in_ten_in_less_than_half_of_all_cases():
+    """Z29: what is detectable has at least one node in the canary."""
+    meets = 1 - 0.9**5
+
+    assert round(meets, 2) == 0.41
+    assert bound_on_failure_rate(5) > 0.1  # so that five nodes without a failure do not show it to be absent
+    assert 1 - 0.9 ** nodes_for(0.1) >= 0.95 > 1 - 0.9 ** (nodes_for(0.1) - 1)
