@@ -77,6 +77,14 @@ class StagePreviewSerializer(serializers.Serializer):
         return [{"title": title, "options": options} for title, options in stage.gates]
 
 
+class WarmUpSerializer(serializers.Serializer):
+    """How long the quickest pod of a workload on these nodes took to be Ready, once its node had taken it."""
+
+    workload = serializers.CharField(help_text="Kind, namespace/name of what makes its pods.")
+    pods = serializers.IntegerField(help_text="Of it on these nodes.")
+    took_s = serializers.FloatField()
+
+
 class ForecastSerializer(serializers.Serializer):
     """What it disrupts, as things are now. What is told by pods is null where they were never read."""
 
@@ -96,6 +104,9 @@ class ForecastSerializer(serializers.Serializer):
     takes_s = serializers.FloatField(source="duration.takes_s", help_text="Without people's time.")
     takes = serializers.CharField(source="duration.sentence", help_text="What that is reckoned from.")
     unmanaged_pods = serializers.IntegerField(allow_null=True, help_text="Without a controller that makes them again.")
+    warm_ups = WarmUpSerializer(
+        many=True, allow_null=True, help_text="Workloads that took a minute or more, the longest first."
+    )
     waits_for_operator_s = serializers.SerializerMethodField(
         help_text="At most, beside what the nodes need: the operator looks at each wave every two minutes."
     )

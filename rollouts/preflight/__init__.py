@@ -19,6 +19,7 @@ from rollouts.preflight import (
     taking,
     unasked,
     versions,
+    warming,
 )
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.rules import (
@@ -61,6 +62,7 @@ WARNINGS: tuple[PreflightRule, ...] = (
     versions.warned,
     extremes.meaningless,
     measuring.unmeasured,
+    warming.load_longer,
     component.is_told,
     taking.leaves,
     taking.takes_fewer,

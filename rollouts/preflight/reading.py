@@ -36,6 +36,7 @@ ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 
 OF_A_POD = (  # tens of thousands are read: what no check asks for stays where it is
     *("namespace", "name", "node_name", "owner_kind", "phase", "is_ready", "is_tenant", "operand", "has_empty_dir"),
+    *("owner_name", "started_at", "ready_since", "restarts"),
     *("resources", "claims", "labels", "priority_class", "runtime_class", "visible_devices", "required_cuda", "image"),
 )
 

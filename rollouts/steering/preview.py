@@ -25,6 +25,7 @@ from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.reading import driver_facts
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.preflight.taking import canary_and_others, uncovered_sentences
+from rollouts.preflight.warming import WarmUp, warm_ups
 from rollouts.reads.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
 from rollouts.steering.refusals import ObjectGone
@@ -76,6 +77,7 @@ class Forecast:
     namespaces: list[str] | None
     pods_with_local_files: int | None  # emptyDir: lost where the operator may delete them, in the way where it may not
     unmanaged_pods: int | None
+    warm_ups: list[WarmUp] | None  # of workloads that take long until they are Ready again, the longest first
     waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
     duration: Duration
 
@@ -108,7 +110,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(plan, picks, _duration(stages, previews), waves=sum(stage.waves for stage in previews)),
+        forecast=_forecast(subject, _duration(stages, previews), waves=sum(stage.waves for stage in previews)),
         canary_proves=f"{_proof(picks)} {_onset(stages)}".strip(),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
@@ -147,7 +149,8 @@ def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview]) -> Dura
     return duration_of(times, took=())
 
 
-def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Forecast:
+def _forecast(subject: PreflightSubject, duration: Duration, *, waves: int) -> Forecast:
+    plan, picks = subject.plan, subject.picks
     nodes, harms = picks.nodes, [picks.harms[node.name] for node in picks.nodes]
     physical = physical_of(nodes)
     uids = [node.uid for node in nodes]
@@ -163,6 +166,7 @@ def _forecast(plan: Plan, picks: Picks, duration: Duration, *, waves: int) -> Fo
         "namespaces": sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
         "pods_with_local_files": counted["local_files"],
         "unmanaged_pods": counted["unmanaged"],
+        "warm_ups": warm_ups(subject.pods),
     }
     return Forecast(
         nodes=len(nodes),

@@ -1,0 +1,71 @@
+"""How long tenants' pods took to be Ready on the nodes, which each of them needs once more elsewhere (hazard Z16)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fleet.models import Pod
+from rollouts.checks import Check, each
+from rollouts.gates.workloads_ready import WorkloadsReady
+from rollouts.preflight.subject import PreflightSubject
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import count
+
+LEAST = timedelta(minutes=1)  # what is Ready sooner loads nothing that anybody waits for
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    workload: str  # kind, namespace/name of what makes the pods
+    pods: int  # of it on the nodes
+    took: timedelta  # from the node's taking the pod to Ready, of the one that was quickest
+
+    @property
+    def took_s(self) -> float:
+        return self.took.total_seconds()
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.workload}: {spell(self.took)} or more ({count(self.pods, 'pod')})"
+
+
+def warm_ups(pods: Sequence[Pod]) -> list[WarmUp]:
+    """Of each workload that takes long, the longest first.
+
+    Ready tells when it last turned. A pod that was unready in between, or whose container was made again, seems to have
+    loaded for as long as that: so of each workload the quickest counts, and none that restarted.
+    """
+    found: dict[str, list[timedelta]] = defaultdict(list)
+    there: dict[str, int] = defaultdict(int)
+    for pod in pods:
+        if pod.is_tenant:
+            workload = f"{pod.owner_kind or 'Pod'} {pod.namespace}/{pod.owner_name or pod.name}"
+            there[workload] += 1
+            if pod.is_ready and not pod.restarts and pod.started_at and pod.ready_since:
+                found[workload].append(pod.ready_since - pod.started_at)
+    told = [WarmUp(workload, there[workload], min(times)) for workload, times in found.items()]
+    return sorted((one for one in told if one.took >= LEAST), key=lambda one: (-one.took, one.workload))
+
+
+def load_longer(subject: PreflightSubject) -> Iterator[Check]:
+    """What a gate would take for broken that only loads."""
+    for stage in subject.stages:
+        gate = next((one for one in stage.gates if isinstance(one, WorkloadsReady) and not one.advisory), None)
+        if gate is None:
+            continue
+        on = {node.name for node in subject.picks.by_stage.get(stage.index, ())}
+        slow = [
+            one for one in warm_ups([pod for pod in subject.pods if pod.node_name in on]) if one.took > gate.timeout
+        ]
+        if sum(one.pods for one in slow) > gate.tolerate:
+            those = names([one.workload for one in slow])
+            yield Check(
+                "loads-longer",
+                f"{stage.name}, {gate.title}: pods of {those} took {spell(slow[0].took)} to be Ready, and may take "
+                f"{spell(gate.timeout)}: they would be called broken, and the plan would halt.",
+                "Give its option timeout_s more than that.",
+                is_grave=True,
+                about=each(one.sentence for one in slow),
+            )
