@@ -6,4 +6,4 @@ class QuarterdeckConfig(AppConfig):
     label = "quarterdeck"
 
     def ready(self) -> None:
-        from config import checks  # noqa: F401 (registers them)
+        from config import checks, sweeps  # noqa: F401 (registers them, and hears of each sweep)

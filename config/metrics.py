@@ -1,5 +1,6 @@
 """What a Prometheus should know of Quarterdeck itself. Read from the rows at each scrape: any process may be asked."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -12,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from config.models import ProcessEnd
+from config.models import ProcessEnd, Sweep
 from edges.rest import Edge
 from fleet.allocation.physical import by_use
 from fleet.allocation.tally import read_alike, tally
@@ -20,7 +21,10 @@ from fleet.freshness.kinds import NODES
 from fleet.freshness.sight import behind_since_of
 from fleet.freshness.slots import slots
 from fleet.models import Bookmark, Cluster, Observer
+from health.lifecycle import FindingState
+from health.models import Finding
 from people.rights import Permission, require
+from rollouts.hooks.findings import LEFT_BEHIND, OPTED_OUT
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 
@@ -38,6 +42,8 @@ class DatabaseCollector(Collector):
         yield self.unread()
         yield self.foreign_clusters()
         yield from self.process_ends()
+        yield from self.sweeps()
+        yield self.left_behind()
 
     def plans(self) -> GaugeMetricFamily:
         gauge = GaugeMetricFamily("quarterdeck_plans", "Plans by state.", labels=["state"])
@@ -144,6 +150,29 @@ class DatabaseCollector(Collector):
             times.add_metric([end.process, end.cause], end.times)
             last.add_metric([end.process, end.cause, end.last_host], end.last_at.timestamp())
         yield from (times, last)
+
+    def sweeps(self) -> Iterator[Metric]:
+        """One that never came by has none of these."""
+        text = "What sweeps found left over: leases of observers that are gone (leases), rows that are old (rows)."
+        found = CounterMetricFamily("quarterdeck_swept", text, labels=["what"])
+        text = "When a sweep last came by, to the minute: leases are looked at every 10 s, rows every hour."
+        last = GaugeMetricFamily("quarterdeck_sweep_last_timestamp_seconds", text, labels=["what"])
+        for sweep in Sweep.objects.all():
+            found.add_metric([sweep.what], sweep.found)
+            last.add_metric([sweep.what], sweep.last_at.timestamp())
+        yield from (found, last)
+
+    def left_behind(self) -> GaugeMetricFamily:
+        """What no sweep takes off by itself: a person looks why it is there."""
+        text = "Findings that something of a plan that is over is on a node still: a hold, an opt-out."
+        gauge = GaugeMetricFamily("quarterdeck_left_behind", text, labels=["cluster", "what"])
+        rules = {LEFT_BEHIND.key: "hold", OPTED_OUT.key: "opt-out"}
+        rows = Finding.objects.told().unresolved().exclude(state=FindingState.CONFIRMING).filter(rule__in=rules)
+        numbers = Counter(rows.order_by().values_list("cluster__name", "rule"))
+        for name in Cluster.objects.order_by("name").values_list("name", flat=True):
+            for rule, what in rules.items():
+                gauge.add_metric([name, what], numbers[name, rule])
+        return gauge
 
 
 class AnyAccept(DefaultContentNegotiation):

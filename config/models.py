@@ -1,4 +1,4 @@
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import models, transaction
 
@@ -25,3 +25,19 @@ class ProcessEnd(models.Model):
             cls.objects.filter(process=process, cause=cause).update(
                 times=models.F("times") + 1, last_at=now, last_host=host
             )
+
+
+class Sweep(models.Model):
+    """What one of the sweeps found left over in all, and when it last came by."""
+
+    EVERY = timedelta(minutes=1)  # one that finds nothing writes no more often
+
+    what = models.CharField(max_length=32, unique=True)  # leases, rows (`config.sweeps`)
+    found = models.PositiveBigIntegerField(default=0)
+    last_at = models.DateTimeField()
+
+    @classmethod
+    def note(cls, what: str, *, found: int, now: datetime) -> None:
+        row, is_new = cls.objects.get_or_create(what=what, defaults={"found": found, "last_at": now})
+        if not is_new and (found or now - row.last_at >= cls.EVERY):
+            cls.objects.filter(pk=row.pk).update(found=models.F("found") + found, last_at=now)

@@ -14,10 +14,12 @@ def observe(*, cluster_id: int, epoch: int, **_: object) -> None:
 
 
 @shared_task(queue="default", ignore_result=True)
-def sweep_observers(**_: object) -> None:
-    sweep(now=timezone.now())
+def sweep_observers(**_: object) -> int:
+    """How many leases were offered."""
+    return sweep(now=timezone.now())
 
 
 @shared_task(queue="default", ignore_result=True)
-def tidy_up(**_: object) -> None:
-    housekeeping.tidy(now=timezone.now())
+def tidy_up(**_: object) -> int:
+    """How many rows went."""
+    return housekeeping.tidy(now=timezone.now())

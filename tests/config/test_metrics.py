@@ -1,13 +1,29 @@
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from config.celery import app as celery
 from config.models import ProcessEnd
+from config.sweeps import SWEEPS
 from fleet.models import Observer, ObservingWorker
 from fleet.models.observer import LEASE
+from fleet.tasks import sweep_observers, tidy_up
+from rollouts.hooks.findings import LEFT_BEHIND
 from tests.callers import calling
-from tests.make import NOON, a_bookmark, a_cluster, a_draft, a_fleet, a_token, a_user
+from tests.make import (
+    NOON,
+    a_bookmark,
+    a_cluster,
+    a_draft,
+    a_finding,
+    a_fleet,
+    a_node,
+    a_node_event,
+    a_token,
+    a_user,
+)
 
 
 def scraped(client) -> dict[tuple, float]:
@@ -88,7 +104,7 @@ def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_a
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(17):
+    with django_assert_num_queries(20):
         bob.get("/metrics")
 
 
@@ -99,3 +115,57 @@ def test_who_may_scrape(now, db, nobody, eve):
     assert nobody.get("/metrics").status_code == 401
     assert eve.get("/metrics").status_code == of_one_cluster.get("/metrics").status_code == 403
     assert scraper.get("/metrics").status_code == 200
+
+
+@pytest.fixture
+def at_noon(monkeypatch):
+    """Sets the time of the workers' clock, in seconds after noon."""
+    clock = [NOON]
+    monkeypatch.setattr(timezone, "now", lambda: clock[0])
+    return lambda seconds: clock.__setitem__(0, NOON + timedelta(seconds=seconds))
+
+
+def test_what_sweeps_found_and_when_they_last_came_by(bob, at_noon):
+    """A sweep that stopped is noticed by nobody else."""
+    gone = a_cluster("east")
+    Observer.objects.create(cluster=gone, lease_until=NOON - timedelta(minutes=9))
+    a_node_event(a_node(gone), at=NOON - timedelta(days=1000))
+    assert not [each for each in scraped(bob) if each[0].startswith("quarterdeck_swe")]
+
+    tidy_up.apply()
+    sweep_observers.apply()
+    at_noon(30)
+    sweep_observers.apply()
+
+    found = scraped(bob)
+    assert (found["quarterdeck_swept_total", "rows"], found["quarterdeck_swept_total", "leases"]) == (1, 2)
+    assert found["quarterdeck_sweep_last_timestamp_seconds", "rows"] == NOON.timestamp()
+    assert found["quarterdeck_sweep_last_timestamp_seconds", "leases"] == NOON.timestamp() + 30
+
+
+@pytest.mark.parametrize(("after_s", "written"), [(59, 0), (60, 60)])
+def test_a_sweep_that_finds_nothing_is_written_once_a_minute(bob, db, at_noon, after_s, written):
+    sweep_observers.apply()
+    at_noon(after_s)
+    sweep_observers.apply()
+
+    last = scraped(bob)["quarterdeck_sweep_last_timestamp_seconds", "leases"]
+
+    assert last == NOON.timestamp() + written
+
+
+def test_what_is_noted_is_what_beat_sweeps():
+    assert set(SWEEPS) <= {entry["task"] for entry in celery.conf.beat_schedule.values()}
+
+
+def test_what_plans_that_are_over_left_on_nodes(bob):
+    east, _ = a_cluster("east"), a_cluster("west")
+    for number, state in enumerate(["open", "muted", "confirming", "resolved"]):
+        resolved_at = NOON if state == "resolved" else None
+        a_finding(east, rule=LEFT_BEHIND.key, subject=f"node {number}", state=state, resolved_at=resolved_at)
+
+    found = scraped(bob)
+
+    assert found["quarterdeck_left_behind", "east", "hold"] == 2
+    assert found["quarterdeck_left_behind", "east", "opt-out"] == 0
+    assert found["quarterdeck_left_behind", "west", "hold"] == 0
