@@ -15,6 +15,7 @@ class RolloutsConfig(AppConfig):
         from rollouts.approvals.unasked import ask_from_now_on, lock_plans
         from rollouts.hooks.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
         from rollouts.hooks.objections import plans_that_rest_on
+        from rollouts.hooks.standing_still import STILL
         from rollouts.messages.wake import plans_of
         from rollouts.web.timeline import lines_of_plans, plans_then
 
@@ -22,6 +23,7 @@ class RolloutsConfig(AppConfig):
         register(HALTED)
         register(LEFT_BEHIND)
         register(OPTED_OUT)
+        register(STILL)
         OBJECTIONS.append(plans_that_rest_on)
         LOCKS.append(lock_plans)
         LISTENERS.append(ask_from_now_on)

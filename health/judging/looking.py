@@ -69,7 +69,10 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_cluster = [rule for rule in rules if rule.subject != NODE]
     silent = why_silent(source, asked, now=now)
-    signals = [*_of_cluster(cluster, observer, sight, source, silent, of_cluster, now=now), *_of_sources(cluster)]
+    signals = [
+        *_of_cluster(cluster, observer, sight, source, silent, of_cluster, now=now),
+        *_of_sources(cluster, now=now),
+    ]
     signals += gpus.signals
     if of_nodes:
         signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
@@ -87,10 +90,10 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     return told
 
 
-def _of_sources(cluster: Cluster) -> Iterator[Signal]:
+def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
     """What the apps above this one have to say."""
     for source in SOURCES.values():
-        for subject, wrong in source.say(cluster):
+        for subject, wrong in source.say(cluster, now=now):
             yield Signal(Subject(subject), source, wrong)
 
 

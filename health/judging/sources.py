@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from fleet.models import Cluster
 from health.rules.base import Wrong
 from health.subjects import PAGES
 
@@ -17,7 +16,7 @@ class FindingSource:
     key: str  # that no rule of this app has
     title: str
     after: timedelta  # how long it must be so before anybody is told
-    say: Callable[[Cluster], Iterable[tuple[str, Wrong]]]  # each with its subject, unique within source and cluster
+    say: Callable[..., Iterable[tuple[str, Wrong]]]  # of a cluster, `now`: each with a subject of its own there
     says: str = ""  # what is wrong where it speaks, for the list of rules
     page: Callable[[Mapping[str, Any]], str] | None = None  # the address of what it is about, from its evidence
 

@@ -1,7 +1,7 @@
 """What plans say is wrong in a cluster, asked for by the app below, which does not know them."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.urls import reverse
@@ -22,7 +22,7 @@ from wording.numbers import are, count
 PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 
 
-def halted_plans(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """As bad here as on its own page: nothing goes until a person decides. One query, and three more for each."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
@@ -49,7 +49,7 @@ def _how_far(plan: Plan) -> str:
     return f"with {let_go} of {count(let_go + untouched, 'node')} let go, between two versions"
 
 
-def unseen_glass(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """A gate that one person passed over, until another has looked at it. One query."""
     rows = BreakGlass.objects.filter(stage__plan__cluster=cluster, acknowledged_at=None).order_by("pk")
     for glass in rows.select_related("stage__plan"):
@@ -66,7 +66,7 @@ def unseen_glass(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
         )
 
 
-def left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """Holds that say a plan of ours which is over and does not want them: a write that came late puts them there.
 
     One query, and three more where nodes are held by plans.
@@ -95,7 +95,7 @@ def left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
             )
 
 
-def opt_outs_left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
+def opt_outs_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """What keeps neighbours off a node for a plan that is over. One query, and two more where there ever was any."""
     if not OptOut.objects.filter(plan__cluster=cluster).exists():
         return
@@ -118,7 +118,7 @@ def opt_outs_left_behind(cluster: Cluster) -> Iterator[tuple[str, Wrong]]:
             )
 
 
-def _page_of_plan(evidence: Mapping[str, Any]) -> str:
+def page_of_plan(evidence: Mapping[str, Any]) -> str:
     return reverse("plan", args=[evidence["plan"]])
 
 
@@ -128,7 +128,7 @@ HALTED = FindingSource(
     timedelta(0),
     halted_plans,
     "A plan is halted: nothing of it goes until a person decides.",
-    _page_of_plan,
+    page_of_plan,
 )
 LEFT_BEHIND = FindingSource(
     "hold-left-behind",
@@ -150,5 +150,5 @@ GLASS = FindingSource(
     timedelta(0),
     unseen_glass,
     "One person passed over a gate, and nobody else has looked at it yet.",
-    _page_of_plan,
+    page_of_plan,
 )

@@ -36,7 +36,7 @@ def test_whom_a_plan_was_halted_by_is_said_before_why():
     plan = make.a_plan()
     commands.halt(plan, actor=make.a_user("ada", role="operator"), because="Redis is away.", now=NOON)
 
-    ((_, wrong),) = HALTED.say(plan.cluster)
+    ((_, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
     assert wrong.sentence.endswith("is halted, before any node was let go. ada halted it: Redis is away.")
 
@@ -49,7 +49,7 @@ def test_a_halted_plan_says_how_far_it_came():
     Target.objects.filter(stage__plan=plan, node_name="gpu-1").update(state="excluded")
 
     plan.refresh_from_db()
-    ((subject, wrong),) = HALTED.say(plan.cluster)
+    ((subject, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
     assert subject == f"plan {plan.pk}"
     assert "is halted, with 1 of 2 nodes let go, between two versions. gpu-1 failed." in wrong.sentence
@@ -61,7 +61,7 @@ def left_behind(plan: Plan, *, is_wanted: bool) -> list[str]:
     node = Node.objects.get(cluster=plan.cluster, name="gpu-1")
     Hold.objects.filter(plan=plan, node_uid=node.uid).delete()
     Hold.objects.create(plan=plan, node_uid=node.uid, node_name=node.name, wanted_since=NOON, is_wanted=is_wanted)
-    return [f"{wrong.sentence} {wrong.action}" for _, wrong in LEFT_BEHIND.say(plan.cluster)]
+    return [f"{wrong.sentence} {wrong.action}" for _, wrong in LEFT_BEHIND.say(plan.cluster, now=NOON)]
 
 
 def test_a_hold_of_a_plan_that_is_over_is_found_with_the_command_that_takes_it_off():
@@ -88,7 +88,7 @@ def opted_out_by(plan: Plan) -> list[str]:
     patch = '{"metadata":{"labels":{"k8saas.nvidia.com/ManagedByNVSentinel":null}}}'
     annotations = {"quarterdeck.io/opted-out-by": plan.mark, "quarterdeck.io/put-back": patch}
     Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(annotations=annotations)
-    return [f"{wrong.sentence} {wrong.action}" for _, wrong in OPTED_OUT.say(plan.cluster)]
+    return [f"{wrong.sentence} {wrong.action}" for _, wrong in OPTED_OUT.say(plan.cluster, now=NOON)]
 
 
 def test_an_opt_out_of_a_plan_that_is_over_is_found_with_the_command_that_puts_it_back():

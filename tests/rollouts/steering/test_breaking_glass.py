@@ -79,7 +79,7 @@ def test_an_operator_passes_over_no_approval_and_an_admin_does(stage, owner):
         broken(stage, operator, "approval")
     broken(stage, admin, "approval")
 
-    ((_, wrong),) = GLASS.say(stage.plan.cluster)
+    ((_, wrong),) = GLASS.say(stage.plan.cluster, now=NOON)
     assert wrong.severity.value == "critical"
     assert "root passed over the gate Approval in Canary" in wrong.sentence
     assert GLASS.page(wrong.evidence) == f"/plans/{stage.plan_id}"
@@ -181,7 +181,7 @@ def test_the_gates_of_a_rollback_only_warn(stage, owner):
 
 def test_it_is_a_finding_until_somebody_else_has_looked(stage, owner, approver):
     glass = broken(stage, owner)
-    ((subject, _),) = GLASS.say(stage.plan.cluster)
+    ((subject, _),) = GLASS.say(stage.plan.cluster, now=NOON)
     assert subject == f"glass {glass.pk}"
 
     with pytest.raises(NotYours):
@@ -190,7 +190,7 @@ def test_it_is_a_finding_until_somebody_else_has_looked(stage, owner, approver):
     acknowledge(glass, actor=a_user("amy", role="approver"), now=NOON)
 
     assert BreakGlass.objects.get().acknowledged_by == approver.username
-    assert list(GLASS.say(stage.plan.cluster)) == []
+    assert list(GLASS.say(stage.plan.cluster, now=NOON)) == []
 
 
 def test_an_approver_of_a_later_stage_is_bound_to_it(stage, owner):

@@ -1,0 +1,75 @@
+"""A plan of which nothing has moved for long. No wait is without an end: past this one a person is asked, by name.
+
+Gates have a patience, and an armed plan a limit. What else a plan waits for (a rollback for the operator, a person for
+a colleague, a pause for whoever made it) may last for ever, and says so to nobody who does not open its page.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import Max
+
+from fleet.models import Cluster
+from health.judging.sources import FindingSource
+from health.rules.base import Severity, Wrong
+from rollouts.hooks.findings import page_of_plan
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Plan
+from rollouts.reads.on_page import PlanStanding, standings_of
+from wording.durations import spell
+from wording.instants import to_the_minute
+
+OF_PEOPLE = timedelta(days=1)  # an approval, a pause, a freeze: whoever is asked has slept since
+# Where only the operator, or we, have something to do: as long as the plan lets a gate wait.
+OF_MACHINES = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK, PlanState.ABORTING})
+
+
+def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
+    """Two queries, and four for each plan that is under way. One that is halted is a finding of its own."""
+    plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
+    for standing in standings_of(plans, now=now):
+        plan, since = standing.plan, _moved_at(standing.plan)
+        if _soaks(plan) or now - since <= _patience(standing):
+            continue
+        yield (
+            f"plan {plan.pk}",
+            Wrong(
+                Severity.WARNING,
+                f"Nothing of plan #{plan.pk} “{plan.title}” has moved since {to_the_minute(since)}, for more than "
+                f"{spell(_patience(standing))}. {standing.why}",
+                f"Open the plan and end the wait, or give the plan up. {plan.started_by or plan.author} started it.",
+                {"plan": plan.pk, "state": plan.state, "since": since.isoformat()},
+                why=f"{plan.state} {since.isoformat()}",
+            ),
+        )
+
+
+def _moved_at(plan: Plan) -> datetime:
+    """When a state of it, of a stage or of a target last changed, a person said something, or a label was seen."""
+    held = plan.holds.aggregate(wanted=Max("wanted_since"), placed=Max("placed_at"))
+    said = plan.commands.aggregate(at=Max("at"), ended=Max("ended_at"))
+    newest = plan.events.aggregate(at=Max("at"))
+    return max(at for at in (plan.state_since, *held.values(), *said.values(), *newest.values()) if at)
+
+
+def _soaks(plan: Plan) -> bool:
+    """That has an end, and the plan says when."""
+    is_promoting = plan.state == PlanState.PROMOTING
+    return is_promoting and plan.stages.forward().filter(state=StageState.SOAKING).exists()
+
+
+def _patience(standing: PlanStanding) -> timedelta:
+    plan = standing.plan
+    if standing.pause or plan.state not in OF_MACHINES:
+        return OF_PEOPLE
+    return timedelta(seconds=plan.stages.aggregate(most=Max("timeout_s"))["most"])
+
+
+STILL = FindingSource(
+    "plan-still",
+    "Plan stands still",
+    timedelta(0),
+    still_plans,
+    "Nothing of a plan has moved for a day; for as long as it lets a gate wait, where no person has to decide.",
+    page_of_plan,
+)

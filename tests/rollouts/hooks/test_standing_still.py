@@ -1,0 +1,90 @@
+"""No wait is without an end, and somebody to ask (the seventh of ten mistakes, docs/hazards.md)."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from fleet.models import Observer
+from health.judging import looking
+from health.models import Finding
+from rollouts.hooks.standing_still import OF_PEOPLE, STILL
+from rollouts.models import Hold, Plan, Stage
+from rollouts.steering import commands
+from tests import make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)  # for which a gate of these plans may wait
+
+
+def a_plan(state: str) -> Plan:
+    plan = make.a_plan()
+    looked = {"waiting_for": "The operator is asked.", "next_look_at": NOON + 365 * OF_PEOPLE}
+    Plan.objects.filter(pk=plan.pk).update(state=state, started_by="ada", **looked)
+    return Plan.objects.get(pk=plan.pk)
+
+
+def said(plan: Plan, at: datetime) -> list[str]:
+    return [f"{wrong.sentence} {wrong.action}" for _, wrong in STILL.say(plan.cluster, now=at)]
+
+
+@pytest.mark.parametrize("state", ["holding", "rolling-back", "aborting"])
+def test_what_waits_for_no_person_is_told_once_a_gate_would_have_asked(state):
+    plan = a_plan(state)
+
+    assert said(plan, NOON + HOUR) == []
+    (told,) = said(plan, NOON + HOUR + timedelta(seconds=1))
+    assert told == (
+        f"Nothing of plan #{plan.pk} “New driver” has moved since 2026-11-21 12:00 UTC, for more than 1 h. "
+        "The operator is asked. Open the plan and end the wait, or give the plan up. ada started it."
+    )
+
+
+def test_people_have_a_day():
+    plan = a_plan("promoting")
+
+    assert said(plan, NOON + OF_PEOPLE) == []
+    assert len(said(plan, NOON + OF_PEOPLE + HOUR)) == 1
+
+
+@pytest.mark.parametrize("state", ["promoting", "rolling-back"])
+def test_a_pause_is_not_forgotten_and_names_who_made_it(state):
+    plan = a_plan(state)
+    commands.pause(plan, actor=make.a_user("ben", role="operator"), because="Lunch.", now=NOON + HOUR)
+
+    assert said(plan, NOON + HOUR + OF_PEOPLE) == []
+    (told,) = said(plan, NOON + HOUR + OF_PEOPLE + HOUR)
+    assert "ben paused it: Lunch." in told
+
+
+def test_a_label_that_was_seen_is_a_move():
+    plan = a_plan("holding")
+    Hold.objects.filter(plan=plan, node_name="gpu-1").update(placed_at=NOON + HOUR)
+
+    assert said(plan, NOON + 2 * HOUR) == []
+    assert len(said(plan, NOON + 3 * HOUR)) == 1
+
+
+def test_a_soak_has_an_end_of_its_own():
+    plan = a_plan("promoting")
+    Stage.objects.filter(plan=plan, index=0).update(state="soaking")
+
+    assert said(plan, NOON + 7 * OF_PEOPLE) == []
+
+
+@pytest.mark.parametrize("state", ["draft", "halted", "promoted", "rolled-back", "aborted"])
+def test_what_is_over_or_told_of_elsewhere_stands_for_none(state):
+    assert said(a_plan(state), NOON + 30 * OF_PEOPLE) == []
+
+
+def test_it_is_a_finding_that_leads_to_the_plan_until_something_moves():
+    plan = a_plan("rolling-back")
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
+
+    looking.look(plan.cluster, now=NOON + 2 * HOUR)
+    finding = Finding.objects.get(rule=STILL.key)
+    assert (finding.severity, finding.page) == ("warning", f"/plans/{plan.pk}")
+
+    plan.move("aborting", now=NOON + 2 * HOUR, actor="ada", because="Enough.")
+    looking.look(plan.cluster, now=NOON + 2 * HOUR)
+    assert not Finding.objects.open().filter(rule=STILL.key).exists()
