@@ -1,0 +1,106 @@
+"""What a process keeps for as long as it lives has a bound: a worker is not to grow until somebody restarts it.
+
+Whatever is remembered between two rounds, two looks or two requests is one of these: a function that remembers what it
+answered, or a container of a module. Each that Python itself does not bound stands here with what does.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.rooms import PRODUCT, ROOT
+
+A_KIND = "a key a model or serializer of ours"
+REGISTERED = "what apps register when they are ready"
+A_CLUSTER = "a key a cluster"
+REMEMBERS = {
+    "edges/rest.py:_names_of": A_KIND,
+    "fleet/allocation/sums.py:_adding": A_KIND,
+    "fleet/allocation/sums.py:_counting": "two keys",
+    "fleet/models/sums.py:added_up": A_KIND,
+    "fleet/observe/mirror/validation.py:_checks_of": A_KIND,
+    "fleet/observe/writing/statement.py:_statement": "a key a model and choice of its columns, written in code",
+    "fleet/observe/writing/upsert.py:columns_of": A_KIND,
+    "gpu/compatibility/matrix.py:the_matrix": "no key",
+    "health/telemetry/prometheus/client.py:_trusted_by_all": "no key",
+    "rollouts/windows/schedule.py:zone_named": "a key a time zone that there is: of another name it raises",
+    "rollouts/windows/schedule.py:zones": "no key",
+}
+CONTAINERS = {
+    "config/sqlite3/base.py:_seen": "databases of this process",
+    "fleet/clusters/acceptance.py:OBJECTIONS": REGISTERED,
+    "fleet/history/lines.py:MORE": REGISTERED,
+    "fleet/history/moment.py:TRUE_THEN": REGISTERED,
+    "fleet/housekeeping.py:ALSO": REGISTERED,
+    "fleet/live/guard.py:_guards": "weak: a key an event loop",
+    "fleet/live/heart.py:_hearts": "weak: a key an event loop",
+    "fleet/messages/listeners.py:CHANGED": REGISTERED,
+    "fleet/messages/listeners.py:CRASHED": REGISTERED,
+    "fleet/messages/listeners.py:JUDGED": REGISTERED,
+    "fleet/observe/mirror/memory.py:_memories": A_CLUSTER,
+    "fleet/observe/mirror/rows/cpu_memory.py:NOTHING": "never written",
+    "fleet/pools/asking.py:LISTENERS": REGISTERED,
+    "fleet/pools/asking.py:LOCKS": REGISTERED,
+    "fleet/pools/making.py:GOES_WITH": REGISTERED,
+    "health/gpus/remembered.py:_kept": A_CLUSTER,
+    "health/judging/sources.py:SOURCES": REGISTERED,
+    "health/sources/frames.py:_clients": "an address of Redis",
+    "health/sources/frames.py:_orders": "so many, and the oldest goes",
+    "health/sources/history.py:_kept": A_CLUSTER,
+    "health/sources/rounds.py:_known": A_CLUSTER,
+    "health/subjects.py:PAGES": REGISTERED,
+    "health/wake.py:_crash_logs_woken": A_CLUSTER,
+    "health/web/findings_page.py:SAID_ABOVE": "never written",
+    "people/places.py:_sources": REGISTERED,
+}
+EMPTY = {"{}", "[]", "set()", "dict()", "list()"}
+MADE = ("OrderedDict(", "defaultdict(", "WeakKeyDictionary(", "Counter(", "Queue(", "deque(")
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for room in PRODUCT:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            if "migrations" not in path.parts:
+                yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+
+
+def is_unbounded(decorator: ast.expr) -> bool:
+    said = ast.unparse(decorator).removeprefix("functools.")
+    return said == "cache" or "maxsize=None" in said
+
+
+def remembering() -> set[str]:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {
+        f"{path}:{node.name}"
+        for path, module in modules()
+        for node in ast.walk(module)
+        if isinstance(node, functions) and any(is_unbounded(each) for each in node.decorator_list)
+    }
+
+
+def containers() -> set[str]:
+    found = set()
+    for path, module in modules():
+        for node in module.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                value, target = (
+                    ast.unparse(node.value),
+                    node.targets[0] if isinstance(node, ast.Assign) else node.target,
+                )
+                if value in EMPTY or value.startswith(MADE):
+                    found.add(f"{path}:{ast.unparse(target)}")
+    return found
+
+
+def test_every_function_that_remembers_all_it_ever_answered_has_few_answers():
+    assert remembering() == set(REMEMBERS)
+
+
+def test_every_container_of_a_module_has_a_bound():
+    assert containers() == set(CONTAINERS)
+
+
+def test_an_engine_keeps_nothing_between_two_rounds():
+    """All that a plan is decided on is read anew: what a worker knew dies with it, and is in the rows."""
+    assert not [each for each in containers() if each.startswith("rollouts/") and Path(each).parts[1] == "engine"]
