@@ -66,6 +66,7 @@ def warm(age: float) -> float:
 
 
 def test_finds_what_the_rule_would_have_with_its_times_and_says_how_much_was_heard(cluster):
+    """Z35."""
     past = remembering()
     past.add(TEMPERATURE, labels(0), said(warm, minutes=range(12 * 60, 0, -1)))
     past.add(TEMPERATURE, labels(1), said(lambda _: 61.0, minutes=range(12 * 60, 0, -1)))

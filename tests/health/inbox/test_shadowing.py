@@ -59,6 +59,7 @@ def what_people_are_told(cluster) -> tuple[int, ...]:
 
 
 def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
+    """Z35."""
     on_trial()
     a_node(cluster, "gpu-1", is_ready=False)
 

@@ -267,6 +267,7 @@ def test_of_slices_the_newest_generation_counts(cluster):
 
 
 def test_a_cordon_that_an_upgrade_takes_off_is_remembered_after_its_note_is_gone(cluster):
+    """Z7."""
     node = a_node(
         cluster, "gpu-1", upgrade_state="pod-restart-required", annotations={WAS_CORDONED: "true"},
         is_unschedulable=True,

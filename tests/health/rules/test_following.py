@@ -88,6 +88,7 @@ def test_a_number_that_counts_on_is_the_same_cause():
 
 
 def test_a_cordon_that_went_with_the_upgrade_is_told_until_it_is_back():
+    """Z7."""
     gone = replace(WELL, uncordoned_since=NOON, upgrade_state="pod-restart-required", is_changing=True)
 
     assert "taken pods again since 2026-11-21 12:00 UTC" in CordonRemoved().judge(gone).sentence

@@ -7,7 +7,7 @@ import pytest
 
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuFacts, XidSeen
+from health.rules.gpus.base import GpuFacts, XidSeen, can_see
 from health.rules.gpus.called_unhealthy import CalledUnhealthy
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
@@ -295,3 +295,14 @@ def test_what_is_said_of_an_xid_is_at_least_once():
 def test_the_catalogue_has_the_numbers_that_it_must():
     assert {13, 31, 45, 48, 63, 64, 74, 79, 92, 94, 95, 119, 120, 143, 154} <= set(XIDS)
     assert XIDS[79].action == XidAction.RESTART_NODE
+
+
+def test_where_an_exporter_counts_as_it_does_by_default_others_see_what_bad_memory_leaves():
+    """Z23: ECC and NVLink errors are off by default. Xids and rows that are remapped tell of the same, and later."""
+    by_default = {*LastXid.metrics, *RowRemap.metrics, "temperature_celsius"}
+
+    blind = {rule.key for rule in GPU_RULES if not can_see(rule, by_default)}
+
+    assert {EccCorrected.key, EccUncorrected.key, NvlinkErrors.key} <= blind
+    assert {LastXid.key, RowRemap.key}.isdisjoint(blind)
+    assert {48, 63, 64, 94, 95, 74} <= set(XIDS)

@@ -346,6 +346,29 @@ def test_the_audit_of_a_whole_plan_holds_together(ground: Ground):
     ]
 
 
+def specs(ground: Ground) -> dict[str, dict]:
+    return {name: ground.node(name)["spec"] for name in NODES}
+
+
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_back(ground: Ground, verb: Callable):
+    """Z19, Z20: no taint, and no cordon that nobody asked for."""
+    before = specs(ground)
+
+    ground.armed()
+    ground.rounds(2)
+    verb(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    for name in NODES:
+        ground.set_state(name, "upgrade-done")
+    ground.rounds(6)
+
+    written = [one for one in ground.simulation.log.since(0) if one["method"] == "PATCH" and "/nodes/" in one["path"]]
+    ours = [operation["path"] for one in written for operation in one["body"] if operation["op"] != "test"]
+    assert ours
+    assert [path for path in ours if not path.startswith(("/metadata/labels", "/metadata/annotations"))] == []
+    assert specs(ground) == before
+
+
 def test_a_rollback_puts_the_version_back_and_frees_whom_nobody_changed(ground: Ground):
     """Z5."""
     ground.armed()

@@ -45,11 +45,12 @@ def test_each_claim_counts_in_the_row_and_in_the_lease(ground: Ground):
     assert lease(ground)["spec"]["renewTime"] > since
 
 
-def test_a_cluster_that_is_only_observed_is_never_written(ground: Ground):
+@pytest.mark.parametrize("mode", ["observe-only", "follow"])
+def test_a_cluster_that_is_not_ours_to_operate_is_never_written(ground: Ground, mode: str):
     """Z34."""
-    ground.cluster.mode = "observe-only"
+    ground.cluster.mode = mode
 
-    with pytest.raises(Forfeit, match="observe-only"):
+    with pytest.raises(Forfeit, match=mode):
         take(ground)
 
 

@@ -9,6 +9,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, StageKind
 from rollouts.steering.drafting import discard, draft, edit, suggest_stages
 from rollouts.steering.refusals import BadPlan, OutOfDate
+from rollouts.steering.stage_drafts import StageDraft
 from tests.make import NOON, a_pool, a_user
 from tests.rollouts.make import NEW, OLD
 from tests.rollouts.rows import CANARY, REST, a_draft
@@ -21,6 +22,19 @@ def test_a_draft_says_who_wrote_it_and_what_it_starts_from(cluster, owner):
     assert (plan.from_version, plan.to_version) == (OLD, NEW)
     assert plan.state == PlanState.DRAFT
     assert plan.title == f"h200 to {NEW}"
+
+
+def test_who_says_nothing_has_one_node_go_at_a_time_and_the_first_that_fails_halts(cluster, owner):
+    """And somebody else is asked, and no gate waits without an end."""
+    plan = a_draft(
+        cluster, owner, stages=(StageDraft("Canary", StageKind.CANARY, count=1), StageDraft("Rest", StageKind.POOL))
+    )
+
+    for stage in plan.stages.forward():
+        gates = {gate.key: gate for gate in stage.gates}
+        assert (stage.max_unavailable, gates["failure_budget"].tolerate, gates["approval"].needed) == (1, 0, 1)
+        assert gates["soak"].duration > timedelta(0)
+        assert stage.timeout_s > 0
 
 
 def test_a_title_that_nobody_wrote_fits_its_column_and_names_the_version(cluster, owner):

@@ -268,6 +268,7 @@ class TestValidation:
         assert UpgradeState.UNCORDON in stage.history[H100]
 
     def test_leaves_a_node_cordoned_that_was_so_before(self):
+        """Z8: by its note of that, and by nothing else, a node stays cordoned until somebody has judged it."""
         stage = a_fleet(max_unavailable="100%")
         stage.cordon(H100)
         stage.settle()
@@ -315,6 +316,7 @@ def test_uncordon_required_is_uncordoned_and_done():
 
 
 def test_failed_goes_on_without_validation_once_the_driver_pod_is_well():
+    """Z8: the operator uncordons, and nothing of ours has looked."""
     stage = a_held_fleet(faults=Board(BadDriver(NEW, how="crash")))
     stage.release(H100)
     stage.until(lambda: stage.state(H100) == UpgradeState.FAILED)
