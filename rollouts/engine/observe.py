@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -18,7 +18,9 @@ from rollouts.engine.opt_outs import read_opt_outs
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, UpgradePolicy
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
+from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom
+from rollouts.gates.window import Window
 from rollouts.ledger.disruptions import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
@@ -45,7 +47,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages)
-    going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks_for_room(stage)}
+    going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
     looked = heard(plan, now=now)
     stale, oldest = looked.stale_because, looked.oldest
     holds = nodes.holds
@@ -59,6 +61,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         oldest,
         ahead,
         plan.mark,
+        restraints.openings_of(_still_to_go(stages, {row.uid for row in rows})),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
@@ -184,9 +187,16 @@ def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: dat
     return dict(Counter(going_back[key] for key in failed.values_list("target", flat=True) if key in going_back))
 
 
-def _asks_for_room(stage: Stage) -> bool:
-    goes_on = stage.state in LETS_GO and not stage.is_rollback
-    return goes_on and Headroom.key in stage.gate_options
+def _asks(stage: Stage, gate: type[Gate]) -> bool:
+    """Of what is only asked for where a stage lets nodes go."""
+    return stage.state in LETS_GO and not stage.is_rollback and gate.key in stage.gate_options
+
+
+def _still_to_go(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
+    """The nodes that a gate asks maintenance windows for."""
+    asking = [stage for stage in stages if _asks(stage, Window)]
+    held = (target for stage in asking for target in stage.targets.all() if target.state == TargetState.HELD)
+    return [target.node_uid for target in held if target.node_uid in there]
 
 
 def _budgets(plan: Plan, stages: Sequence[Stage]) -> Budgets:

@@ -24,6 +24,7 @@ from rollouts.gates.base import (
     NextWave,
     TargetEvidence,
     When,
+    WindowEvidence,
 )
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
@@ -31,6 +32,7 @@ from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Plan, Stage, Target
 from rollouts.reads.headroom import read_room
 from rollouts.reads.matrix import combinations, despite
+from rollouts.reads.restraints import OpenHours
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class AroundStages:
     seen_at: datetime
     clock_ahead: timedelta
     mark: str  # of the plan, as our labels name it
+    openings: Mapping[str, OpenHours]  # by uid of a node still to go, where a gate asks: none binds the others
 
 
 def stage_snapshot(
@@ -75,6 +78,7 @@ def stage_snapshot(
         workloads_ready_before=before,
         workloads_refused=_refused(plan, targets, before, around),
         next_wave=None if going is None else _next_wave(plan, targets, going, around),
+        windows=_windows(targets, around),
         combinations=said,
         compared=compared,
         despite=despite(plan),
@@ -110,6 +114,21 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
     pods = [pod for node in going for pod in around.pods.get(node.name, ()) if pod.is_tenant and pod.deleted_at is None]
     room = read_room(plan.cluster_id, {node.gpu_product for node in going})
     return room.next_wave(going, pods, busy=busy)
+
+
+def _windows(targets: Sequence[Target], around: AroundStages) -> tuple[WindowEvidence, ...] | None:
+    """None: the picture is old, or shows none of those that are to go. Of the same windows the nodes are together."""
+    held = [target for target in targets if target.state == TargetState.HELD]
+    seen = [target for target in held if target.node_uid in around.nodes]
+    if around.is_stale or (held and not seen):
+        return None
+    by_openings: dict[OpenHours | None, list[str]] = {}
+    for target in seen:
+        by_openings.setdefault(around.openings.get(target.node_uid), []).append(target.node_name)
+    return tuple(
+        WindowEvidence(tuple(names), its.sentence, its.intervals) if its else WindowEvidence(tuple(names))
+        for its, names in by_openings.items()
+    )
 
 
 def _said_by_matrix(

@@ -11,6 +11,7 @@ from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.operands_ready import OperandsReady
 from rollouts.gates.soak import Soak
 from rollouts.gates.validator_passed import ValidatorPassed
+from rollouts.gates.window import Window
 from rollouts.gates.workloads_ready import WorkloadsReady
 
 GATES = {
@@ -18,6 +19,7 @@ GATES = {
     for gate in (
         ApprovalGate,
         Compatibility,
+        Window,
         Headroom,
         DriverVersion,
         OperandsReady,

@@ -139,6 +139,22 @@ class NextWave:
 
 
 @dataclass(frozen=True)
+class WindowEvidence:
+    """What the maintenance windows say that bind the same nodes, at one moment."""
+
+    nodes: tuple[str, ...]  # still to go
+    sentence: str = ""  # whether they are open, and until when; blank: no window binds these nodes
+    # From when until when: the one that is under way, or the next, first. None: they open no more.
+    openings: tuple[tuple[datetime, datetime], ...] = ()
+
+    def is_open(self, at: datetime) -> bool:
+        return bool(self.openings) and self.openings[0][0] <= at < self.openings[0][1]
+
+    def lasts(self, long: timedelta, at: datetime) -> bool:
+        return self.is_open(at) and self.openings[0][1] - at >= long
+
+
+@dataclass(frozen=True)
 class ApprovalEvidence:
     by: str
     at: datetime
@@ -164,6 +180,7 @@ class Evidence:
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it
     next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
+    windows: tuple[WindowEvidence, ...] | None = None  # asked as that; None: none of the nodes still to go is seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about
     despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody

@@ -20,6 +20,7 @@ from rollouts.preflight import (
     unasked,
     versions,
     warming,
+    windowless,
 )
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.rules import (
@@ -54,6 +55,7 @@ BLOCKERS: tuple[PreflightRule, ...] = (
     unasked.must_be_asked,
     approvers.cannot_be_approved,
     versions.barred,
+    windowless.never_opens,
     _seen(operator_down.is_down),
     _seen(lost_work.is_lost),
 )

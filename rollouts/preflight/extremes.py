@@ -16,7 +16,8 @@ from rollouts.preflight.subject import PreflightSubject
 from wording.durations import spell
 from wording.numbers import are, count
 
-LEAST = {"approval": {"valid_for_s": 60.0}}  # below this nobody can meet it; of every other length of time: zero
+# Up to this nobody can meet it; of every other length of time: zero.
+LEAST = {"approval": {"valid_for_s": 60.0}, "window": {"must_last_s": -1.0}}
 TIMEOUT_LEAST, TIMEOUT_MOST = timedelta(minutes=1), timedelta(days=7)  # of a stage, and of a gate's own patience
 LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
 MOST_RESTARTS = 20  # a pod that has crashed so often is crashing

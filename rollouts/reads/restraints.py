@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
+from typing import NamedTuple
 
 from fleet.models import Pool
 from kube import selectors
@@ -20,6 +22,7 @@ from wording.numbers import are, either
 GOES_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 FEW = 500  # keys that a query names; of more, every member of the pools is read
 FAR = datetime.max.replace(tzinfo=UTC)
+MOST_OPENINGS = 40  # that are looked at for one that is long enough: more than a month of every day
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,15 @@ class Restraints:
         found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: restraint for uid, restraint in found.items() if restraint}
 
+    def openings_of(self, uids: Collection[str]) -> dict[str, OpenHours]:
+        """Node's uid → the windows that bind it; none of a node that no window binds. One query at most."""
+        if self.windows is None:
+            return {}
+        pools = _pools_of(self.cluster_id, uids, self.windows.pools) if self.windows.pools else {}
+        by_pools = {its: self.windows.openings(its) for its in {frozenset(), *pools.values()}}
+        found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
+        return {uid: openings for uid, openings in found.items() if openings}
+
     def of_labels(self, labels: Mapping[str, str]) -> Restraint | None:
         """What the pools that these labels name say: the API server may show one that no row shows yet."""
         pools = Pool.objects.filter(pk__in=self._binding) if self._binding else ()
@@ -76,6 +88,13 @@ class Restraints:
         return most_urgent([*of_all, *frozen, *([closed] if closed else [])])
 
 
+class OpenHours(NamedTuple):
+    """When the windows that bind a node are open, all of them at once."""
+
+    sentence: str  # whether they are now, and until when
+    intervals: tuple[Interval, ...]  # the one that is under way, or the next, first
+
+
 @dataclass(frozen=True)
 class Windows:
     """The maintenance windows of one cluster at one moment."""
@@ -89,15 +108,32 @@ class Windows:
 
     def closed(self, pools: frozenset[int]) -> Restraint | None:
         """Why a node of these pools may not go now: one window of each place that has any must be open."""
-        groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
+        groups, following = self._of(pools, most=1)
+        if not groups or (following and following[0].opens_at <= self.at):
+            return None
+        return Restraint(self._says_closed(groups, following), following[0].opens_at if following else None)
+
+    def openings(self, pools: frozenset[int]) -> OpenHours | None:
+        """None: no window binds a node of these pools."""
+        groups, ahead = self._of(pools, most=MOST_OPENINGS)
         if not groups:
             return None
+        is_open = bool(ahead) and ahead[0].opens_at <= self.at
+        says = _says_open(groups, ahead[0], now=self.at) if is_open else self._says_closed(groups, ahead)
+        return OpenHours(says, ahead)
+
+    def _of(self, pools: frozenset[int], *, most: int) -> tuple[ByPlace, tuple[Interval, ...]]:
+        """The windows that bind, by place, and when one of each is open."""
+        groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
         schedules = [[window.schedule for window in group] for group in groups]
-        following = next(common(schedules, after=self.at), None)
-        if following and following.opens_at <= self.at:
-            return None
-        shut = [group for group, its in zip(groups, schedules, strict=True) if not _is_open(its, at=self.at)] or groups
-        return Restraint(_says_closed(shut, following, now=self.at), following.opens_at if following else None)
+        return groups, tuple(islice(common(schedules, after=self.at), most)) if groups else ()
+
+    def _says_closed(self, groups: ByPlace, ahead: Sequence[Interval]) -> str:
+        shut = [group for group in groups if not _is_open([window.schedule for window in group], at=self.at)]
+        return _says_closed(shut or groups, ahead[0] if ahead else None, now=self.at)
+
+
+ByPlace = Sequence[Sequence[MaintenanceWindow]]
 
 
 def _is_open(schedules: Sequence[Schedule], *, at: datetime) -> bool:
@@ -105,17 +141,34 @@ def _is_open(schedules: Sequence[Schedule], *, at: datetime) -> bool:
     return first is not None and first.opens_at <= at
 
 
-def _says_closed(shut: Sequence[Sequence[MaintenanceWindow]], following: Interval | None, *, now: datetime) -> str:
-    places = " and ".join(group[0].place for group in shut)
-    number = sum(len(group) for group in shut)
-    subject = f"The maintenance {either(number, 'window', 'windows')} of {places}"
+def _says_closed(shut: ByPlace, following: Interval | None, *, now: datetime) -> str:
+    number = _number(shut)
     if following is None:
         them = either(number, "it", "them")
-        return f"{subject} {either(number, 'opens', 'open')} no more: remove {them}, or make another."
-    zones = {window.zone for group in shut for window in group}
+        return f"{_called(shut)} {either(number, 'opens', 'open')} no more: remove {them}, or make another."
+    return f"{_called(shut)} {are(number)} closed until {_on_the_wall(shut, following.opens_at, now=now)}."
+
+
+def _says_open(groups: ByPlace, current: Interval, *, now: datetime) -> str:
+    """Of a place with several windows those that are."""
+    open_ = [[window for window in group if _is_open([window.schedule], at=now)] for group in groups]
+    return f"{_called(open_)} {are(_number(open_))} open until {_on_the_wall(open_, current.closes_at, now=now)}."
+
+
+def _number(groups: ByPlace) -> int:
+    return sum(len(group) for group in groups)
+
+
+def _called(groups: ByPlace) -> str:
+    places = " and ".join(group[0].place for group in groups)
+    return f"The maintenance {either(_number(groups), 'window', 'windows')} of {places}"
+
+
+def _on_the_wall(groups: ByPlace, at: datetime, *, now: datetime) -> str:
+    """By the clock of their zone, where they have one."""
+    zones = {window.zone for group in groups for window in group}
     zone = zones.pop() if len(zones) == 1 else "UTC"
-    opens = moment(following.opens_at, now=now, zone=zone_named(zone), called=zone)
-    return f"{subject} {are(number)} closed until {opens}."
+    return moment(at, now=now, zone=zone_named(zone), called=zone)
 
 
 def windows_of(cluster_id: int) -> dict[int, tuple[MaintenanceWindow, ...]]:

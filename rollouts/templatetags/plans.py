@@ -15,7 +15,7 @@ from rollouts.web.states import glyph_of, stage_look, word_of
 from wording.instants import moment
 
 register = template.Library()
-INSTANTS = {"since", "until"}  # among what a gate measured
+INSTANTS = {"since", "until", "opens"}  # among what a gate measured
 
 
 @register.simple_tag

@@ -1,18 +1,19 @@
-from datetime import timedelta
+from datetime import time, timedelta
 
 import pytest
 
-from fleet.models import Bookmark, ClusterEvent, DriverObject, Node, Observer, Pod, PriorityClass
+from fleet.models import Bookmark, ClusterEvent, DriverObject, Node, Observer, Pod, Pool, PriorityClass
 from rollouts.engine.baseline import baselines
 from rollouts.engine.live import Live
 from rollouts.engine.observe import observe
 from rollouts.engine.snapshot import Snapshot
 from rollouts.gates.base import Answer
 from rollouts.gates.compatibility import Compatibility
+from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState
-from rollouts.models import Approval, BreakGlass, Command, Hold, Plan, StageKind, Target
+from rollouts.models import Approval, BreakGlass, Command, Hold, MaintenanceWindow, Plan, StageKind, Target
 from rollouts.models.moving import record_event
-from tests.make import NOON, a_pod
+from tests.make import NOON, a_pod, a_pool
 from tests.rollouts.make import OLD, OLD_HASH
 from tests.rollouts.rows import POLICY, a_started_plan, answered, in_state
 
@@ -363,6 +364,59 @@ def test_in_an_old_snapshot_nobody_knows_who_goes_next(plan: Plan):
     with_headroom(plan)
 
     assert seen(plan, now=NOON + timedelta(minutes=5)).stages[0].evidence.next_wave is None
+
+
+def a_window(plan: Plan, *, opens: int, pool: Pool | None = None, hours: int = 2) -> MaintenanceWindow:
+    return MaintenanceWindow.objects.create(
+        cluster=plan.cluster, pool=pool, rule="FREQ=DAILY", first_day=NOON.date() - timedelta(days=7),
+        opens_at=time(opens), zone="UTC", duration_s=hours * 3600, by="root", at=NOON,
+    )  # fmt: skip
+
+
+def with_window(plan: Plan, **given) -> None:
+    plan.stages.filter(index=0).update(state="passed")
+    plan.stages.filter(index=1).update(gate_options={"window": {}, "driver_version": {}}, state="promoting", **given)
+
+
+def test_windows_are_read_of_the_nodes_still_to_go_those_of_their_pools_among_them(
+    plan: Plan, cluster, django_assert_max_num_queries
+):
+    with_window(plan)
+    rest = [target.node_name for target in Target.objects.filter(stage__plan=plan, stage__index=1)]
+    pool = a_pool(cluster, "late", selector="tier=late")
+    Node.objects.get(name=rest[0]).pools.add(pool)
+    a_window(plan, opens=11)
+    a_window(plan, opens=12, pool=pool, hours=3)
+    a_window(plan, opens=20)
+    its = f"cluster {cluster.name}"
+
+    with django_assert_max_num_queries(37):
+        windows = seen(plan).stages[1].evidence.windows
+
+    assert {one.nodes: one.sentence for one in windows} == {
+        (rest[0],): f"The maintenance windows of {its} and pool {cluster.name}/late are open until 13:00 UTC.",
+        (rest[1],): f"The maintenance window of {its} is open until 13:00 UTC.",
+    }
+    assert all(one.openings[0] == (NOON, NOON + timedelta(hours=1)) for one in windows if rest[0] in one.nodes)
+    assert Window().judge(seen(plan).stages[1].evidence, now=NOON).answer is Answer.PASS
+
+
+def test_a_node_that_no_window_binds_is_read_as_that(plan: Plan):
+    with_window(plan)
+
+    (windows,) = seen(plan).stages[1].evidence.windows
+
+    assert (windows.sentence, windows.openings, len(windows.nodes)) == ("", (), 2)
+    assert Window().judge(seen(plan).stages[1].evidence, now=NOON).cause == "no-window"
+
+
+def test_of_nodes_that_are_not_seen_nobody_says_which_windows_bind_them(plan: Plan):
+    with_window(plan)
+    a_window(plan, opens=11)
+
+    assert seen(plan, now=NOON + timedelta(minutes=5)).stages[1].evidence.windows is None
+    Node.objects.filter(cluster=plan.cluster).exclude(name="node-0").delete()
+    assert seen(plan).stages[1].evidence.windows is None
 
 
 def test_who_crashed_elsewhere_before_is_remembered_and_not_blamed(plan: Plan):

@@ -9,7 +9,7 @@ from fleet.models import Node
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, ReleaseWave
 from rollouts.lifecycle import TargetState
-from rollouts.models import MaintenanceWindow
+from rollouts.models import MaintenanceWindow, Verb
 from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands
 from tests.make import NOON, a_pool
@@ -127,6 +127,51 @@ def test_the_version_is_written_outside_of_a_window_too_for_it_releases_nothing(
     ground.rounds(3)
 
     assert ground.plan.armed_since is not None
+
+
+def asks_for_one(ground: Ground, **options) -> None:
+    """The canary's gates name the window."""
+    ground.plan.stages.filter(index=0).update(gate_options={"window": options, "driver_version": {}}, state="opening")
+
+
+def test_a_stage_that_asks_for_a_window_waits_for_its_opening_and_asks_nobody_meanwhile(ground: Ground):
+    ground.armed()
+    asks_for_one(ground)
+    opens_at = (ground.clock() + timedelta(hours=20)).time().replace(second=0, microsecond=0)
+    a_window(ground, opens_at=opens_at)
+
+    for _ in range(10):
+        ground.clock.move(hours=1.5)
+        ground.rounds(1)
+    waited = ground.plan.waiting_for
+    ground.clock.move(hours=5.5)
+    ground.rounds(2)
+
+    assert "The maintenance window of cluster north is closed until " in waited
+    assert not ground.plan.commands.filter(verb=Verb.PAUSE).exists()
+    assert ground.releases() == [CANARY]
+
+
+def test_a_stage_that_asks_for_a_window_does_not_go_where_somebody_removed_it(ground: Ground):
+    ground.armed()
+    asks_for_one(ground)
+
+    ground.rounds(3)
+
+    assert ground.releases() == []
+    assert f"No maintenance window covers {CANARY}: make one" in ground.plan.waiting_for
+    assert plan_on_page(ground.plan, now=ground.clock()).why in ground.plan.waiting_for
+
+
+def test_no_wave_goes_into_a_window_that_closes_too_soon(ground: Ground):
+    ground.armed()
+    asks_for_one(ground, must_last_s=1800)
+    a_window(ground, opens_at=(ground.clock() - timedelta(minutes=40)).time().replace(second=0))
+
+    ground.rounds(2)
+
+    assert ground.releases() == []
+    assert "30 min of it must be left when a wave goes: it waits for the next." in ground.plan.waiting_for
 
 
 def test_no_rollback_waits_for_a_window(ground: Ground):

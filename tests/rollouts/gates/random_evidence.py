@@ -16,6 +16,7 @@ from rollouts.gates.base import (
     PodWants,
     TargetEvidence,
     ValidatorEvidence,
+    WindowEvidence,
 )
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
@@ -66,6 +67,16 @@ waves = st.builds(
     free=st.dictionaries(products, st.lists(amounts, max_size=2).map(tuple)),
     claiming=st.integers(0, 1),
 )
+
+opening_times = st.lists(st.integers(-100, 100), max_size=6, unique=True).map(
+    lambda at: tuple(
+        (NOON + timedelta(hours=since), NOON + timedelta(hours=until))
+        for since, until in zip(sorted(at)[::2], sorted(at)[1::2], strict=False)
+        if until > 0
+    )
+)
+bound = st.builds(WindowEvidence, st.just(("node-0",)), st.just("It is said."), opening_times)
+windows = st.lists(bound | st.just(WindowEvidence(("node-0",))), max_size=3).map(tuple)
 
 
 def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.SearchStrategy[TargetEvidence]:
@@ -118,6 +129,7 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         workloads_ready_before=counts,
         workloads_refused=st.sampled_from([{}, {"a": "exceeded quota: gpus"}]),
         next_wave=st.none() | waves,
+        windows=st.none() | windows,
         combinations=st.lists(
             st.builds(Combination, st.sampled_from(Support), st.just("It is said."), st.integers(0, 3)), max_size=2
         ).map(tuple),

@@ -32,6 +32,7 @@ def grave(plan) -> str:
         {"operands_ready": {"timeout_s": 0}},
         {"allocatable_restored": {"settle_s": 0}},
         {"workloads_ready": {"timeout_s": 0}},
+        {"driver_version": {}, "window": {"must_last_s": 7 * 86400 + 1}},
     ],
 )
 def test_what_can_never_be_met_is_refused(cluster, owner, gates):

@@ -166,6 +166,16 @@ def test_a_rejection_stays_whatever_changes_before_a_round_reads_it(stage: Stage
     assert not voided(stage)
 
 
+def test_a_window_that_was_open_when_it_was_shown_and_is_not_now_voids_it(stage: Stage, approver):
+    first = stage.plan.stages.get(index=0)
+    answered(first, "window")
+    approved(stage, approver)
+
+    answered(first, "window", answer="wait", because="The maintenance window of cluster north is closed.")
+
+    assert voided(stage)
+
+
 def test_other_targets_void_it(stage: Stage, approver):
     approved(stage, approver)
 

@@ -18,12 +18,13 @@ from rollouts.engine.decide.acts import (
 )
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, NextWave, PodWants, TargetEvidence
+from rollouts.gates.base import Answer, NextWave, PodWants, TargetEvidence, WindowEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.operands_ready import OperandsReady
 from rollouts.gates.soak import Soak
+from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from tests.make import NOON
 from tests.rollouts.make import (
@@ -576,6 +577,32 @@ def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
 
     assert not decision.moves
     assert "It has waited for 2 min" in decision.pause_because
+
+
+def waits_for_windows(*windows: WindowEvidence, **given) -> Decision:
+    shown = evidence(a_held_target("b"), windows=windows)
+    long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
+    stage = a_stage(evidence=shown, gates=(Window(**given), DriverVersion()), state=OPENING, **long_ago)
+    return decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
+
+
+def test_a_window_is_not_out_of_patience_while_it_is_known_when_it_opens():
+    ahead = (NOON + timedelta(days=3), NOON + timedelta(days=4))
+    ends = (NOON - timedelta(hours=5), NOON + timedelta(minutes=5))
+
+    shut = waits_for_windows(WindowEvidence(("b",), "Closed until Sunday.", (ahead,)))
+    ending = waits_for_windows(
+        WindowEvidence(("b",), "Open for 5 min.", (ends, ahead)), must_last=timedelta(minutes=10)
+    )
+
+    assert (shut.waiting_for, shut.moves, shut.pause_because) == ("Stage 0: Closed until Sunday.", (), "")
+    assert (ending.moves, ending.pause_because) == ((), "")
+
+
+def test_a_window_that_is_not_there_is_asked_about_in_the_end():
+    """Nothing that is still to come opens it: a person has to make one."""
+    assert "No maintenance window covers b" in waits_for_windows(WindowEvidence(("b",))).pause_because
+    assert "no more" in waits_for_windows(WindowEvidence(("b",), "It opens no more.", ())).pause_because
 
 
 def test_a_gate_of_each_wave_does_not_keep_a_stage_from_passing():

@@ -203,6 +203,7 @@ gates = st.fixed_dictionaries(
     {"driver_version": st.just({})},
     optional={
         "approval": st.fixed_dictionaries({}, optional={"needed": st.integers(1, 9), "valid_for_s": valid}),
+        "window": st.fixed_dictionaries({}, optional={"must_last_s": st.integers(0, 604_800)}),
         "workloads_ready": of_all,
         "failure_budget": st.fixed_dictionaries({"tolerate": st.integers(0, 10**6)}),
         "soak": st.fixed_dictionaries({"duration_s": lengths}),

@@ -24,6 +24,7 @@ stages:
   timeout: 2h
   gates:
     approval: {needed: 2, valid_for: 8h}
+    window: {must_last: 30m}
     driver_version:
     workloads_ready: {advisory: true, because: Noisy., patience: 10m}
     soak: {duration: 1h30m}
@@ -48,6 +49,7 @@ def test_a_document_is_read():
     assert training.timeout_s == 7200
     assert training.gate_options == {
         "approval": {"needed": 2, "valid_for_s": 28_800},
+        "window": {"must_last_s": 1800},
         "driver_version": {},
         "workloads_ready": {"advisory": True, "because": "Noisy.", "patience_s": 600},
         "soak": {"duration_s": 5400},
@@ -109,10 +111,11 @@ WRONG = {
     "number": (DOCUMENT.replace("needed: 2", "needed: two"), "stages[1].gates.approval.needed", "whole number"),
     "reason": (DOCUMENT.replace("Noisy.", "x" * 201), "stages[1].gates.workloads_ready.because", "at most 200"),
     "what the gate refuses": (DOCUMENT.replace("needed: 2", "needed: 0"), "stages[1].gates.approval", "approval: "),
+    "a window longer than any": (DOCUMENT.replace("last: 30m", "last: 8d"), "stages[1].gates.window", "at most 7 days"),
     "gates of a list": (DOCUMENT.replace("{duration: 1h30m}", "[]"), "stages[1].gates.soak", "“key: value”"),
-    "twice": (DOCUMENT + "title: Again", "line 21", "“title” is said twice."),
+    "twice": (DOCUMENT + "title: Again", "line 22", "“title” is said twice."),
     "twice within": (DOCUMENT.replace("count: 2", "count: 2\n  count: 3"), "line 10", "“count” is said twice."),
-    "alias": (DOCUMENT.replace("{name: h200}", "&a {name: h200}") + "from: *a", "line 21", "Aliases (*)"),
+    "alias": (DOCUMENT.replace("{name: h200}", "&a {name: h200}") + "from: *a", "line 22", "Aliases (*)"),
     "bomb": ("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]", "line 2", "Aliases (*)"),
     "deep": ("cluster: " + "[" * 500, "line 1", "Aliases (*) and deep nests"),
     "deep json": ('{"cluster": ' + "[" * 30_000, "line 1", "Aliases (*) and deep nests"),
@@ -124,7 +127,7 @@ WRONG = {
     "no text": (DOCUMENT.replace("October", '"a\\0b"'), "title", "This is no text"),
     "json twice": ('{"cluster": "a", "cluster": "b"}', "line 1", "“cluster” is said twice."),
     "key of no word": ("1: a", "line 1", "A key is a word."),
-    "keys of a merge": (DOCUMENT + "<<: {title: x}", "line 21", "A key is a word."),
+    "keys of a merge": (DOCUMENT + "<<: {title: x}", "line 22", "A key is a word."),
 }
 
 

@@ -1,0 +1,72 @@
+"""A gate that waits for a maintenance window which never opens is refused with the draft, and named with its stage."""
+
+from dataclasses import replace
+from datetime import date, time, timedelta
+from typing import Any
+
+import pytest
+
+from fleet.models import Node
+from rollouts.models import MaintenanceWindow
+from rollouts.steering.preview import preview
+from rollouts.steering.refusals import Blocked
+from rollouts.steering.starting import start
+from tests.make import NOON, a_pool
+from tests.rollouts.rows import CANARY, GATES, REST, a_draft
+
+
+def a_window(cluster, **given: Any) -> MaintenanceWindow:
+    row: dict[str, Any] = {
+        "rule": "FREQ=WEEKLY;BYDAY=SA", "first_day": date(2026, 1, 3), "opens_at": time(2), "zone": "Europe/Berlin",
+        "duration_s": 3600, "by": "root", "at": NOON,
+    }  # fmt: skip
+    return MaintenanceWindow.objects.create(cluster=cluster, **row | given)
+
+
+def a_plan_with(cluster, owner, **options: Any):
+    rest = replace(REST, gate_options=GATES | {"window": options})
+    return a_draft(cluster, owner, stages=(CANARY, rest))
+
+
+def barred(plan) -> list[str]:
+    return [check.sentence for check in preview(plan, now=NOON).blockers]
+
+
+def test_a_stage_that_waits_for_a_window_where_there_is_none_cannot_start(cluster, owner):
+    plan = a_plan_with(cluster, owner)
+
+    assert barred(plan) == ["Rest, Maintenance window: no window covers node-1, node-2."]
+    with pytest.raises(Blocked, match="no window covers"):
+        start(plan, actor=owner, because="Go.", expected_revision=1, now=NOON)
+
+
+def test_one_of_the_cluster_covers_all_and_one_of_a_pool_its_nodes(cluster, owner):
+    plan = a_plan_with(cluster, owner)
+    pool = a_pool(cluster, "late", selector="tier=late")
+    Node.objects.get(name="node-1").pools.add(pool)
+
+    a_window(cluster, pool=pool)
+    assert barred(plan) == ["Rest, Maintenance window: no window covers node-2."]
+    a_window(cluster)
+    assert barred(plan) == []
+
+
+def test_an_advisory_one_bars_nothing(cluster, owner):
+    assert barred(a_plan_with(cluster, owner, advisory=True)) == []
+
+
+def test_one_that_has_opened_for_the_last_time_bars_the_start(cluster, owner):
+    plan = a_plan_with(cluster, owner)
+    a_window(cluster, rule="FREQ=DAILY;COUNT=1")
+
+    ended = f"The maintenance window of cluster {cluster.name} opens no more: remove it, or make another."
+    assert barred(plan) == [f"Rest, Maintenance window: {ended}"]
+
+
+@pytest.mark.parametrize(("must_last", "bars"), [(timedelta(hours=1), False), (timedelta(hours=2), True)])
+def test_one_that_is_never_open_for_so_long_bars_the_start(cluster, owner, must_last, bars):
+    plan = a_plan_with(cluster, owner, must_last_s=int(must_last.total_seconds()))
+    a_window(cluster)
+
+    said = ["Rest, Maintenance window: for node-1, node-2 no opening to come lasts 2 h."]
+    assert barred(plan) == (said if bars else [])
