@@ -16,7 +16,13 @@ class Check:
     is_grave: bool = False  # of a warning: shown as red as a blocker
     may_be_overridden: bool = False  # of a blocker: a person may start all the same, with a reason that is kept
     is_good: bool = False  # of a warning: it says what is in order, where somebody would ask
+    field: str = ""  # of the draft: where what is the matter is written, as a refusal of the draft names it
     about: tuple[str, ...] = ()  # each that the sentence is about, where it names only the first
+
+
+def stage_field(index: int, name: str = "") -> str:
+    """ "stages.1.selector"; without a name the stage itself."""
+    return f"stages.{index}.{name}".removesuffix(".")
 
 
 def each(lines: Iterable[str]) -> tuple[str, ...]:

@@ -11,6 +11,9 @@ class PreflightCheckSerializer(serializers.Serializer):
     code = serializers.CharField()
     sentence = serializers.CharField()
     fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
+    field = serializers.CharField(
+        help_text="Where it is written, as errors of the draft or document name it; blank: in none of their fields."
+    )
     is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
     is_good = serializers.BooleanField(help_text="Of a warning: it says what is in order.")
     may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_because` of a start.")

@@ -101,9 +101,9 @@ class Driver:
     def preflight(self, facts: DriverFacts) -> Iterator[Check]:
         """What makes the lever useless or dangerous (hazards Z2, Z9). None: it may start."""
         if not is_version(facts.to_version):
-            yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT)
+            yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT, field="to_version")
         if facts.to_version == facts.object_version:
-            yield Check("same-version", f"The object already asks for {facts.to_version}.")
+            yield Check("same-version", f"The object already asks for {facts.to_version}.", field="to_version")
         if because := self.no_rollback(facts.object_version):
             yield Check("no-rollback", because, "Name the version that runs now in the object, then draft anew.")
         yield from self._mode(facts)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gpu.upgrade_controller import unavailable_of
-from rollouts.checks import Check
+from rollouts.checks import Check, stage_field
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
 from wording.numbers import are, count, either
@@ -16,7 +16,8 @@ def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
         if len(broken) >= stage.max_unavailable:
             used = f"{names(broken)} already {are(len(broken))}"
             sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
-            yield Check("budget", sentence, "Nothing goes until they are back, or the stage is allowed more.")
+            fix = "Nothing goes until they are back, or the stage is allowed more."
+            yield Check("budget", sentence, fix, field=stage_field(stage.index, "max_unavailable"))
     allowed = unavailable_of(subject.driver.upgrade_policy, len(subject.nodes))
     if allowed and len(broken) >= allowed:
         used = f"{names(broken)} already {are(len(broken))}"

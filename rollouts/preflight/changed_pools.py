@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from people.models import AuditEntry
-from rollouts.checks import Check
+from rollouts.checks import Check, stage_field
 from rollouts.preflight.subject import PreflightSubject
 from wording.numbers import count
 
@@ -20,4 +20,5 @@ def have_changed(subject: PreflightSubject) -> Iterator[Check]:
         nodes = count(len(subject.picks.by_stage.get(stage.index, ())), "node")
         name = stage.pool.name if stage.pool else ""
         sentence = f"{entry.actor} changed pool {name} after the draft was written: {stage.name} takes {nodes} now."
-        yield Check("pool-changed", sentence, "Look at the nodes of the stage before you start it.", is_grave=True)
+        fix = "Look at the nodes of the stage before you start it."
+        yield Check("pool-changed", sentence, fix, is_grave=True, field=stage_field(stage.index, "pool"))

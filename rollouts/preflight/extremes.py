@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from rollouts.checks import Check
+from rollouts.checks import Check, stage_field
 from rollouts.gates import GATES
 from rollouts.gates.base import Gate, When
 from rollouts.gates.failure_budget import FailureBudget
@@ -55,15 +55,27 @@ def meaningless(subject: PreflightSubject) -> Iterator[Check]:
 
 def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Check]:
     """What of a stage holds nothing back. `at_once`: nodes, by it and its failure domains; `pods`: tenants' on them."""
-    sentences = [*_of_the_stage(stage, nodes, at_once)]
+    said = list(_of_the_stage(stage, nodes, at_once))
     for gate in stage.gates:
-        sentences += [*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate)]
-    yield from (Check("meaningless", f"{stage.name}: {sentence}", is_grave=True) for sentence in sentences)
+        of_gate = (*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate))
+        said += [(f"gate_options.{gate.key}", sentence) for sentence in of_gate]
+    for name, sentence in said:
+        field = stage_field(stage.index, name)
+        yield Check("meaningless", f"{stage.name}: {sentence}", is_grave=True, field=field)
 
 
-def _of_the_stage(stage: Stage, nodes: int, at_once: int) -> Iterator[str]:
+def _of_the_stage(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[str, str]]:
+    """Each with the field that it is about."""
     if nodes > 1 and at_once >= nodes:
-        yield f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next."
+        yield (
+            "max_unavailable",
+            f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next.",
+        )
+    for sentence in _of_its_gates(stage):
+        yield "gate_options", sentence
+
+
+def _of_its_gates(stage: Stage) -> Iterator[str]:
     present = {gate.key for gate in stage.gates if not gate.advisory}
     if "soak" not in present:
         yield "it has no soak: what fails a minute later is not seen before the next stage."

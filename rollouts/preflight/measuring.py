@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
-from rollouts.checks import Check
+from rollouts.checks import Check, stage_field
 from rollouts.gates.base import Gate
 from rollouts.gates.headroom import Headroom, short_of, shortage
 from rollouts.gates.workloads_ready import WorkloadsReady
@@ -88,22 +88,23 @@ def _first_wave(subject: PreflightSubject, stage: Stage, nodes: Sequence[Node]) 
 
 
 def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, lacks: str) -> Iterator[Check]:
-    where = f"{stage.name}, {gate.title}"
+    where, field = f"{stage.name}, {gate.title}", stage_field(stage.index, f"gate_options.{gate.key}")
     if isinstance(gate, Headroom):
         if lacks:
             helps = "Free some, let its option tolerate say how many may wait, or make it advisory."
-            yield Check("headroom", f"{where}: {lacks}", "" if gate.advisory else helps, is_grave=not gate.advisory)
+            fix = "" if gate.advisory else helps
+            yield Check("headroom", f"{where}: {lacks}", fix, is_grave=not gate.advisory, field=field)
         return
     if gate.advisory:
         return
     if isinstance(gate, WorkloadsReady) and not any(pod.is_tenant for node in nodes for pod in pods.get(node.name, ())):
         those = names([node.name for node in nodes])
         nobody = f"{where}: no GPU pod of a tenant runs on {those}, so that none would be missed."
-        yield Check("unmeasured", nobody, "A longer soak gives tenants time to come.")
+        yield Check("unmeasured", nobody, "A longer soak gives tenants time to come.", field=field)
     blind = BLIND.get(gate.key)
     if blind and (lacking := [node.name for node in nodes if blind.is_blind(node, pods.get(node.name, ()))]):
         sentence = f"{where}: {names(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}."
-        yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True)
+        yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True, field=field)
 
 
 def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from fleet.models import Node
-from rollouts.checks import Check, each
+from rollouts.checks import Check, each, stage_field
 from rollouts.models import Stage
 from rollouts.ordering.picking import uncovered
 from rollouts.preflight.picks import Picks, takes
@@ -26,7 +26,12 @@ def takes_none(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
             sentence = " ".join((f"{stage.name} takes no node.", *_taken_before(subject, stage)))
-            yield Check("empty-stage", sentence, "Widen its selector, or remove the stage.")
+            yield Check("empty-stage", sentence, "Widen its selector, or remove the stage.", field=_chosen_by(stage))
+
+
+def _chosen_by(stage: Stage) -> str:
+    """The field that says which nodes a stage takes."""
+    return stage_field(stage.index, "selector" if stage.selector else "pool" if stage.pool_id else "")
 
 
 def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
@@ -44,7 +49,8 @@ def takes_fewer(subject: PreflightSubject) -> Iterator[Check]:
         there = len(subject.picks.by_stage.get(stage.index, ()))
         if stage.count is not None and 0 < there < stage.count:
             sentence = f"{stage.name} asks for {count(stage.count, 'node')}, and {there} {are(there)} there for it."
-            yield Check("fewer", sentence, "Widen its selector, or ask for fewer.")
+            fix = "Widen its selector, or ask for fewer."
+            yield Check("fewer", sentence, fix, field=stage_field(stage.index, "count"))
 
 
 def leaves(subject: PreflightSubject) -> Iterator[Check]:
@@ -53,14 +59,14 @@ def leaves(subject: PreflightSubject) -> Iterator[Check]:
         uncovered_names = sorted(node.name for node in picks.uncovered)
         stay = either(len(picks.uncovered), "it stays", "they stay")
         sentence = f"No stage takes {names(uncovered_names)}: {stay} held on the old driver."
-        yield Check("uncovered", sentence, about=each(uncovered_names))
+        yield Check("uncovered", sentence, field="stages", about=each(uncovered_names))
     left_out: dict[str, list[str]] = defaultdict(list)
     for name, because in picks.excluded:
         left_out[because].append(name)
     for because, nodes in left_out.items():
         sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {because}."
         yield Check("excluded", sentence, LEFT_OUT, about=each(nodes))
-    yield from (Check("cohort", sentence) for sentence in uncovered_sentences(picks))
+    yield from (Check("cohort", sentence, field=stage_field(0)) for sentence in uncovered_sentences(picks))
 
 
 def canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:

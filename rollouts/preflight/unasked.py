@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from fleet.models import ApprovalRule
 from rollouts.approvals.unasked import GATE, why
-from rollouts.checks import Check
+from rollouts.checks import Check, stage_field
 from rollouts.models import Plan, Stage
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
@@ -22,7 +22,7 @@ def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
         if asked:
             first = next(iter(asked.values()))
             sentence = f"{stage.name} has no approval, and {names(tuple(asked))} must not change unasked: {first}."
-            yield Check("unasked", sentence, "Edit the stage: at least one approval.")
+            yield Check("unasked", sentence, "Edit the stage: at least one approval.", field=_field(stage))
 
 
 def goes_unasked(subject: PreflightSubject) -> Iterator[Check]:
@@ -30,7 +30,12 @@ def goes_unasked(subject: PreflightSubject) -> Iterator[Check]:
         sentence = (
             f"{stage.name} starts without anybody being asked: {said_by(subject.plan, stage)} says “approval: none”."
         )
-        yield Check("approval-none", sentence, "Add an approval, if somebody else should look first.", is_grave=True)
+        fix = "Add an approval, if somebody else should look first."
+        yield Check("approval-none", sentence, fix, is_grave=True, field=_field(stage))
+
+
+def _field(stage: Stage) -> str:
+    return stage_field(stage.index, f"gate_options.{GATE}")
 
 
 def said_by(plan: Plan, stage: Stage) -> str:

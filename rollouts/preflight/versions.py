@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Line
-from rollouts.checks import Check
+from rollouts.checks import Check, stage_field
 from rollouts.gates.compatibility import Compatibility
 from rollouts.models import Stage
 from rollouts.preflight.subject import PreflightSubject
@@ -44,7 +44,8 @@ def _gates_that_cannot_tell(stages: Sequence[Stage], lines: Sequence[Line]) -> I
         gate = next((gate for gate in stage.gates if isinstance(gate, Compatibility)), None)
         if unknown and gate and not gate.advisory and not gate.allow_unknown:
             sentence = f"{stage.name}: {gate.title} could never pass. {unknown.verdict.sentence}"
-            yield Check("unmeasured", sentence, "Set its option allow_unknown, or make it advisory with a reason.")
+            fix = "Set its option allow_unknown, or make it advisory with a reason."
+            yield Check("unmeasured", sentence, fix, field=stage_field(stage.index, f"gate_options.{gate.key}"))
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:
@@ -58,17 +59,16 @@ def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:
     code = BARRED.get(verdict.answer, UNKNOWN_VERSION if _is_unknown_branch(verdict, version) else "")
     if code:
         fix = f"{verdict.action} {HOW if may else NEVER}".strip()
-        return Check(code, sentence, fix, may_be_overridden=may)
-    return Check(f"version-{verdict.answer}", sentence, verdict.action)
+        return Check(code, sentence, fix, may_be_overridden=may, field="to_version")
+    return Check(f"version-{verdict.answer}", sentence, verdict.action, field="to_version")
 
 
 def _unlisted(version: str) -> Iterator[Check]:
     matrix = the_matrix()
     if matrix.branch_of(version) is not None and not matrix.names_driver(version):
         sentence = f"{version}: no operator that the matrix knows lists this driver, so it may not exist."
-        yield Check(
-            "version-unlisted", sentence, "Look that NVIDIA has an image of it for your systems.", is_grave=True
-        )
+        fix = "Look that NVIDIA has an image of it for your systems."
+        yield Check("version-unlisted", sentence, fix, is_grave=True, field="to_version")
 
 
 def _is_unknown_branch(verdict: Verdict, version: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from rollouts.checks import Check, each
+from rollouts.checks import Check, each, stage_field
 from rollouts.gates.window import Window
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.reads.restraints import OpenHours, restraints_of
@@ -23,15 +23,15 @@ def never_opens(subject: PreflightSubject) -> Iterator[Check]:
     openings = restraints_of(subject.plan, now=subject.now).openings_of([node.uid for node in subject.picks.nodes])
     for stage, gate in counted:
         nodes = subject.picks.by_stage.get(stage.index, ())
-        where = f"{stage.name}, {gate.title}"
+        where, field = f"{stage.name}, {gate.title}", stage_field(stage.index, f"gate_options.{gate.key}")
         if bare := [node.name for node in nodes if node.uid not in openings]:
-            yield Check("unmeasured", f"{where}: no window covers {names(bare)}.", FIX, about=each(bare))
+            yield Check("unmeasured", f"{where}: no window covers {names(bare)}.", FIX, field=field, about=each(bare))
         covered = [node for node in nodes if node.uid in openings]
         for sentence in sorted({its.sentence for node in covered if not (its := openings[node.uid]).intervals}):
-            yield Check("unmeasured", f"{where}: {sentence}", FIX)
+            yield Check("unmeasured", f"{where}: {sentence}", FIX, field=field)
         if short := [node.name for node in covered if _are_too_short(openings[node.uid], gate.must_last)]:
             sentence = f"{where}: for {names(short)} no opening to come lasts {spell(gate.must_last)}."
-            yield Check("unmeasured", sentence, SHORTER, about=each(short))
+            yield Check("unmeasured", sentence, SHORTER, field=field, about=each(short))
 
 
 def _are_too_short(openings: OpenHours, must_last: timedelta) -> bool:

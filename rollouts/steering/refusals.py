@@ -59,6 +59,7 @@ class Blocked(Refusal):
                 "code": check.code,
                 "sentence": check.sentence,
                 "fix": check.fix,
+                "field": check.field,
                 "may_be_overridden": check.may_be_overridden,
                 "about": list(check.about),
             }

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from rollouts.checks import Check
 from rollouts.models import Plan
+from rollouts.steering.documents import by_document
 from rollouts.steering.preview import Preview, preview
 from rollouts.steering.refusals import ObjectGone
 
@@ -19,7 +20,7 @@ class GonePreview:
 
 def preview_of(plan: Plan) -> Preview | GonePreview:
     try:
-        return preview(plan, now=timezone.now())
+        return by_document(preview(plan, now=timezone.now()))
     except ObjectGone:
         sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
         return GonePreview([Check("gone", sentence, "Discard this draft and write one for an object that is there.")])

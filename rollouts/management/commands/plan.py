@@ -118,7 +118,8 @@ def _lines(shown: Applied) -> list[str]:
 
 
 def _said(what: str, check: Check) -> list[str]:
-    return [f"{what}: {check.sentence} {check.fix}".rstrip(), *(f"  {line}" for line in check.about)]
+    field = f"{check.field}: " if check.field else ""
+    return [f"{what}: {field}{check.sentence} {check.fix}".rstrip(), *(f"  {line}" for line in check.about)]
 
 
 def _person(name: str) -> User:

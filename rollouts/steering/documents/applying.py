@@ -92,7 +92,7 @@ class _Wanted:
 def look(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
     """What applying it would do, and what the plan would do then. Touches nothing. As `apply`."""
     wanted = _wanted(document, actor=actor, now=now)
-    told = preview(wanted.plan, stages=wanted.rows, now=now)
+    told = by_document(preview(wanted.plan, stages=wanted.rows, now=now))
     return Applied(wanted.outcome, wanted.there or wanted.plan, wanted.differences, told, wanted.mark)
 
 
@@ -156,6 +156,7 @@ def _wanted(document: PlanDocument, *, actor: User, now: datetime) -> _Wanted:
     wanted = _Wanted(plan, rows, stages, driver_object, there, [])
     if there is None:
         return wanted
+    plan.edited_at = there.edited_at
     wanted = replace(wanted, differences=differences(_plain(content_of(there)), contents(plan, rows)))
     if wanted.differences and (because := _why_not(document, there)):
         raise OutOfDate(f"{because} {_says(wanted.differences)}")
@@ -246,10 +247,19 @@ def _check(cluster: Cluster, document: PlanDocument, stages: Sequence[StageDraft
 
 
 def _path(field: str) -> str:
-    """ "stages.1.gate_options" → "stages[1].gates"."""
-    place, _, rest = field.partition(".")
-    number, _, name = rest.partition(".")
-    return f"{place}[{number}].{FIELDS.get(name, name)}" if name else FIELDS.get(field, field)
+    """ "stages.1.gate_options.soak" → "stages[1].gates.soak"."""
+    place, *inside = field.split(".")
+    if not inside:
+        return FIELDS.get(place, place)
+    number, *names = inside
+    return ".".join([f"{place}[{number}]", *(FIELDS.get(name, name) for name in names)])
+
+
+def by_document(told: Preview) -> Preview:
+    """Its checks name their fields as documents do."""
+    said = ([replace(check, field=_path(check.field)) for check in those] for those in (told.blockers, told.warnings))
+    blockers, warnings = said
+    return replace(told, blockers=blockers, warnings=warnings)
 
 
 def _why_not(document: PlanDocument, there: Plan) -> str:

@@ -33,6 +33,19 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(ada, kind: str):
     assert not Plan.objects.exists()
 
 
+def test_a_check_names_its_field_as_the_document_has_it_and_that_of_a_draft_as_the_draft(ada):
+    cluster = a_fleet()
+    nowhere = {"name": "Nowhere", "kind": "pool", "selector": "kubernetes.io/hostname=gone"}
+    document = a_document(cluster, stages=[{"name": "Canary", "kind": "canary", "count": 1}, nowhere])
+
+    dry = post(ada, document, query="?dry_run=true").json()["preview"]
+    plan = post(ada, document).json()["plan"]
+    drafted = ada.get(f"/api/v1/plans/{plan}/preview").json()
+
+    for told, field in ((dry, "stages[1].selector"), (drafted, "stages.1.selector")):
+        assert {each["code"]: each["field"] for each in told["blockers"]}["empty-stage"] == field
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_document_is_drafted_once_however_often_it_is_sent(ada, kind: str):
     cluster = a_fleet()

@@ -35,6 +35,15 @@ def test_a_preview_names_the_nodes_of_each_wave_and_writes_nothing(file):
     assert not Plan.objects.exists()
 
 
+def test_a_preview_names_the_field_of_what_stands_against_it(tmp_path):
+    text = TEXT.format(a_fleet().name).replace("kind: pool", "kind: pool, selector: tier=none")
+    (tmp_path / "plan.yaml").write_text(text)
+
+    said = manage("preview", str(tmp_path / "plan.yaml"), "--as", "ada")
+
+    assert "blocker: stages[1].selector: Rest takes no node. Widen its selector, or remove the stage.\n" in said
+
+
 def test_apply_drafts_and_the_draft_gives_its_document_back(file, tmp_path):
     said = manage("apply", file, "--as", "ada")
     plan = Plan.objects.get()

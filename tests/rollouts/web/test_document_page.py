@@ -49,6 +49,17 @@ def test_what_is_wrong_is_said_by_field_and_the_text_is_kept(ada):
     assert "colour: red</textarea>" in said
 
 
+def test_what_stands_against_it_names_its_field_there_and_on_the_page_of_the_draft(ada):
+    text = TEXT.format(a_fleet().name).replace("kind: pool", "kind: pool, selector: tier=none")
+    says = "<code>stages[1].selector</code>: <b>Rest takes no node.</b>"
+
+    shown = paste(ada, text=text)
+    drafted = paste(ada, text=text, seen=seen_in(shown))
+
+    assert says in shown.content.decode()
+    assert says in ada.get(drafted.headers["Location"]).content.decode()
+
+
 def test_a_file_counts_before_the_text(ada):
     content = TEXT.format(a_fleet().name).encode()
     shown = paste(ada, file=SimpleUploadedFile("plan.yaml", content), text="x")
