@@ -68,6 +68,7 @@ WARNINGS: tuple[PreflightRule, ...] = (
     component.is_told,
     taking.leaves,
     taking.takes_fewer,
+    taking.takes_twice,
     changed_pools.have_changed,
     pulled_images.are_pulled,
     restrained.restrained,

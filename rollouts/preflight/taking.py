@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from fleet.models import Node
 from rollouts.checks import Check, each, stage_field
-from rollouts.models import Stage
+from rollouts.models import Stage, StageKind
 from rollouts.ordering.picking import uncovered
 from rollouts.preflight.picks import Picks, takes
 from rollouts.preflight.subject import PreflightSubject
@@ -35,13 +35,35 @@ def _chosen_by(stage: Stage) -> str:
 
 
 def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
-    """A node is in one stage at most: the first that takes it."""
+    for earlier, both in _in_earlier(subject, stage):
+        yield f"{names(both)} {are(len(both))} in {earlier.name}, before it."
+
+
+def _in_earlier(subject: PreflightSubject, stage: Stage) -> Iterator[tuple[Stage, list[str]]]:
+    """Nodes that the stage names, too. A node is in one stage at most: the first that takes it."""
     for earlier in subject.stages:
         if earlier.index >= stage.index:
             return
-        both = [node.name for node in subject.picks.by_stage.get(earlier.index, ()) if takes(stage, node)]
-        if both:
-            yield f"{names(sorted(both))} {are(len(both))} in {earlier.name}, before it."
+        if both := sorted(node.name for node in subject.picks.by_stage.get(earlier.index, ()) if takes(stage, node)):
+            yield earlier, both
+
+
+def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
+    for stage in subject.stages:
+        if not subject.picks.by_stage.get(stage.index):
+            continue  # said of a stage that takes none
+        for earlier, both in _in_earlier(subject, stage):
+            if not _is_what_it_leaves(earlier, stage):
+                once = either(len(both), "it goes once", "they go once")
+                sentence = f"{stage.name} names {names(both)}, too: {once}, with {earlier.name}."
+                fix = "If they should go later, take them out of the earlier stage."
+                yield Check("twice", sentence, fix, field=_chosen_by(stage), about=each(both))
+
+
+def _is_what_it_leaves(earlier: Stage, stage: Stage) -> bool:
+    """A stage of a number, and a canary before a pool, are a part of what comes after them: that is meant."""
+    takes_the_rest = not stage.selector and (stage.pool_id is None or earlier.kind == StageKind.CANARY)
+    return earlier.count is not None or takes_the_rest
 
 
 def takes_fewer(subject: PreflightSubject) -> Iterator[Check]:

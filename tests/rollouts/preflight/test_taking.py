@@ -34,6 +34,48 @@ def test_a_node_that_is_named_twice_is_said_to_be_in_the_earlier_stage(cluster, 
     assert said(plan, "empty-stage") == ["Again takes no node. node-0 is in Canary, before it."]
 
 
+def named(cluster) -> None:
+    for node in cluster.nodes.all():
+        type(node).objects.filter(pk=node.pk).update(labels={**node.labels, "kubernetes.io/hostname": node.name})
+
+
+def test_a_node_that_a_later_stage_names_too_is_said_to_go_once_with_the_first(cluster, owner):
+    named(cluster)
+    again = StageDraft(
+        "Again", StageKind.POOL, selector="kubernetes.io/hostname in (node-0,node-1)", gate_options=GATES
+    )
+    canary = replace(CANARY, count=None, selector="kubernetes.io/hostname=node-0")
+
+    plan = a_draft(cluster, owner, stages=(canary, again, REST))
+
+    assert said(plan, "twice") == ["Again names node-0, too: it goes once, with Canary."]
+    assert said(plan, "empty-stage") == []
+
+
+def test_pools_that_overlap_are_said_to(cluster, owner):
+    ours, theirs = a_pool(cluster, "ours"), a_pool(cluster, "theirs")
+    for name, pools in {"node-0": [ours], "node-1": [ours, theirs], "node-2": [theirs]}.items():
+        cluster.nodes.get(name=name).pools.set(pools)
+    first, second = replace(REST, name="Ours", pool_id=ours.pk), replace(REST, name="Theirs", pool_id=theirs.pk)
+    plan = a_draft(cluster, owner, stages=(replace(CANARY, selector="tier=none"), first, second))
+
+    (check,) = [one for one in preview(plan, now=NOON).warnings if one.code == "twice"]
+
+    assert check.sentence == "Theirs names node-1, too: it goes once, with Ours."
+    assert (check.field, check.about) == ("stages.2.pool", ("node-1",))
+
+
+def test_what_a_canary_or_a_number_of_nodes_leaves_to_a_later_stage_is_no_matter(cluster, owner):
+    named(cluster)
+    pool = a_pool(cluster, "h200")
+    pool.nodes.set(cluster.nodes.all())
+    by_name = replace(CANARY, count=None, selector="kubernetes.io/hostname=node-0")
+    two = replace(REST, name="Two", pool_id=pool.pk, count=1)
+
+    for stages in ((CANARY, replace(REST, selector="kubernetes.io/hostname")), (by_name, two, REST)):
+        assert said(a_draft(cluster, owner, stages=stages), "twice") == []
+
+
 def test_a_selector_that_matches_nothing_says_no_more_than_that(cluster, owner):
     plan = a_draft(cluster, owner, stages=(CANARY, only("node-9", "Nowhere"), REST))
 
