@@ -28,6 +28,7 @@ from rollouts.preflight.taking import canary_and_others, uncovered_sentences
 from rollouts.preflight.warming import WarmUp, warm_ups
 from rollouts.reads.queries import nodes_of, object_uid
 from rollouts.steering.duration import Duration, duration_of
+from rollouts.steering.large import is_large
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
 from wording.durations import spell
@@ -104,13 +105,14 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
     subject = PreflightSubject(plan, stages, nodes, picks, facts, now)
     said = checks(subject)
     previews = [_stage_preview(stage, picks, facts, subject.budgets) for stage in stages]
+    duration = _duration(stages, previews)
     return Preview(
         blockers=said.blockers,
-        warnings=said.warnings,
+        warnings=[*said.warnings, *is_large(len(picks.nodes), duration)],
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(subject, _duration(stages, previews), waves=sum(stage.waves for stage in previews)),
+        forecast=_forecast(subject, duration, waves=sum(stage.waves for stage in previews)),
         canary_proves=f"{_proof(picks)} {_onset(stages)}".strip(),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),

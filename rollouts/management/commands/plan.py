@@ -114,7 +114,7 @@ def _lines(shown: Applied) -> list[str]:
         at_once = f"{count(len(stage.targets), 'node')}, at most {stage.at_once} at once"
         lines.append(f"{stage.name}: {at_once}. {stage.costs}".rstrip())
         lines += [f"  wave {at}: {names(wave, most=SHOWN)}" for at, wave in enumerate(stage.by_wave, 1)]
-    return lines
+    return [*lines, f"{count(told.forecast.nodes, 'node')} in all. {told.forecast.duration.sentence}"]
 
 
 def _said(what: str, check: Check) -> list[str]:

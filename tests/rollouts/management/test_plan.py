@@ -31,7 +31,8 @@ def test_a_preview_names_the_nodes_of_each_wave_and_writes_nothing(file):
 
     idle = "Costs nobody any work: all 2 nodes are idle."
     assert f"Rest: 2 nodes, at most 1 at once. {idle}\n  wave 1: gpu-1\n  wave 2: gpu-2\n" in said
-    assert said.endswith("Nothing was changed: this was a preview.\n")
+    assert said.endswith(" is not in it.\nNothing was changed: this was a preview.\n")
+    assert "\n3 nodes in all. About " in said
     assert not Plan.objects.exists()
 
 
