@@ -1,6 +1,7 @@
 """What the matrix says of the version a plan goes to, and of the one a rollback leads to."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,32 @@ def test_a_version_that_is_known_to_fail_on_some_nodes_says_on_how_many(cluster,
 
     assert "does not work with driver 595.71.05" in said
     assert said.endswith("That is about 1 node of 3.")
+
+
+def only_warned(plan, code: str, *, now: datetime = NOON) -> str:
+    """The sentence of a warning that bars nothing, is not shown in red, and names the version's field."""
+    told = preview(plan, now=now)
+    assert told.blockers == []
+    (check,) = [one for one in told.warnings if one.code == code]
+    assert (check.is_grave, check.field, bool(check.fix)) == (False, "to_version", True)
+    return check.sentence
+
+
+def test_a_branch_that_ends_soon_is_warned_of_with_its_last_month(owner):
+    soon = datetime(2027, 1, 16, 12, tzinfo=UTC)
+    plan = a_draft(a_driver_cluster(seen_at=soon), owner, to_version="595.91.07")
+
+    sentence = "595.91.07: R595 (production) reaches its end of life in March 2027: in 74 days."
+    assert only_warned(plan, "version-deprecated", now=soon) == sentence
+    assert "version-deprecated" not in {check.code for check in preview(plan, now=NOON).warnings}
+
+
+def test_a_version_that_the_matrix_does_not_know_with_this_operator_is_warned_of(cluster, owner):
+    cluster.driver_objects.filter(kind="ClusterPolicy").update(operator_version="v26.7.0")
+    listed, other = (a_draft(cluster, owner, to_version=version) for version in ("580.173.02", "580.126.20"))
+
+    assert only_warned(other, "version-unknown").startswith("NVIDIA does not list 580.126.20 for operator 26.7.0; ")
+    assert "version-unknown" not in {check.code for check in preview(listed, now=NOON).warnings}
 
 
 def compatible(**options):
