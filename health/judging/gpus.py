@@ -22,8 +22,7 @@ from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuFacts, GpuRule, XidSeen, can_see
-from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
+from health.rules.gpus.base import GpuFacts, GpuRule, UsualForSome, XidSeen, can_see, is_usual, reads_a_share
 from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
 from health.sources.frames import KeptFrame
@@ -35,6 +34,8 @@ from health.telemetry.peers import medians
 from health.telemetry.remembering import COUNTERS, growth
 
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
+USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
+OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
 COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
 
@@ -119,7 +120,7 @@ class Judging:
         if node is None or is_changing(node) or self._is_replaced(device, node):
             return
         classes = self.around.classes.get(node["id"], frozenset())
-        rules = [rule for rule in rules if not (isinstance(rule, MemoryNearlyFull) and rule.is_usual_for(classes))]
+        rules = [rule for rule in rules if not (rule.key in USUAL_FOR and is_usual(USUAL_FOR[rule.key], classes))]
         if not rules:
             return  # as of most suspects: what else they say is not even looked up
         facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
@@ -177,6 +178,8 @@ class Judging:
         named = {key.partition(":")[0] for key in evidence}
         said = {key for key in metrics if self._was_said(key, place)}
         rests_on = said.intersection(named) or said
+        if rule in OF_SHARES:
+            return all(key in fresh for key in metrics)  # of a part nothing is known without its whole
         return any(key in fresh for key in rests_on) if metrics else bool(fresh)
 
     def _was_said(self, metric: str, place: int) -> bool:

@@ -8,6 +8,7 @@ UNPLANTED = {
     "gate-passed-over": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
+    "gpu-power-near-limit": "a note, which tells nobody, and no exporter of a day says what the limit is",
     "hold-left-behind": NO_PLANS,
     "inference-on-time-slices": "a note, which tells nobody, of a fleet that shares its GPUs: that of a day does not",
     "mig-change-stuck": "no GPU of a day's fleet is cut",

@@ -10,6 +10,7 @@ from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
 from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.nvlink_quiet import NvlinkQuiet
 from health.rules.gpus.pcie_replays import PcieReplays
+from health.rules.gpus.power_near_limit import PowerNearLimit
 from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
@@ -29,4 +30,5 @@ GPU_RULES: tuple[GpuRule, ...] = (
     DcgmHealth(),
     CalledUnhealthy(),
     MemoryNearlyFull(),
+    PowerNearLimit(),
 )

@@ -6,9 +6,10 @@ A frame has 40,000 devices and most are well: `suspects` goes over columns, and 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from health.rules.base import Wrong
+from health.rules.limits import Comparing
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import Growth
 
@@ -65,6 +66,18 @@ class GpuRule(Protocol):
         """None: nothing of this kind is wrong."""
 
 
+@runtime_checkable
+class UsualForSome(GpuRule, Protocol):
+    """A rule about what is as it should be for some work (Z28): nothing of it is said there."""
+
+    usual_for: ClassVar[frozenset[str]]  # workload classes of pools
+
+
+def is_usual(usual_for: frozenset[str], workload_classes: Collection[str]) -> bool:
+    """Whether nothing is said of a node with pools of these classes. Of one that is in no pool nobody knows."""
+    return not workload_classes or not usual_for.isdisjoint(workload_classes)
+
+
 def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
     """The places of devices whose last value is as high. What nobody said is not."""
     column = frame.columns.get(metric)
@@ -73,4 +86,11 @@ def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
 
 def can_see(rule: GpuRule, exported: Collection[str]) -> bool:
     """Whether any of what it reads is exported. One without metrics goes by who speaks at all."""
+    if reads_a_share(rule):
+        return frozenset(rule.metrics).issubset(exported)
     return not rule.metrics or not frozenset(rule.metrics).isdisjoint(exported)
+
+
+def reads_a_share(rule: GpuRule) -> bool:
+    """Whether it compares a part with its whole, and so needs to know both."""
+    return isinstance(rule, Comparing) and bool(rule.scale.percent_of)

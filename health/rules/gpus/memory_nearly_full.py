@@ -1,4 +1,4 @@
-"""Memory or power near the limit: how inference and training should be (Z28), and so a note where neither runs."""
+"""Memory near its limit: how inference and training should be (Z28), and so a note where neither runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts
+from health.rules.gpus.base import GpuFacts, is_usual
 from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
 
@@ -40,15 +40,11 @@ class MemoryNearlyFull:
         pairs = enumerate(zip(used.values, free.values, strict=True))
         return [place for place, (has, left) in pairs if has >= self.share * (has + left) > 0]
 
-    def is_usual_for(self, workload_classes: frozenset[str]) -> bool:
-        """Whether nothing is said of a node with pools of these classes. Of one that is in no pool nobody knows."""
-        return not workload_classes or bool(workload_classes & self.usual_for)
-
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         used, free = gpu.now.get(USED), gpu.now.get(FREE)
         if used is None or free is None or used + free <= 0 or used < self.share * (used + free):
             return None
-        if self.is_usual_for(gpu.workload_classes):
+        if is_usual(self.usual_for, gpu.workload_classes):
             return None
         limits = self.limits
         return Wrong(

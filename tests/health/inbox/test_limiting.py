@@ -77,6 +77,7 @@ def test_which_rules_compare():
     assert set(COMPARING) == {
         "gpu-hot", "gpu-ecc-corrected", "gpu-pcie-replays", "gpu-nvlink-errors", "gpu-memory-nearly-full",
         "gpu-nvlink-quiet", "node-flapping",
+        "gpu-power-near-limit",
     }  # fmt: skip
 
 

@@ -31,7 +31,8 @@ def test_every_rule_about_gpus_has_lines_and_each_once(rule):
 
 @pytest.mark.parametrize("rule", [rule for rule in GPU_RULES if isinstance(rule, Comparing)], ids=lambda rule: rule.key)
 def test_a_limit_is_drawn_or_said_to_be_none_that_a_line_shows(rule):
-    finding = Finding(rule=rule.key, evidence={"memory_used_mib": 70, "memory_free_mib": 30, **rule.limits.evidence})
+    wholes = {"memory_used_mib": 70, "memory_free_mib": 30, "power_limit_watts": 700}
+    finding = Finding(rule=rule.key, evidence={**wholes, **rule.limits.evidence})
 
     assert bool(limits_of(finding)) != bool(unit_of_limits(finding))
 

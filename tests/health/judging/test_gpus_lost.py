@@ -196,6 +196,22 @@ def test_a_full_slice_is_a_finding_of_its_own(say):
     assert open_ones() == [("gpu-memory-nearly-full", "GPU 0 of gpu-001, slice 7 (1g.10gb)", "note")]
 
 
+def test_a_share_whose_whole_is_not_heard_any_more_stays(say):
+    a_pool(say.cluster, workload_class="development").nodes.add(Node.objects.get())
+    say.devices = say.devices[:1]
+    for minutes in range(0, 20, 5):
+        say.only(NOON + minutes * MINUTE, power_watts={0: 699.0}, power_limit_watts={0: 700.0})
+    found = [("gpu-power-near-limit", "GPU 0 of gpu-001", "note")]
+    assert open_ones() == found
+
+    for minutes in range(20, 40, 5):
+        say.only(NOON + minutes * MINUTE, power_watts={0: 100.0})
+    assert open_ones() == found
+
+    say.only(NOON + 40 * MINUTE, power_watts={0: 100.0}, power_limit_watts={0: 700.0})
+    assert open_ones() == []
+
+
 def test_slices_of_a_node_whose_driver_is_replaced_wait(say):
     a_node(say.cluster, "gpu-002")
     say.devices = in_order([*cut(0), *OTHERS])

@@ -16,6 +16,7 @@ from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
 from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.nvlink_quiet import NvlinkQuiet
 from health.rules.gpus.pcie_replays import PcieReplays
+from health.rules.gpus.power_near_limit import PowerNearLimit
 from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
@@ -204,6 +205,50 @@ def test_full_memory_is_usual_for_inference_and_training():
     assert (
         MemoryNearlyFull().judge(replace(full, workload_classes=frozenset({"development"}))).severity == Severity.NOTE
     )
+
+
+@pytest.mark.parametrize(
+    ("watts", "limit", "classes", "severity"),
+    [
+        (679, 700, {"development"}, Severity.NOTE),
+        (720, 700, {"inference", "mixed"}, Severity.NOTE),
+        (678, 700, {"development"}, None),
+        (700, 700, {"training"}, None),
+        (700, 700, {"training", "development"}, None),
+        (700, 700, set(), None),
+        (700, 0, {"development"}, None),
+    ],
+)
+def test_power_near_its_limit_is_a_note_where_no_training_runs(watts, limit, classes, severity):
+    """Z28."""
+    near = replace(WELL, now={"power_watts": watts, "power_limit_watts": limit}, workload_classes=frozenset(classes))
+
+    wrong = PowerNearLimit().judge(near)
+
+    assert (wrong.severity if wrong else None) == severity
+
+
+def test_power_is_near_its_limit_only_where_both_are_said():
+    frame = a_frame("power_watts", 700, 700, 100, 700)
+    assert list(PowerNearLimit().suspects(frame)) == []
+
+    frame.columns |= a_frame("power_limit_watts", 700, 1000, 700, 0).columns
+
+    assert list(PowerNearLimit().suspects(frame)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "part", "whole"),
+    [
+        (PowerNearLimit(), "power_watts", "power_limit_watts"),
+        (MemoryNearlyFull(), "memory_used_mib", "memory_free_mib"),
+    ],
+    ids=lambda value: getattr(value, "key", value),
+)
+def test_a_share_is_seen_where_both_its_parts_are_exported(rule, part, whole):
+    assert can_see(rule, {part, whole})
+    assert not can_see(rule, {part})
+    assert not can_see(rule, {whole})
 
 
 def test_a_gpu_that_went_silent_alone_is_lost():
