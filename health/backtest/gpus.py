@@ -15,6 +15,7 @@ from health.backtest.timelines import NodePast, pasts
 from health.judging.around import DAY, classes_of
 from health.judging.gpus import Judging
 from health.judging.limits import LimitsInForce
+from health.judging.repeating import XidsFound
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule
 from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
@@ -103,7 +104,7 @@ class _AroundThen:
     classes: Mapping[int, frozenset[str]]
     allocations: PastAllocations
     devices: Sequence[GpuDevice]
-    repeats: Mapping[int, int] = field(default_factory=dict)
+    xids_found: XidsFound = field(default_factory=XidsFound)
 
     @cached_property
     def of_one_job(self) -> Collection[str]:

@@ -7,18 +7,17 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Protocol
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Max
 
 from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
 from gpu.resources import Layout, whole_gpus
+from health.judging.repeating import XidsFound, xids_found
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
 from health.telemetry.frame import GpuDevice
 
 AT_ONCE = 500  # names in one query
-MONTH = timedelta(days=30)
 DAY = timedelta(days=1)
-FALLEN_OFF = 79
 OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected", "gpu_vendor")
 
 
@@ -34,8 +33,8 @@ class Around(Protocol):
         """The names of nodes of which one pod has every board that the frame has."""
 
     @property
-    def repeats(self) -> Mapping[int, int]:
-        """By the node's key how often a GPU of it fell off its bus in thirty days."""
+    def xids_found(self) -> XidsFound:
+        """How often which Xids were found before."""
 
     @property
     def driver_changed(self) -> Mapping[str, datetime]:
@@ -74,14 +73,8 @@ class RowsAround:
         return frozenset(name for name, of, layout in held if whole_gpus(of, Layout.read(layout)) >= boards[name])
 
     @cached_property
-    def repeats(self) -> Mapping[int, int]:
-        nodes = [row["id"] for row in self.nodes.values()]
-        fallen = Finding.objects.filter(
-            cluster=self.cluster, rule="gpu-xid", evidence__xid=FALLEN_OFF, since__gte=self.now - MONTH
-        )
-        turned = Count("pk", filter=~Q(resolved_because=""))  # what went on with its rule's trial in a row of its own
-        counted = fallen.filter(node__in=nodes).order_by().values_list("node").annotate(number=Sum("times") - turned)
-        return {node: number for node, number in counted if node is not None}
+    def xids_found(self) -> XidsFound:
+        return xids_found(self.cluster, now=self.now)
 
     @cached_property
     def driver_changed(self) -> Mapping[str, datetime]:

@@ -39,7 +39,10 @@ class GpuFacts:
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     xid: XidSeen | None = None
     past_xids: tuple[XidSeen, ...] = ()  # since it began anew, which its gauge does not show any more
-    repeats: int = 0  # findings of this Xid on this node in the last 30 days, this one counted
+    # By Xid, of those whose workflow counts: how often it was found in that time on this GPU, or on its node, this time
+    # counted; and the most often that it was on another GPU of the cluster.
+    again: Mapping[int, int] = field(default_factory=dict)
+    elsewhere: Mapping[int, int] = field(default_factory=dict)
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
     driver_changed_at: datetime | None = None  # the last time, within a day
     workload_classes: frozenset[str] = frozenset()  # of its node's pools

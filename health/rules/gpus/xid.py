@@ -1,25 +1,27 @@
 """The worst Xid of a GPU since it began anew, by NVIDIA's catalogue. An application's is no hardware's."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
-from health.rules.gpus.xids import XIDS, Xid, XidAction, verdict_in
+from health.rules.gpus.xids import XIDS, XidAction, XidPattern, XidWorkflow, verdict_in, workflow_of
 from health.telemetry.frame import Frame
 
 METRIC, COUNTED = "xid", "xids_counted"
 MOST = 1_000_000  # a higher number is DCGM's word for “not known”
 BURST = 10  # of one number within the window of its exporter
-REPLACED_AFTER = 3  # of 79 within thirty days: one more, and the hardware is replaced
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
 ROW_REMAP = 63
 
 DO: Mapping[XidAction, str] = {
     XidAction.RESTART_APP: "An application failed here: look at its log and restart it. The GPU is not blamed for one.",
     XidAction.RESET_GPU: "Drain the node and reset the GPU, or reboot.",
+    XidAction.DRAIN_AND_RESET: "Drain the node, then reset the GPU, or reboot.",
+    XidAction.RUN_DIAGNOSTICS: "Drain the node and run DCGM's diagnostics with its EUD there; where they pass, "
+    "NVIDIA's field diagnostics.",
     XidAction.RESTART_NODE: "Drain the node and reboot it.",
     XidAction.RESTART_VM: "Restart the virtual machine.",
     XidAction.CONTACT_SUPPORT: "Ask the vendor's support, with nvidia-bug-report.sh.",
@@ -32,6 +34,8 @@ DO: Mapping[XidAction, str] = {
 SEVERITY: Mapping[XidAction, Severity] = {
     XidAction.RESTART_APP: Severity.NOTE,
     XidAction.RESET_GPU: Severity.CRITICAL,
+    XidAction.DRAIN_AND_RESET: Severity.CRITICAL,
+    XidAction.RUN_DIAGNOSTICS: Severity.WARNING,
     XidAction.RESTART_NODE: Severity.CRITICAL,
     XidAction.RESTART_VM: Severity.CRITICAL,
     XidAction.CONTACT_SUPPORT: Severity.WARNING,
@@ -61,18 +65,20 @@ class LastXid:
         is over with a reset, not with that.
         """
         counted = _counted(gpu)
-        told = [seen for seen in _seen(gpu, counted) if _is_told(gpu, seen)]
+        every = _seen(gpu, counted)
+        flows = {seen.number: flow for seen in every if (flow := _flow(gpu, seen, every)) is not None}
+        told = [seen for seen in every if _is_told(gpu, seen, flows.get(seen.number))]
         if not told:
             return None
-        seen = min(told, key=lambda one: list(Severity).index(_severity(one, _action(one, XIDS.get(one.number)))))
-        known, times = XIDS.get(seen.number), counted.get(seen.number, 1)
-        action = _action(seen, known)
+        seen = min(told, key=lambda one: _rank(one, flows.get(one.number)))
+        known, times, flow = XIDS.get(seen.number), counted.get(seen.number, 1), flows.get(seen.number)
+        action = _action(seen, flow)
         return Wrong(
             _severity(seen, action),
             f"{gpu.name} has had Xid {seen.number}"
             + (f" ({known.title})" if known and known.title else "")
             + _since(seen, times),
-            _advice(gpu, seen, known, action),
+            _advice(gpu, seen, flow, every),
             {
                 "xid": seen.number,
                 "words": seen.words or (known.title if known else ""),
@@ -80,10 +86,23 @@ class LastXid:
                 "at_least": times,
                 **({"since": seen.since.isoformat()} if seen.since is not None else {}),
                 **({"others": others} if (others := sorted({one.number for one in told} - {seen.number})) else {}),
+                **({"workflow": flow.pattern.value, "source": flow.source} if flow else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
             },
-            why=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip(),
+            why=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip()
+            + (f" {flow.pattern}" if flow else ""),
         )
+
+
+def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow | None:
+    number = seen.number
+    beside = {one.number for one in every} - {number}
+    return workflow_of(number, beside, gpu.again.get(number, 1), gpu.elsewhere.get(number, 0))
+
+
+def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
+    """The worst first; of those that are as bad one that goes by others, as it says more."""
+    return list(Severity).index(_severity(seen, _action(seen, flow))), flow is None
 
 
 def _counted(gpu: GpuFacts) -> dict[int, int]:
@@ -111,15 +130,16 @@ def _is_of_old_driver(gpu: GpuFacts, seen: XidSeen) -> bool:
     return changed is not None and seen.since is not None and seen.since < changed
 
 
-def _is_told(gpu: GpuFacts, seen: XidSeen) -> bool:
-    action = _action(seen, XIDS.get(seen.number))
+def _is_told(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> bool:
+    action = _action(seen, flow)
     return (action != XidAction.IGNORE or seen.number == ROW_REMAP) and not _is_over(gpu, seen, action)
 
 
-def _action(seen: XidSeen, known: Xid | None) -> XidAction | None:
+def _action(seen: XidSeen, flow: XidWorkflow | None) -> XidAction | None:
     """None: NVIDIA's catalogue has it in no bucket, or the text of a 154 says nothing that is known."""
-    if known is None:
-        return None
+    known = XIDS.get(seen.number)
+    if flow is not None or known is None:
+        return flow.action if flow is not None else None
     return verdict_in(seen.words) if known.action == XidAction.FOLLOW_TEXT else known.action
 
 
@@ -143,13 +163,11 @@ def _since(seen: XidSeen, times: int) -> str:
     return ", at least once." if seen.since is not None else ", at least once; before Quarterdeck first looked."
 
 
-def _advice(gpu: GpuFacts, seen: XidSeen, known: Xid | None, action: XidAction | None) -> str:
-    parts = []
-    if seen.number == 79 and gpu.repeats > REPLACED_AFTER:
-        parts.append(
-            f"This node has had it {gpu.repeats} times in thirty days, more than {REPLACED_AFTER}: have the hardware "
-            "replaced."
-        )
+def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> str:
+    known, action, parts = XIDS.get(seen.number), _action(seen, flow), list[str]()
+    if flow is not None:
+        other = next((str(one.number) for one in every if one.number in flow.others), "")
+        parts.append(flow.says.format(other=other, times=gpu.again.get(seen.number, 1)))
     if known and known.points_at_driver and gpu.driver_changed_at is not None:
         parts.append(
             "Its driver was changed within the day before: suspect the new driver, and compare with its peers."
@@ -162,6 +180,6 @@ def _advice(gpu: GpuFacts, seen: XidSeen, known: Xid | None, action: XidAction |
         )
     elif action in DO:
         parts.append(DO[action])
-    if known and known.note:
+    if known and known.note and (flow is None or flow.pattern is XidPattern.BESIDE):
         parts.append(known.note)
     return " ".join(parts)

@@ -1,18 +1,23 @@
 """NVIDIA's catalogue of Xids, as data: what each asks for. For Ampere and newer.
 
 Source: Xid-Catalog.xlsx of 2025-09-30 (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html), the column of the
-immediate action. Where it names a workflow, the note says what that comes to. Numbers that are not here are in none.
+immediate action. Where it names a workflow, `WORKFLOWS` has what can be seen of that from outside. Numbers that are not
+here are in none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class XidAction(StrEnum):
     IGNORE = "ignore"
     RESTART_APP = "restart-app"  # an application's error: the hardware is not blamed for one
     RESET_GPU = "reset-gpu"
+    DRAIN_AND_RESET = "drain-and-reset"
+    RUN_DIAGNOSTICS = "run-diagnostics"  # RUN_DCGMEUD, then RUN_FIELDDIAGS
     RESTART_NODE = "restart-node"  # RESTART_BM
     RESTART_VM = "restart-vm"
     CONTACT_SUPPORT = "contact-support"
@@ -32,6 +37,9 @@ class Xid:
     points_at_driver: bool = False  # after a change of the driver it is the first suspect
 
 
+SRAM = "After that see nvidia-smi -q: where SRAM Threshold Exceeded says Yes, run field diagnostics."
+
+
 def _catalogue() -> Mapping[int, Xid]:
     act = XidAction
     application = (
@@ -45,10 +53,10 @@ def _catalogue() -> Mapping[int, Xid]:
         *(Xid(number, act.IGNORE) for number in ignored),
         *(Xid(number, act.RESET_GPU) for number in reset),
         *(Xid(number, act.NVLINK, "NVLink error") for number in range(144, 151)),
-        Xid(13, act.RESTART_APP, "Graphics engine exception", "Where it comes again on one GPU, it is the hardware."),
-        Xid(31, act.RESTART_APP, "GPU memory page fault", "Where it comes again on one GPU, it is the hardware."),
+        Xid(13, act.RESTART_APP, "Graphics engine exception", "Where it comes again on one GPU alone, suspect that."),
+        Xid(31, act.RESTART_APP, "GPU memory page fault", "Where it comes again on one GPU alone, suspect that."),
         Xid(45, act.IGNORE, "Preemptive cleanup", "Normal when a process is killed, as by an eviction."),
-        Xid(48, act.RESET_GPU, "Double bit ECC error", "With 63 or 64 after it: drain the node, then reset."),
+        Xid(48, act.RESET_GPU, "Double bit ECC error", SRAM),
         Xid(54, act.CHECK_MECHANICALS, "Auxiliary power is not connected"),
         Xid(62, act.RESET_GPU, "Internal micro-controller halt", points_at_driver=True),
         Xid(63, act.IGNORE, "Row remapping event", "A remap that is pending needs a reset in the next quiet hour."),
@@ -75,11 +83,90 @@ def _catalogue() -> Mapping[int, Xid]:
 
 XIDS: Mapping[int, Xid] = _catalogue()
 
+
+class XidPattern(StrEnum):
+    BESIDE = "beside"  # with another on the same GPU, since that began anew
+    AGAIN = "again"  # so often in a time, and on no other GPU of its cluster nearly so
+    SPREAD = "spread"  # on another GPU nearly as often: within one, as those of one job are not found in one moment
+
+
+class XidWorkflow(NamedTuple):
+    """What an Xid asks for by what else there was. Pure data; the first that fits is followed."""
+
+    number: int
+    pattern: XidPattern
+    action: XidAction
+    says: str  # with {other}, the one beside it, or {times}
+    source: str
+    others: frozenset[int] = frozenset()
+    times: int = 1
+    within: timedelta = timedelta(0)
+    is_of_node: bool = False  # counted on all GPUs of its node; else on the GPU
+
+    def fits(self, beside: Collection[int], again: int, elsewhere: int) -> bool:
+        """`again`: how often it was here, this time counted; `elsewhere`: the most that another GPU had it."""
+        match self.pattern:
+            case XidPattern.BESIDE:
+                return not self.others.isdisjoint(beside)
+            case XidPattern.AGAIN:
+                return again >= self.times and (self.is_of_node or elsewhere < again - 1)
+            case XidPattern.SPREAD:
+                return elsewhere >= max(again - 1, self.times)
+
+
+CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
+NVSENTINEL = "NVIDIA/NVSentinel:docs/designs/014-workflow-XID-13-and-31.md"  # how often, and in which time
+OURS = "Quarterdeck"
+DAY, MONTH = timedelta(days=1), timedelta(days=30)
+# Of 13 only the kernel log says what its workflow goes by: the place on the chip. Of 45 nobody says whether a process
+# that was killed left it behind (Z22): it is told neither alone, where the catalogue asks for the Fabric Manager to be
+# restarted, nor with others, where those are to be followed.
+WORKFLOWS: tuple[XidWorkflow, ...] = (
+    XidWorkflow(
+        48, XidPattern.BESIDE, XidAction.DRAIN_AND_RESET,
+        "Xid {other} came with it: a row of its memory is to be remapped, or could not be.",
+        CATALOGUE, others=frozenset({63, 64}),
+    ),
+    XidWorkflow(
+        79, XidPattern.AGAIN, XidAction.RESTART_NODE,
+        "This node has had it {times} times in thirty days, more than 3: have the hardware replaced.",
+        OURS, times=4, within=MONTH, is_of_node=True,
+    ),
+    *(
+        XidWorkflow(
+            number, XidPattern.AGAIN, XidAction.RUN_DIAGNOSTICS,
+            "This GPU has had it {times} times within a day, and no other of its cluster nearly so often: it may be "
+            f"the hardware{beyond}.",
+            NVSENTINEL, times=3, within=DAY,
+        )
+        for number, beyond in (
+            (13, ", and is likely to be where the kernel log names the same GPC and TPC each time"), (31, ""),
+        )
+    ),
+    *(
+        XidWorkflow(
+            number, XidPattern.SPREAD, XidAction.RESTART_APP,
+            "Other GPUs of its cluster have had it within a day, too: look for it in the application, with "
+            "cuda-gdb or the Compute Sanitizer.",
+            CATALOGUE, within=DAY,
+        )
+        for number in (13, 31)
+    ),
+)  # fmt: skip
+COUNTED_WITHIN: Mapping[int, timedelta] = {row.number: row.within for row in WORKFLOWS if row.within}
+
+
+def workflow_of(number: int, beside: Collection[int], again: int, elsewhere: int) -> XidWorkflow | None:
+    """None: none fits, and what its row says holds."""
+    rows = (row for row in WORKFLOWS if row.number == number)
+    return next((row for row in rows if row.fits(beside, again, elsewhere)), None)
+
+
 # What 154 says, from R565 on; the texts in lower case.
 VERDICTS: Mapping[str, XidAction] = {
     "none": XidAction.IGNORE,
     "drain p2p": XidAction.NVLINK,
-    "drain and reset": XidAction.RESET_GPU,
+    "drain and reset": XidAction.DRAIN_AND_RESET,
     "gpu reset required": XidAction.RESET_GPU,
     "node reboot required": XidAction.RESTART_NODE,
 }

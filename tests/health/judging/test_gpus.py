@@ -161,16 +161,94 @@ def test_a_node_that_is_gone_takes_its_findings_along(say, cluster):
     assert open_ones() == []
 
 
-def test_fallen_off_a_fourth_time_it_is_the_hardware(say, cluster):
+def test_fallen_off_a_fourth_time_it_is_the_hardware_and_that_is_said_at_once(say):
+    said = []
     for hour in range(4):
         at = NOON + timedelta(hours=hour)
         say(at)
         say(at + MINUTE, xid={2: 79})
+        said.append("have the hardware replaced" in Finding.objects.open().get().action)
 
     assert Finding.objects.get(rule="gpu-xid").times == 4  # each soon after the one before was over
-    say(NOON + timedelta(hours=5))
-    say(NOON + timedelta(hours=5, minutes=1), xid={2: 79})
-    assert "have the hardware replaced" in Finding.objects.open().get().action
+    assert said == [False, False, False, True]
+    assert "had it 4 times in thirty days" in Finding.objects.get().action
+
+
+@pytest.mark.parametrize("first", [48, 63])
+def test_a_double_bit_error_with_a_remap_asks_for_the_node_to_be_drained_first(say, first):
+    say(NOON)
+    say(NOON + MINUTE, xid={2: first, 4: 48})
+
+    say(NOON + 2 * MINUTE, xid={2: 48 + 63 - first, 4: 48})
+
+    with_remap, alone = Finding.objects.open().order_by("subject")
+    assert (with_remap.severity, alone.severity) == ("critical", "critical")
+    assert "Xid 63 came with it" in with_remap.action
+    assert (with_remap.evidence["action"], alone.evidence["action"]) == ("drain-and-reset", "reset-gpu")
+    assert with_remap.evidence["source"].startswith("https://docs.nvidia.com/deploy/xid-errors/")
+
+
+@pytest.mark.parametrize(("first", "then"), [(48, 45), (45, 48)])
+def test_what_a_killed_process_leaves_is_nothing_alone_and_follows_what_else_there_is(say, first, then):
+    """Z22."""
+    say(NOON)
+    say(NOON + MINUTE, xid={2: first, 4: 45})
+
+    say(NOON + 2 * MINUTE, xid={2: then, 4: 45})
+
+    assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]
+    assert Finding.objects.open().get().evidence["xid"] == 48
+
+
+def test_gpus_that_fall_off_together_are_one_fall_of_their_node(say):
+    say(NOON)
+
+    for minutes in (1, 2):
+        say(NOON + minutes * MINUTE, xid=dict.fromkeys(range(8), 79))
+
+    assert len(open_ones()) == 8
+    assert not Finding.objects.filter(action__contains="have the hardware replaced").exists()
+
+
+def again_and_again(say, number: int, *places: int) -> None:
+    for hours in (0, 2, 4):
+        say(NOON + timedelta(hours=hours))
+        say(NOON + timedelta(hours=hours, minutes=1), xid=dict.fromkeys(places, number))
+
+
+@pytest.mark.parametrize("number", [13, 31])
+def test_an_applications_error_again_and_again_on_one_gpu_may_be_the_hardware(say, number):
+    other = a_node(say.cluster, "gpu-009")
+    once = {"rule": "gpu-xid", "gpu_uuid": "O-0", "evidence": {"xid": number}}
+    a_finding(say.cluster, "GPU 0 of gpu-009", node=other, **once)
+
+    again_and_again(say, number, 2)
+
+    found = Finding.objects.open().get(gpu_uuid="GPU-2")
+    assert found.severity == "warning"
+    assert "has had it 3 times within a day, and no other of its cluster nearly so often" in found.action
+    assert found.evidence["action"] == "run-diagnostics"
+
+
+def test_and_is_no_news_any_more_once_it_stayed_away_for_a_day(say):
+    again_and_again(say, 31, 2)
+    latched = NOON + timedelta(hours=4, minutes=1)
+
+    say(latched + timedelta(hours=19), xid={2: 31})
+    assert [severity for *_, severity in open_ones()] == ["warning"]
+
+    say(latched + timedelta(hours=25), xid={2: 31})
+    assert open_ones() == []
+
+
+@pytest.mark.parametrize("number", [13, 31])
+def test_an_applications_error_as_often_on_other_gpus_is_the_applications(say, number):
+    again_and_again(say, number, 2, 5)
+
+    assert [severity for *_, severity in open_ones()] == ["note", "note"]
+    for found in Finding.objects.open():
+        assert "Other GPUs of its cluster have had it within a day, too" in found.action
+        assert found.evidence["action"] == "restart-app"
 
 
 def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):

@@ -21,7 +21,7 @@ from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
 from health.rules.gpus.xid import LastXid
-from health.rules.gpus.xids import XIDS, XidAction, verdict_in
+from health.rules.gpus.xids import OURS, WORKFLOWS, XIDS, XidAction, XidPattern, verdict_in, workflow_of
 from health.rules.limits import A_POOL, Limits
 from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
@@ -322,8 +322,48 @@ def test_an_applications_error_from_before_we_looked_is_no_news():
 
 
 def test_more_than_three_79_in_thirty_days_are_the_hardware():
-    assert "have the hardware replaced" not in LastXid().judge(with_xid(79, repeats=3)).action
-    assert "have the hardware replaced" in LastXid().judge(with_xid(79, repeats=4)).action
+    assert "have the hardware replaced" not in LastXid().judge(with_xid(79, again={79: 3})).action
+    assert "have the hardware replaced" in LastXid().judge(with_xid(79, again={79: 4})).action
+    assert LastXid().judge(with_xid(79, again={79: 4})).cause != LastXid().judge(with_xid(79, again={79: 3})).cause
+
+
+@pytest.mark.parametrize(
+    ("number", "beside", "again", "elsewhere", "pattern"),
+    [
+        (48, {63}, 1, 0, XidPattern.BESIDE),
+        (48, {64, 45}, 1, 0, XidPattern.BESIDE),
+        (48, {45}, 1, 0, None),
+        (63, {48}, 1, 0, None),
+        (31, {13}, 1, 0, None),
+        (31, set(), 2, 0, None),
+        (31, set(), 2, 1, XidPattern.SPREAD),
+        (31, set(), 3, 0, XidPattern.AGAIN),
+        (13, set(), 3, 1, XidPattern.AGAIN),
+        (13, set(), 3, 2, XidPattern.SPREAD),
+        (31, set(), 1, 1, XidPattern.SPREAD),
+        (79, set(), 3, 9, None),
+        (79, set(), 4, 9, XidPattern.AGAIN),
+        (69, {48}, 9, 9, None),
+    ],
+)
+def test_what_an_xid_asks_for_goes_by_what_else_there_was(number, beside, again, elsewhere, pattern):
+    flow = workflow_of(number, beside, again, elsewhere)
+
+    assert (flow.pattern if flow else None) == pattern
+
+
+def test_of_two_that_are_as_bad_the_one_that_goes_by_the_other_is_told():
+    last = with_xid(64, past_xids=(XidSeen(48, NOON - timedelta(minutes=2)),))
+
+    assert "Xid 64 came with it" in LastXid().judge(last).action
+
+
+@pytest.mark.parametrize("row", WORKFLOWS, ids=lambda row: f"{row.number}-{row.pattern}")
+def test_every_workflow_is_of_an_xid_that_is_known_and_names_its_source(row):
+    assert row.number in XIDS
+    assert row.others <= set(XIDS)
+    assert row.source == OURS or row.source.startswith("https://docs.nvidia.com/") or ":docs/" in row.source
+    assert (row.pattern is XidPattern.BESIDE) == bool(row.others) == (not row.within)
 
 
 @pytest.mark.parametrize("number", [119, 120, 143])
