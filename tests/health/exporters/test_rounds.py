@@ -263,6 +263,21 @@ def test_a_gpu_that_two_nodes_claim_and_an_exporter_that_calls_itself_another_no
     assert len(outcome.message) <= 500
 
 
+def test_an_exporter_that_names_the_gpus_of_another_node_costs_those_two_and_only_while_it_does(cluster, api, redis):
+    liar, owner, *others = cluster.nodes.order_by("name").values_list("name", flat=True)
+    api.create("/simulator/faults", {"key": "lying_exporter", "node": liar, "how": "gpus", "as_node": owner})
+
+    outcome = ask(cluster)
+    api.delete("/simulator/faults?key=lying_exporter")
+
+    assert "are claimed by several nodes and taken for none's" in outcome.message
+    assert f" by {liar} and {owner}" in outcome.message
+    assert {device.node_name for device in frames.newest(cluster.pk).frame.devices} == set(others)
+    due(cluster)
+    assert ask(cluster).message == ""
+    assert {device.node_name for device in frames.newest(cluster.pk).frame.devices} == {liar, owner, *others}
+
+
 def test_series_that_name_no_gpu_are_counted_with_their_nodes(cluster, told, monkeypatch):
     """As an AMD GPU's in a VM, of which its exporter gives neither."""
     first = cluster.nodes.order_by("name").first().name
