@@ -150,6 +150,7 @@ class FindingDetailSerializer(serializers.Serializer):
         many=True, help_text="Those in force that cover it, but for those of pools that you do not see."
     )
     precision = PrecisionSerializer()
+    runbook = serializers.CharField(help_text="Where the steps of its rule are; `/api/v1/rules` has them, too.")
     telemetry = serializers.CharField(
         allow_null=True, help_text="Where what its GPUs said around it is. Null: it is about none, or its node is gone."
     )
@@ -188,6 +189,7 @@ class FindingDetail(Edge):
         link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")
         series = reverse("api-finding-telemetry", args=[finding.pk]) if is_plotted(finding) else None
         more = {
+            "runbook": f"{reverse('rule', args=[finding.rule])}#steps",
             "telemetry": series,
             "markdown": as_markdown(detail, link=link, now=now),
             "child_keys": [one.pk for one in detail.children],

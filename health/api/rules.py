@@ -41,6 +41,9 @@ class RuleSerializer(serializers.Serializer):
     after_s = serializers.FloatField(source="entry.after_s", help_text="How long it must be so.")
     reads = serializers.ListField(child=serializers.CharField(), source="entry.reads")
     listed_under = serializers.ListField(child=serializers.CharField(), source="entry.explained_by")
+    steps = serializers.ListField(
+        child=serializers.CharField(), source="entry.steps", help_text="What to do about a finding of it, in order."
+    )
     open = serializers.IntegerField(help_text="Findings of it that you see, and that are open.")
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()

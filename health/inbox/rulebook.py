@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef
 
 from fleet.models import Cluster, Node
 from health.correlation import EXPLAINED_BY
+from health.inbox.runbooks import RUNBOOKS
 from health.inbox.seeing import not_heard
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
@@ -55,6 +57,7 @@ class RuleEntry:
     after: timedelta  # how long it must be so
     reads: tuple[str, ...]  # kinds of Kubernetes, or metrics of exporters
     explained_by: tuple[str, ...]  # titles of the rules under whose findings its own are listed
+    steps: Sequence[str] = ()  # what to do about a finding of it, in this order
     limits: LimitsOnPage | None = None  # None: it compares no number that a pool may have of its own
 
     @property
@@ -83,7 +86,7 @@ def every_rule() -> list[RuleEntry]:
     found = [_entry(rule, rule.subject, rule.reads) for rule in RULES]
     found += [_entry(rule, "GPU", rule.metrics) for rule in GPU_RULES]
     found += [
-        RuleEntry(source.key, source.title, source.says, "plans and what they hold", source.after, (), ())
+        RuleEntry(source.key, source.title, source.says, "plans and what they hold", source.after, (), (), source.steps)
         for source in SOURCES.values()
     ]
     return sorted(found, key=lambda entry: entry.title)
@@ -141,7 +144,9 @@ def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:
     written = inspect.getdoc(inspect.getmodule(rule.judge)) or rule.title
     says = FOR_DEVELOPERS.sub("", " ".join(written.split("\n\n")[0].split()))
     return RuleEntry(
-        rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes, _limits(rule)
+        *(rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes),
+        steps=RUNBOOKS.get(rule.key, ()),
+        limits=_limits(rule),
     )
 
 

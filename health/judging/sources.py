@@ -1,6 +1,6 @@
 """What apps above this one say is wrong in a cluster: each registers its source when it is ready."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -19,6 +19,7 @@ class FindingSource:
     say: Callable[..., Iterable[tuple[str, Wrong]]]  # of a cluster, `now`: each with a subject of its own there
     says: str = ""  # what is wrong where it speaks, for the list of rules
     page: Callable[[Mapping[str, Any]], str] | None = None  # the address of what it is about, from its evidence
+    steps: Sequence[str] = ()  # what to do about it, in this order
 
 
 SOURCES: dict[str, FindingSource] = {}

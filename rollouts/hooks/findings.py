@@ -129,6 +129,12 @@ HALTED = FindingSource(
     halted_plans,
     "A plan is halted: nothing of it goes until a person decides.",
     page_of_plan,
+    (
+        "Open the plan: its page says which gate or which person halted it, and where each of its nodes stands.",
+        "Look at the nodes that were let go: their findings and GPU stacks say whether the new version harms them.",
+        "Roll it back where it does, or abort it where nothing was let go yet; each with a reason.",
+        "Resume it where what halted it is over, and say so.",
+    ),
 )
 LEFT_BEHIND = FindingSource(
     "hold-left-behind",
@@ -136,6 +142,10 @@ LEFT_BEHIND = FindingSource(
     timedelta(minutes=2),
     left_behind,
     "A node carries the hold of a plan that is over and let it go: the operator changes nothing there.",
+    steps=(
+        "Look that the plan is over, and that no other one holds the node: its page says whose hold it is.",
+        "Take the label and the annotations off, by the two commands of the action.",
+    ),
 )
 OPTED_OUT = FindingSource(
     "opt-out-left-behind",
@@ -143,6 +153,10 @@ OPTED_OUT = FindingSource(
     timedelta(minutes=2),
     opt_outs_left_behind,
     "A node carries the label or annotation by which a plan that is over kept NVSentinel or an autoscaler off it.",
+    steps=(
+        "Look that the plan is over, and that no other one works on the node.",
+        "Put back what was there before, by the command of the action.",
+    ),
 )
 GLASS = FindingSource(
     "gate-passed-over",
@@ -151,4 +165,9 @@ GLASS = FindingSource(
     unseen_glass,
     "One person passed over a gate, and nobody else has looked at it yet.",
     page_of_plan,
+    (
+        "Open the plan, as somebody other than who passed over the gate: what the gate said then stands there.",
+        "Look whether it still says so, and halt the plan where it should not have gone on.",
+        "Say on the page of the plan that you have seen it.",
+    ),
 )

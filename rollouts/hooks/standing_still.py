@@ -72,4 +72,9 @@ STILL = FindingSource(
     still_plans,
     "Nothing of a plan has moved for a day; for as long as it lets a gate wait, where no person has to decide.",
     page_of_plan,
+    (
+        "Open the plan: it says what it waits for, and since when.",
+        "End that wait: approve or reject, resume what is paused, or put right what a gate waits for on the nodes it names.",
+        "Where it should not go on, roll it back or abort it, with a reason.",
+    ),
 )

@@ -113,7 +113,7 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
         "**It is wrong.**",
     ):
         assert words in seen.text, words
-    assert "/findings/rules#allocatable-below-expected" in seen.links
+    assert "/findings/rules/allocatable-below-expected#steps" in seen.links
 
 
 def test_a_page_that_follows_what_changes_stays_at_the_finding_that_it_shows(cluster, ada):

@@ -4,6 +4,8 @@ import pytest
 from django.urls import reverse
 
 from health.inbox import shadowing
+from health.inbox.rulebook import every_rule
+from health.inbox.runbooks import RUNBOOKS
 from health.models import Finding, PoolLimits, RuleShadow
 from health.web import rule_page
 from tests import make
@@ -50,6 +52,28 @@ def test_every_rule_has_a_page(bob, pool):
     assert len(rules) > 30
     for link in rules:
         page(bob, link)
+
+
+def test_each_says_what_to_do_step_by_step(bob, pool):
+    finding = make.a_finding(pool.cluster, rule="gpu-hot")
+
+    runbook, there = bob.get(f"/api/v1/findings/{finding.pk}").json()["runbook"], page(bob, HOT)
+
+    assert runbook == f"{HOT}#steps"
+    assert "steps" in there.ids
+    for step in RUNBOOKS["gpu-hot"]:
+        assert step in there.text
+    assert {each["rule"] for each in bob.get("/api/v1/rules").json() if not each["steps"]} == set()
+
+
+def test_what_is_asked_for_is_of_a_rule_and_a_sentence():
+    every = {entry.key: entry.steps for entry in every_rule()}
+
+    assert set(RUNBOOKS) <= set(every)
+    for steps in every.values():
+        assert len(steps) >= 2
+        assert all(step.endswith(".") and len(step) <= 200 for step in steps)
+        assert len(steps) == len(set(steps))
 
 
 @pytest.mark.parametrize(
