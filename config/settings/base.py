@@ -183,6 +183,7 @@ SPECTACULAR_SETTINGS = {
         "DriverVersionRole": "health.stack.DriverVersionRole",
         "ApprovalRule": "fleet.models.ApprovalRule",
         "PoolApproval": "fleet.models.pool.PoolApproval",
+        "FindingState": "health.models.finding.STATES",
         "PlanState": "rollouts.lifecycle.PlanState",
         "StageState": "rollouts.lifecycle.StageState",
         "TargetState": "rollouts.lifecycle.TargetState",

@@ -16,6 +16,7 @@ from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from health.api.mutes import MuteSerializer
 from health.api.telemetry_history import TelemetryHistorySerializer, told_to
+from health.inbox.grouping import told_together
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
 from health.inbox.reading import MOST_ALIKE, as_seen_by, detail_of, impacts_of
@@ -175,6 +176,29 @@ class FindingList(Listing):
     def see(self, rows: Sequence[Finding]) -> Sequence[Finding]:
         as_seen_by(self.user, rows)
         return with_impact(dated(rows, now=timezone.now()))
+
+
+class FindingGroupSerializer(serializers.Serializer):
+    """What stands as one row of the inbox."""
+
+    rule = serializers.CharField()
+    title = serializers.CharField(help_text="Of its rule.")
+    code = serializers.CharField(help_text="What its rule tells apart by: `Xid 79`. Blank: nothing.")
+    cluster = RefSerializer()
+    severity = serializers.ChoiceField(choices=SEVERITIES)
+    state = serializers.ChoiceField(choices=STATES)
+    assigned_to = serializers.CharField()
+    nodes = serializers.IntegerField()
+    findings = serializers.ListField(child=serializers.IntegerField(), help_text="The newest first.")
+
+
+class FindingGroups(Edge):
+    @extend_schema(responses=FindingGroupSerializer(many=True))
+    def get(self, request) -> Response:
+        """Findings that say the same of several nodes of a cluster, and began together; the worst first. Each is a
+        finding of its own in `/findings`, too.
+        """
+        return Response(FindingGroupSerializer(told_together(self.user), many=True).data)
 
 
 class FindingDetail(Edge):

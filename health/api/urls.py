@@ -1,7 +1,7 @@
 from django.urls import path
 
 from health.api.acts import Assignments, FindingAcknowledgements, Releases, Verdicts
-from health.api.findings import FindingDetail, FindingList, FindingTelemetry
+from health.api.findings import FindingDetail, FindingGroups, FindingList, FindingTelemetry
 from health.api.gpu import GpuDetail
 from health.api.gpu_views import GpuViewDetail, GpuViewList
 from health.api.gpus import GpuHealthList
@@ -26,6 +26,7 @@ urlpatterns = [
         name="api-cluster-telemetry-source",
     ),
     path("clusters/<int:cluster_id>/telemetry-source/attempts", TelemetryAttemptList.as_view()),
+    path("finding-groups", FindingGroups.as_view()),
     path("findings", FindingList.as_view()),
     path("findings/<int:finding_id>", FindingDetail.as_view(), name="api-finding"),
     path("findings/<int:finding_id>/acknowledgements", FindingAcknowledgements.as_view()),

@@ -189,6 +189,8 @@ def code_of(finding: Finding) -> tuple[str, Q]:
     if finding.rule == "node-conditions" and finding.evidence:
         types = sorted(finding.evidence)
         return " or ".join(types), Q(evidence__has_any_keys=types)
+    if finding.rule == "operand-down" and (operands := finding.evidence.get("operands")):
+        return " and ".join(operands), Q(evidence__operands=operands)
     return "", Q()
 
 

@@ -22,6 +22,7 @@ from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.acts import mark_of
+from health.inbox.grouping import FindingGroup, groups_of
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
 from health.inbox.reading import (
@@ -29,6 +30,7 @@ from health.inbox.reading import (
     Detail,
     FindingCounts,
     as_seen_by,
+    code_of,
     counts_of,
     detail_of,
     gone_node_of,
@@ -72,15 +74,19 @@ class Filter:
     cluster: str = ""
     severity: str = ""
     rule: str = ""
+    together: int | None = None  # the key of a finding: those that began together with it
 
     @classmethod
     def read(cls, request: PersonRequest) -> "Filter":
         asked = request.GET
-        return cls(asked.get("cluster", "")[:63], asked.get("severity", "")[:16], asked.get("rule", "")[:63])
+        return cls(
+            *(asked.get("cluster", "")[:63], asked.get("severity", "")[:16], asked.get("rule", "")[:63]),
+            whole(asked.get("together", "")[:18]),
+        )
 
     @property
     def is_set(self) -> bool:
-        return bool(self.cluster or self.severity or self.rule)
+        return bool(self.cluster or self.severity or self.rule or self.together)
 
     def of(self, rows: QuerySet[Finding]) -> QuerySet[Finding]:
         named = {"cluster__name": self.cluster, "severity": self.severity, "rule": self.rule}
@@ -100,6 +106,9 @@ class Row:
     impact: Impact | None
     under: int  # findings that are listed under it
     is_chosen: bool
+    title: str  # of its rule
+    code: str
+    group: FindingGroup  # that it stands for
 
 
 @dataclass(frozen=True)
@@ -155,8 +164,11 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     clusters = lines_for(request, now=now)
     counts = counts_of(user)
     trouble = trouble_of(counts, clusters, now=now)
-    page = Paginator(wanted.of(_rows(user, tab)), PER_PAGE).get_page(asked.get("page"))
-    shown = dated(page.object_list, heard_at=trouble.heard_at, now=now)
+    rows = wanted.of(_rows(user, tab))
+    page = Paginator(_listed(rows, tab, wanted), PER_PAGE).get_page(asked.get("page"))
+    listed = (one if isinstance(one, FindingGroup) else FindingGroup((one,)) for one in page.object_list)
+    groups = {group.first: group for group in listed}
+    shown = dated(rows.filter(pk__in=list(groups)), heard_at=trouble.heard_at, now=now)
     as_seen_by(user, shown)
     key = whole(asked.get("finding", "")[:18])
     # A live page stays at the one that it was loaded with: its dialogs are about that.
@@ -170,7 +182,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "trouble": trouble,
         "filter": wanted,
         "page": page,
-        "rows": _with_impact(shown, chosen, now=now),
+        "rows": _with_impact(shown, groups, chosen, now=now),
         "is_asked": key is not None,
         "is_gone": key is not None and chosen is None,
         "chosen": _shown(request, chosen, shown, now=now) if chosen else None,
@@ -196,6 +208,16 @@ def _rows(user: User, tab: str) -> QuerySet[Finding]:
     return found.filter(state=FindingState.MUTED) if tab == "muted" else found
 
 
+def _listed(rows: QuerySet[Finding], tab: str, wanted: Filter) -> Sequence[FindingGroup | int] | QuerySet[Finding, int]:
+    """Groups, or keys: what is over stands one by one, and so does a group that was opened."""
+    if tab == "resolved":
+        return rows.values_list("pk", flat=True)
+    groups = groups_of(rows)
+    if wanted.together is None:
+        return groups
+    return [key for group in groups if wanted.together in group.keys for key in group.keys]
+
+
 def _number(user: User, tab: str, counts: FindingCounts) -> int:
     named = {"all": counts.unresolved, "unacknowledged": counts.open, "mine": counts.mine, "muted": counts.muted}
     return named[tab] if tab in named else _rows(user, tab).count()
@@ -210,14 +232,23 @@ def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool
     return found
 
 
-def _with_impact(shown: list[Finding], chosen: Finding | None, *, now: datetime) -> list[Row]:
+def _with_impact(
+    shown: list[Finding], groups: Mapping[int, FindingGroup], chosen: Finding | None, *, now: datetime
+) -> list[Row]:
     impacts = impacts_of(shown, now=now)
     under: dict[int, int] = {}
     children = Finding.objects.unresolved().filter(parent__in=[one.pk for one in shown]).order_by()
     for parent in filter(None, children.values_list("parent", flat=True)):
         under[parent] = under.get(parent, 0) + 1
+    named = titles()
     return [
-        Row(one, impacts.get(one.pk), under.get(one.pk, 0), is_chosen=chosen is not None and one.pk == chosen.pk)
+        Row(
+            *(one, impacts.get(one.pk), under.get(one.pk, 0)),
+            is_chosen=chosen is not None and chosen.pk in groups[one.pk].keys,
+            title=named.get(one.rule, one.rule),
+            code=code_of(one)[0],
+            group=groups[one.pk],
+        )
         for one in shown
     ]
 

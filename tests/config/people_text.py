@@ -132,7 +132,7 @@ def _stage(text: str) -> None:
 
 def _findings_filter(text: str) -> None:
     request = PersonRequest()
-    request.GET = _query(cluster=text, severity=text, rule=text)
+    request.GET = _query(cluster=text, severity=text, rule=text, together=text)
     FindingsFilter.read(request)
 
 

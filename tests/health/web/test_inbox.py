@@ -425,8 +425,9 @@ def test_it_costs_no_more_for_more(cluster, ada, queries_of):
     one = queries_of(ada, f"/findings?finding={finding.pk}")
     for number in range(5):
         other = make.a_node(cluster, f"more-{number}")
-        make.a_pod(other, f"pod-{number}")
-        row = make.a_finding(cluster, f"GPU {number} of more-{number}", node=other)
+        make.a_pod(other, f"more-{number}")
+        since = NOON - timedelta(hours=number + 1)  # else they are one row
+        row = make.a_finding(cluster, f"GPU {number} of more-{number}", node=other, since=since)
         make.a_finding(cluster, node=other, parent=row, rule="y")
         make.a_mute(cluster)
 

@@ -1,0 +1,91 @@
+"""Findings that say the same of several nodes of a cluster, and began together: one row of the inbox, which opens.
+
+As after a change of a driver, or while exporters are away. Each is still a finding of its own, with acts of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import QuerySet
+
+from fleet.models import Cluster
+from health.inbox.reading import code_of, titles
+from health.models import Finding
+from health.models.finding import WORST_FIRST
+from people.models import User
+
+FEWEST = 4  # nodes: fewer are read as fast one by one
+TOGETHER = timedelta(minutes=10)  # at most, between one and the next
+ALIKE = ("cluster", "node", "rule", "severity", "state", "assigned_to", "since", "evidence")
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """In the order of the list that they are of, the first of which stands for all; or a finding by itself."""
+
+    keys: tuple[int, ...]
+    nodes: int = 0  # 0: it is one by itself
+
+    @property
+    def first(self) -> int:
+        return self.keys[0]
+
+
+def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
+    """All of the list, in its order. One query."""
+    found = list(rows.select_related(None).only(*ALIKE))
+    alike: dict[Hashable, list[Finding]] = defaultdict(list)
+    for row in found:
+        if row.node_id is not None:
+            alike[row.cluster_id, row.rule, row.severity, row.state, row.assigned_to, code_of(row)[0]].append(row)
+    place = {row.pk: at for at, row in enumerate(found)}
+    group_by_key: dict[int, FindingGroup] = {}
+    for several in alike.values():
+        for together in _began_together(several):
+            nodes = len({row.node_id for row in together})
+            if nodes >= FEWEST:
+                group = FindingGroup(tuple(sorted((row.pk for row in together), key=place.__getitem__)), nodes)
+                group_by_key |= dict.fromkeys(group.keys, group)
+    every = (group_by_key.get(row.pk) or FindingGroup((row.pk,)) for row in found)
+    return list(dict.fromkeys(every))
+
+
+@dataclass(frozen=True)
+class ToldTogether:
+    """A group with what it says."""
+
+    rule: str
+    title: str
+    code: str
+    cluster: Cluster
+    severity: str
+    state: str
+    assigned_to: str
+    nodes: int
+    findings: Sequence[int]
+
+
+def told_together(user: User) -> list[ToldTogether]:
+    """Of all that the person sees and that is not over. Two queries."""
+    own = Finding.objects.on_their_own_to(user).told().unresolved().order_by(WORST_FIRST, "-since", "-pk")
+    groups = {group.first: group for group in groups_of(own) if group.nodes}
+    named = titles()
+    return [
+        ToldTogether(
+            *(row.rule, named.get(row.rule, row.rule), code_of(row)[0], row.cluster, row.severity, row.state),
+            *(row.assigned_to, groups[row.pk].nodes, groups[row.pk].keys),
+        )
+        for row in own.filter(pk__in=list(groups)).select_related("cluster")
+    ]
+
+
+def _began_together(several: Sequence[Finding]) -> Iterator[list[Finding]]:
+    run: list[Finding] = []
+    for row in sorted(several, key=lambda row: row.since):
+        if run and row.since - run[-1].since > TOGETHER:
+            yield run
+            run = []
+        run.append(row)
+    yield run

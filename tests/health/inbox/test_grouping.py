@@ -1,0 +1,142 @@
+"""Findings that say the same of many nodes and began together are one row, which opens; each is still its own."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from health.inbox.grouping import groups_of
+from health.lifecycle import FindingState
+from health.models import Finding
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("prod")
+
+
+@pytest.fixture
+def ada():
+    return visiting(make.a_user("ada", role="operator"))
+
+
+def some(cluster, number: int, *, gap: timedelta = MINUTE, **given) -> list[Finding]:
+    """On as many nodes, the oldest first."""
+    row = {"rule": "exporter-silent"} | given
+    return [
+        make.a_finding(cluster, node=make.a_node(cluster), since=NOON - timedelta(hours=1) + at * gap, **row)
+        for at in range(number)
+    ]
+
+
+def grouped() -> list[tuple[int, int]]:
+    """Of each row of the list how many findings it stands for, and of how many nodes it says so."""
+    return [(len(group.keys), group.nodes) for group in groups_of(Finding.objects.order_by("-since", "-pk"))]
+
+
+def test_four_nodes_are_one_row_and_three_are_three(cluster):
+    three = some(cluster, 3)
+    assert grouped() == [(1, 0)] * 3
+
+    fourth = some(cluster, 1)
+
+    assert grouped() == [(4, 4)]
+    (group,) = groups_of(Finding.objects.order_by("-since", "-pk"))
+    oldest, second, newest = (row.pk for row in three)
+    assert group.keys == (newest, second, fourth[0].pk, oldest)
+
+
+def test_gpus_of_one_node_are_no_many_nodes(cluster):
+    node = make.a_node(cluster)
+    for index in range(8):
+        make.a_finding(cluster, f"GPU {index} of {node.name}", node=node, rule="gpu-hot")
+
+    assert grouped() == [(1, 0)] * 8
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rule": "node-not-ready"},
+        {"severity": "critical"},
+        {"state": FindingState.ACKNOWLEDGED},
+        {"assigned_to": "ada"},
+        {"rule": "gpu-xid", "evidence": {"xid": 79}},
+        {"rule": "operand-down", "evidence": {"operands": ["dcgm-exporter"]}},
+    ],
+)
+def test_what_says_something_else_stands_beside_it(cluster, other):
+    alike = {"rule": other["rule"], "evidence": {"xid": 48, "operands": ["driver"]}} if "evidence" in other else {}
+    some(cluster, 4, **alike)
+
+    some(cluster, 1, **other)
+
+    assert sorted(grouped()) == [(1, 0), (4, 4)]
+
+
+def test_what_began_at_another_time_or_elsewhere_is_another(cluster):
+    some(cluster, 4, gap=11 * MINUTE)
+    assert grouped() == [(1, 0)] * 4
+    Finding.objects.all().delete()
+
+    some(cluster, 4, gap=10 * MINUTE)
+    some(make.a_cluster("other"), 3)
+
+    assert sorted(grouped()) == [(1, 0), (1, 0), (1, 0), (4, 4)]
+
+
+def test_the_inbox_has_one_row_which_opens(cluster, ada):
+    rows = some(cluster, 60)
+    alone = make.a_finding(cluster, rule="operator-down", sentence="The operator does not run.", severity="critical")
+
+    shown = page(ada, "/findings")
+
+    assert "Exporter silent on 60 nodes" in shown.text
+    assert "60 findings that began together" in shown.text
+    assert "61 unresolved" in shown.text
+    assert any(f"finding={alone.pk}" in link for link in shown.links)
+    assert not any("page=" in link for link in shown.links)
+    (opens,) = {link for link in shown.links if "together=" in link}
+
+    opened = page(ada, f"/findings{opens}" if opens.startswith("?") else opens)
+
+    assert "60 findings that began together. Show all" in opened.text
+    linked = {int(key) for link in opened.links for key in re.findall(r"finding=(\d+)", link)}
+    assert len(linked & {row.pk for row in rows}) == 50  # a page of them
+
+
+def test_it_costs_no_more_for_more(cluster, ada, queries_of):
+    some(cluster, 10)
+    addresses = ("/findings", "/api/v1/finding-groups")
+    few = [queries_of(ada, address) for address in addresses]
+
+    some(cluster, 12)
+    some(cluster, 12, severity="critical")
+
+    assert [queries_of(ada, address) for address in addresses] == few
+
+
+def test_a_group_that_is_over_says_so(cluster, ada):
+    (row,) = some(cluster, 1)
+    row.move(FindingState.RESOLVED, now=NOON)
+
+    assert "Those that began together are over" in page(ada, f"/findings?together={row.pk}").text
+
+
+def test_rest_says_the_same_and_of_what_one_sees(cluster, ada):
+    rows = some(cluster, 5)
+    pool = make.a_pool(cluster)
+    pool.nodes.add(*(row.node for row in rows[:4]))
+    of_pool = visiting(make.a_user("pat", role="viewer", on=pool))
+
+    (group,), (theirs,) = (who.get("/api/v1/finding-groups").json() for who in (ada, of_pool))
+
+    assert (group["rule"], group["title"], group["nodes"]) == ("exporter-silent", "Exporter silent", 5)
+    assert group["findings"] == [row.pk for row in reversed(rows)]
+    assert theirs["findings"] == [row.pk for row in reversed(rows[:4])]
