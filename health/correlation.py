@@ -22,6 +22,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "gpu-silent": ("gpu-xid",),
     "gpu-ecc-uncorrected": ("gpu-xid",),
     "gpu-row-remap": ("gpu-xid",),
+    "gpu-resets": ("gpu-xid", "gpu-row-remap", "gpu-ecc-uncorrected"),
     "gpu-nvlink-errors": ("gpu-xid",),
     "gpu-nvlink-quiet": ("gpu-nvlink-errors", "gpu-xid"),
     "gpu-dcgm-health": (

@@ -16,9 +16,11 @@ from health.judging.around import DAY, classes_of
 from health.judging.gpus import Judging
 from health.judging.limits import LimitsInForce
 from health.judging.repeating import XidsFound
+from health.judging.resetting import GpuReset, resets_of
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule
 from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
+from health.rules.gpus.resets import WITHIN, Resets
 from health.rules.gpus.xid import LastXid
 from health.sources.frames import KeptFrame
 from health.sources.rounds import round_of
@@ -104,6 +106,7 @@ class _AroundThen:
     classes: Mapping[int, frozenset[str]]
     allocations: PastAllocations
     devices: Sequence[GpuDevice]
+    reset: Sequence[GpuReset] = ()
     xids_found: XidsFound = field(default_factory=XidsFound)
 
     @cached_property
@@ -111,6 +114,11 @@ class _AroundThen:
         boards = Counter(device.node_name for device in self.devices if not device.gi_id)
         there = {name: node["uid"] for name in boards if (node := self.nodes.get(name))}
         return {name for name, uid in there.items() if self.allocations.most(uid, self.nodes.at) >= boards[name]}
+
+    @cached_property
+    def resets(self) -> Counter[tuple[str, int]]:
+        at = self.nodes.at
+        return Counter((one.node_uid, one.gpu) for one in self.reset if at - WITHIN < one.at <= at)
 
     @cached_property
     def driver_changed(self) -> Mapping[str, datetime]:
@@ -136,6 +144,7 @@ class GpuReplay:
     hearing: HeardSoFar = field(default_factory=HeardSoFar)
     notes: list[str] = field(default_factory=list)
     _allocations: PastAllocations = field(default_factory=PastAllocations)
+    _resets: Sequence[GpuReset] = ()
     _unfinished: dict[str, datetime] = field(default_factory=dict)  # since when, by the name of a node
 
     def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
@@ -150,6 +159,9 @@ class GpuReplay:
         classes = classes_of(self.cluster, ids)
         if self.rule.key in READS_HOLDERS:
             self._allocations = past_allocations(self.cluster, since=begin)
+        if self.rule.key == Resets.key:
+            uids = {node.uid for node in chain.from_iterable(pasts_by_name.values())}
+            self._resets = resets_of(self.cluster, uids, since=begin - WITHIN, until=end)
         metrics = (*self.rule.metrics, *READS_BESIDE.get(self.rule.key, ()))
         with Client(asked.address, PATIENCE) as client:
             past = Past(client, asked.matchers, where, metrics, _is_there(pasts_by_name))
@@ -189,7 +201,7 @@ class GpuReplay:
         read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
         heard, because = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
         self.hearing.count(at, heard, len(told.frame.devices), step, because)
-        around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices)
+        around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices, self._resets)
         judging = Judging(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
         )

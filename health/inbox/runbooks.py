@@ -89,6 +89,12 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Compare its power limit with those of its neighbours (nvidia-smi -q -d POWER): somebody may have lowered it.",
         "Where that is as it should be there, give the pool its workload class, or a limit of its own.",
     ),
+    "gpu-resets": (
+        "Look on the timeline of its node what came before each reset, and who did it: a person, a job, NVSentinel.",
+        "Where nothing was wrong with it, stop who resets it.",
+        "Where an Xid or memory errors came back each time, a reset mends it no longer.",
+        REPORT, DRAIN, "Run dcgmi diag -r 3 there, which takes the GPU for itself.", REPLACE, BACK,
+    ),
     "gpu-row-remap": (
         "Look which it is: nvidia-smi -q -d ROW_REMAPPER on the node.",
         "Pending: in the next quiet hour. Failed: now. " + DRAIN,

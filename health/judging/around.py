@@ -12,8 +12,10 @@ from django.db.models import Max
 from fleet.models import Cluster, Node, NodeEvent, Pod, Pool
 from gpu.resources import Layout, whole_gpus
 from health.judging.repeating import XidsFound, xids_found
+from health.judging.resetting import resets_of
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
+from health.rules.gpus.resets import WITHIN
 from health.telemetry.frame import GpuDevice
 
 AT_ONCE = 500  # names in one query
@@ -35,6 +37,10 @@ class Around(Protocol):
     @property
     def xids_found(self) -> XidsFound:
         """How often which Xids were found before."""
+
+    @property
+    def resets(self) -> Counter[tuple[str, int]]:
+        """By the node's UID and the GPU's index how often that was reset within a day."""
 
     @property
     def driver_changed(self) -> Mapping[str, datetime]:
@@ -75,6 +81,12 @@ class RowsAround:
     @cached_property
     def xids_found(self) -> XidsFound:
         return xids_found(self.cluster, now=self.now)
+
+    @cached_property
+    def resets(self) -> Counter[tuple[str, int]]:
+        uids = [row["uid"] for row in self.nodes.values()]
+        found = resets_of(self.cluster, uids, since=self.now - WITHIN, until=self.now)
+        return Counter((one.node_uid, one.gpu) for one in found)
 
     @cached_property
     def driver_changed(self) -> Mapping[str, datetime]:

@@ -23,6 +23,7 @@ from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, GpuRule, UsualForSome, XidSeen, can_see, is_usual, reads_a_share
+from health.rules.gpus.resets import METRIC as RESET_BY
 from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
 from health.sources.frames import KeptFrame
@@ -269,6 +270,9 @@ class Judging:
             past_xids=self._past_xids(device),
             again=self.around.xids_found.again(node["id"], device.uuid),
             elsewhere=self.around.xids_found.elsewhere(device.uuid),
+            resets=self.around.resets[node["uid"], device.index]
+            if RESET_BY in read and device.index is not None
+            else 0,
             driver_changed_at=self.around.driver_changed.get(node["uid"]),
             workload_classes=self.around.classes.get(node["id"], frozenset()),
             is_of_one_job=node["name"] in self.around.of_one_job,

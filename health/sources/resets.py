@@ -32,8 +32,12 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
 
 
 def _lines(indices: set[int], number: int) -> Iterator[dict[str, Any]]:
-    if len(indices) == number > 1:
-        sentence = f"All its {number} GPUs count from nothing again: their driver was loaded anew, or all were reset."
+    if len(indices) == number:
+        sentence = (
+            "Its GPU counts from nothing again: its driver was loaded anew, or it was reset."
+            if number == 1
+            else f"All its {number} GPUs count from nothing again: their driver was loaded anew, or all were reset."
+        )
         yield {"kind": "reload", "sentence": sentence, "detail": {"gpus": number}}
         return
     for index in sorted(indices):

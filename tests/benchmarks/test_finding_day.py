@@ -25,8 +25,6 @@ from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
-# The simulator can make them, and no rule is about them yet: they are not planted, or only as what is no trouble.
-WITHOUT_A_RULE = {"gpu_resets"}
 
 
 def lived(asked: DayAsked) -> Told:
@@ -141,7 +139,7 @@ def test_every_fault_of_gpus_and_exporters_is_planted():
     planted = {fault.key for fault in (*IN_A_GPU, *OF_AN_EXPORTER) if fault.__name__ in written}
     told = {"xid", "nvlink_errors", "silent_exporter"}  # made by functions of their own
 
-    assert {fault.key for fault in (*IN_A_GPU, *OF_AN_EXPORTER)} - planted - told <= WITHOUT_A_RULE
+    assert {fault.key for fault in (*IN_A_GPU, *OF_AN_EXPORTER)} - planted - told == set()
     assert not {kind.name for kind in FOUND} & {kind.name for kind in HARMLESS}
 
 

@@ -11,6 +11,7 @@ from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.nvlink_quiet import NvlinkQuiet
 from health.rules.gpus.pcie_replays import PcieReplays
 from health.rules.gpus.power_near_limit import PowerNearLimit
+from health.rules.gpus.resets import Resets
 from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
@@ -18,6 +19,7 @@ from health.rules.gpus.xid import LastXid
 
 GPU_RULES: tuple[GpuRule, ...] = (
     LastXid(),
+    Resets(),
     GpuSilent(),
     Hot(),
     EccUncorrected(),

@@ -43,6 +43,7 @@ class GpuFacts:
     # counted; and the most often that it was on another GPU of the cluster.
     again: Mapping[int, int] = field(default_factory=dict)
     elsewhere: Mapping[int, int] = field(default_factory=dict)
+    resets: int = 0  # of it alone, within a day
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
     driver_changed_at: datetime | None = None  # the last time, within a day
     workload_classes: frozenset[str] = frozenset()  # of its node's pools

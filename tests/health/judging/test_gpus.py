@@ -273,6 +273,44 @@ def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_asse
         say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))
 
 
+def reset(at, index: int = 2) -> None:
+    a_node_event(Node.objects.get(), at=at, kind="reset", detail={"gpu": index})
+
+
+def joules(anew: int | None) -> dict[str, dict[int, float]]:
+    """What GPUs have used: one of them since a moment ago."""
+    return {"energy_joules": {place: 5.0 if place == anew else 9e6 for place in range(8)}}
+
+
+def test_a_gpu_that_is_reset_a_third_time_within_a_day_is_found_and_is_over_in_an_hour(say):
+    for hours in (30, 20, 10):  # one of them is too long ago
+        reset(NOON - timedelta(hours=hours))
+    say(NOON - MINUTE, **joules(None))
+    say(NOON, **joules(2))
+    assert open_ones() == []
+
+    reset(NOON)
+    say(NOON + MINUTE, energy_joules={place: 9e6 if place != 2 else 50.0 for place in range(8)})
+
+    assert open_ones() == [("gpu-resets", "GPU 2 of gpu-001", "warning")]
+    later = dict.fromkeys(range(8), 9000000.0 + 9)
+    for minutes in (31, 62, 93):
+        say(NOON + minutes * MINUTE, energy_joules=later)
+    assert open_ones() == []
+
+
+def test_neither_several_at_once_nor_all_of_a_node_are_one_gpus_resets(say):
+    for hours in (9, 6, 3):
+        reset(NOON - timedelta(hours=hours), 2)
+        reset(NOON - timedelta(hours=hours), 3)
+    say(NOON - MINUTE, **joules(None))
+
+    say(NOON, **joules(2))
+    say(NOON + MINUTE, energy_joules={place: 6.0 + (place != 2) * 9e6 for place in range(8)})
+
+    assert open_ones() == []
+
+
 def with_limits(cluster, name: str, *nodes: str, **given):
     pool = a_pool(cluster, name)
     pool.nodes.add(*Node.objects.filter(name__in=nodes))

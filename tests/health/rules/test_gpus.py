@@ -17,6 +17,7 @@ from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.nvlink_quiet import NvlinkQuiet
 from health.rules.gpus.pcie_replays import PcieReplays
 from health.rules.gpus.power_near_limit import PowerNearLimit
+from health.rules.gpus.resets import Resets
 from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
@@ -136,6 +137,20 @@ def test_a_remap_that_failed_is_worse_than_one_that_waits():
 
     assert RowRemap().judge(waits).severity == Severity.WARNING
     assert RowRemap().judge(failed).severity == Severity.CRITICAL
+
+
+def test_a_gpu_began_anew_by_itself_where_its_node_did_not():
+    later = (5, 7e6, 7e6, 7e6)
+
+    assert list(Resets().suspects(a_frame("energy_joules", *later, grew_from=(0, 6e6, 6e6, 6e6)))) == [0]
+    assert list(Resets().suspects(a_frame("energy_joules", 5, 5, 5, 5, grew_from=(0, 0, 0, 0)))) == []
+    assert list(Resets().suspects(a_frame("energy_joules", 0, 7e6, 7e6, 7e6, grew_from=(0, 6e6, 6e6, 6e6)))) == []
+
+
+def test_one_reset_and_a_second_are_nobodys_fault():
+    assert Resets().judge(replace(WELL, resets=2)) is None
+    assert Resets().judge(replace(WELL, resets=3)).severity == Severity.WARNING
+    assert Resets().judge(replace(WELL, resets=3)).cause == Resets().judge(replace(WELL, resets=9)).cause
 
 
 def test_pcie_replays_count_by_the_hour():

@@ -1,0 +1,48 @@
+"""A GPU that is reset again and again: what a reset mends comes back. Seen by counters that begin anew on it alone."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import Severity, Wrong
+from health.rules.gpus.base import GpuFacts
+from health.telemetry.frame import Frame
+
+METRIC = "energy_joules"  # since the driver was loaded, and exported unless somebody took it out
+WITHIN = timedelta(days=1)
+TIMES = 3  # ours: one is what an Xid asks for, and a second tries whether it helped
+
+
+@dataclass(frozen=True)
+class Resets:
+    key: ClassVar[str] = "gpu-resets"
+    title: ClassVar[str] = "GPU reset again and again"
+    after: ClassVar[timedelta] = timedelta(0)  # its resets took their time
+    metrics: ClassVar[tuple[str, ...]] = (METRIC,)
+
+    def suspects(self, frame: Frame) -> Iterable[int]:
+        """Those that began anew in the last half to whole hour, and whose node did not as a whole."""
+        column = frame.columns.get(METRIC)
+        then = frame.checkpoints[0].values.get(METRIC) if frame.checkpoints else None
+        if column is None or then is None:
+            return ()
+        anew = [place for place, value in enumerate(then) if value == 0 and column.values[place] > 0]
+        if not anew:
+            return ()
+        every = Counter(device.node_name for device in frame.devices)
+        so_far = Counter(frame.devices[place].node_name for place in anew)
+        return [place for place in anew if so_far[(node := frame.devices[place].node_name)] < every[node]]
+
+    def judge(self, gpu: GpuFacts) -> Wrong | None:
+        if gpu.resets < TIMES:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"{gpu.name} was reset {TIMES} times or more within a day.",
+            "Look on its node's timeline what came before each reset, and who did it. Where an Xid or memory errors "
+            "came back each time, a reset mends it no longer: drain the node, run dcgmi diag, have the board replaced.",
+            {"resets": gpu.resets},
+            why="again",
+        )
