@@ -47,6 +47,12 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Where it answers with GPUs, look at the Targets page of Prometheus, and at the labels of the ServiceMonitor.",
         "Look at the label matchers of the cluster's source here, on the page of the cluster.",
     ),
+    "gpu-called-unhealthy": (
+        "Look at the GPU's page: findings about its memory or its temperature beside this one say why.",
+        "Read the log of its exporter and of its device plugin on the node: they write what they saw.",
+        "Drain the node when its work allows it, and reset the GPU by its vendor's tool or reboot the node.",
+        "Where it is called unhealthy again, ask the vendor for another board.",
+    ),
     "gpu-dcgm-health": (
         "Ask DCGM on the node why: dcgmi health -c says it in words.",
         DRAIN, "Run dcgmi diag -r 3 there, which takes the GPU for itself.", RESET, REPLACE, BACK,

@@ -74,7 +74,7 @@ STILL = FindingSource(
     page_of_plan,
     (
         "Open the plan: it says what it waits for, and since when.",
-        "End that wait: approve or reject, resume what is paused, or put right what a gate waits for on the nodes it names.",
+        "End that wait: approve or reject, resume what is paused, or put right what a gate waits for on its nodes.",
         "Where it should not go on, roll it back or abort it, with a reason.",
     ),
 )
