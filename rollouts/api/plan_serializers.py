@@ -53,7 +53,7 @@ class HoldsSerializer(serializers.Serializer):
 
 
 class HoldProgressSerializer(serializers.Serializer):
-    """How far it is with holding every node, before it does anything else."""
+    """How far it is with holding many nodes, or with letting many go that need no wave."""
 
     done = serializers.IntegerField()
     total = serializers.IntegerField()
@@ -89,6 +89,7 @@ class PlanInDetail:
     on_page: PlanOnPage
     buttons: list[Button]
     holding: HoldProgress | None
+    letting_go: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
     rollback_checks: list[Check]
 
@@ -117,6 +118,9 @@ class PlanSerializer(PlanRowSerializer):
     )
     holds = HoldsSerializer(source="on_page")
     holding = HoldProgressSerializer(allow_null=True, help_text="Null: it is not at holding its nodes, or is through.")
+    letting_go = HoldProgressSerializer(
+        allow_null=True, help_text="Outside of waves. Null: it is not at letting nodes go, or is through."
+    )
     buttons = ButtonSerializer(many=True)
     takes_s = serializers.FloatField(
         source="duration.takes_s",
@@ -143,6 +147,7 @@ class PlanSerializer(PlanRowSerializer):
             "passed_over",
             "holds",
             "holding",
+            "letting_go",
             "buttons",
             "takes_s",
             "takes",

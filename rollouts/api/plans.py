@@ -28,7 +28,7 @@ from rollouts.reads.on_page import buttons, plan_on_page
 from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import ObjectGone
-from rollouts.steering.remaining import expected, holding
+from rollouts.steering.remaining import expected, holding, letting_go
 from rollouts.steering.stage_drafts import StageDraft
 
 
@@ -123,6 +123,7 @@ def shown(plan: Plan, user) -> dict[str, Any]:
         on_page,
         buttons(plan, user),
         holding(on_page, now=now),
+        letting_go(on_page, now=now),
         duration=expected(plan, on_page, now=now),
         rollback_checks=rollback_checks(on_page, now=now),
     )
@@ -136,5 +137,7 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
     except ObjectGone:
         told = None
     on_page = plan_on_page(plan, now=now)
-    detail = DraftInDetail(on_page, buttons(plan, user), holding=None, duration=None, rollback_checks=[], preview=told)
+    detail = DraftInDetail(
+        on_page, buttons(plan, user), holding=None, letting_go=None, duration=None, rollback_checks=[], preview=told
+    )
     return DraftSerializer(detail).data

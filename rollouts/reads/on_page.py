@@ -13,7 +13,7 @@ from django.db.models import Prefetch
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import Approval, BreakGlass, Command, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
 from rollouts.reads.completion import OVER, completion_of
 from rollouts.reads.operators import operator_down
@@ -97,6 +97,7 @@ class PlanOnPage(PlanStanding):
     to_hold: int  # nodes whose label is not as we want it yet
     foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
     placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
+    freed: list[datetime | None]  # of each that is let go outside of a wave: when its label was seen to be gone
     seq: int  # key of the newest event: what the page was made from
 
     @property
@@ -129,8 +130,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
     opt_outs = opt_outs_of(plan)
     stages = [_on_page(stage, opt_outs) for stage in rows]
-    there = plan.holds.of_nodes_there(plan.cluster_id)
-    holds = list(there.values_list("is_wanted", "placed_at", "is_foreign"))
+    holds = list(plan.holds.of_nodes_there(plan.cluster_id))
     newest = plan.events.values_list("pk", flat=True).first()
     return PlanOnPage(
         **_standing(plan, list(plan.commands.standing()), now=now),
@@ -138,13 +138,28 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         current=_current(plan, stages),
         passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
         restraint=_restraint(plan, _current(plan, stages), now=now),
-        held=sum(placed is not None for _, placed, _ in holds),
-        to_hold=sum(wanted is (placed is None) for wanted, placed, foreign in holds if not foreign),
-        foreign_holds=sum(foreign for _, _, foreign in holds),
-        placed=[at for wanted, at, foreign in holds if wanted and not foreign],
+        held=sum(hold.placed_at is not None for hold in holds),
+        to_hold=sum(hold.is_wanted is (hold.placed_at is None) for hold in holds if not hold.is_foreign),
+        foreign_holds=sum(hold.is_foreign for hold in holds),
+        placed=[hold.placed_at for hold in holds if hold.is_wanted and not hold.is_foreign],
+        freed=_freed(holds, stages) if plan.is_under_way else [],
         seq=newest or 0,
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
     )
+
+
+def _freed(holds: Iterable[Hold], stages: Iterable[StageOnPage]) -> list[datetime | None]:
+    """Of the nodes whose labels are still to go, and of those let go since the first of these was to be."""
+    in_wave = {one.node_uid for stage in stages for one in stage.targets if one.state == TargetState.RELEASING}
+    let_go = [one for one in holds if not (one.is_wanted or one.is_foreign or one.node_uid in in_wave)]
+    left = [one for one in let_go if one.placed_at is not None]
+    since = min((one.wanted_since for one in left), default=None)
+    if since is None:
+        return []
+    return [
+        *(None for _ in left),
+        *(at for one in let_go if one.placed_at is None and (at := one.freed_at) and at >= since),
+    ]
 
 
 def unlooked(plan: Plan, *, now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""How far a plan is with holding its nodes, and how long the rest takes at its pace. Pure."""
+"""How far a plan is with holding its nodes or letting them go, and how long the rest takes at its pace. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ FEWEST = 5  # labels whose times say anything of the pace
 class HoldProgress:
     done: int
     total: int
-    left: timedelta | None  # None: too few were held lately to say
+    left: timedelta | None  # None: too few of them were done lately to say
+    done_is: str = "held"
 
     @property
     def left_s(self) -> float | None:
@@ -24,20 +25,30 @@ class HoldProgress:
     @property
     def sentence(self) -> str:
         """ "1240 of 5000 nodes held; the rest takes about 2 min at the pace of the last minute"."""
-        held = f"{self.done} of {count(self.total, 'node')} held"
+        so_far = f"{self.done} of {count(self.total, 'node')} {self.done_is}"
         if self.left is None:
-            return held
-        return f"{held}; the rest takes about {spell(self.left)} at the pace of the last minute"
+            return so_far
+        return f"{so_far}; the rest takes about {spell(self.left)} at the pace of the last minute"
 
 
 def holding_of(placed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:
     """`placed`: of each node that is to be held, when its label was read back. None: all are, or there are none."""
-    times = [at for at in placed if at is not None]
-    missing = len(placed) - len(times)
+    return _progress(placed, "held", now=now)
+
+
+def letting_go_of(freed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:
+    """`freed`: of each node that is let go, when its label was seen to be gone. None: all are, or there are none."""
+    return _progress(freed, "let go", now=now)
+
+
+def _progress(done_at: Collection[datetime | None], done_is: str, *, now: datetime) -> HoldProgress | None:
+    times = [at for at in done_at if at is not None]
+    missing = len(done_at) - len(times)
     if not missing:
         return None
     lately = [at for at in times if timedelta(0) <= now - at <= LATELY]
     if len(lately) < FEWEST:
-        return HoldProgress(len(times), len(placed), None)
+        return HoldProgress(len(times), len(done_at), None, done_is)
     each = max(now - min(lately), timedelta(seconds=1)) / len(lately)
-    return HoldProgress(len(times), len(placed), timedelta(seconds=max(1, round((missing * each).total_seconds()))))
+    left = timedelta(seconds=max(1, round((missing * each).total_seconds())))
+    return HoldProgress(len(times), len(done_at), left, done_is)

@@ -13,10 +13,10 @@ from rollouts.ordering.picking import AtOnce
 from rollouts.reads.on_page import PlanOnPage, StageOnPage
 from rollouts.steering.at_once import at_once_now
 from rollouts.steering.duration import Duration, StageTime, duration_of
-from rollouts.steering.holding import HoldProgress, holding_of
+from rollouts.steering.holding import HoldProgress, holding_of, letting_go_of
 
 MOVING = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
-HOLDS_ALL = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK})  # before it does anything else
+PUTS_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 
 
 def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None = None) -> StageTime:
@@ -47,8 +47,22 @@ def remaining(
 
 def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
     """How far it is with holding its nodes. None: it is not at that, or is through."""
-    is_at_it = on_page.plan.state in HOLDS_ALL and on_page.plan.put_back_at is None
-    return holding_of(on_page.placed, now=now) if is_at_it and not (on_page.pause or on_page.restraint) else None
+    plan = on_page.plan
+    if plan.state == PlanState.HOLDING:
+        return None if on_page.pause or on_page.restraint else holding_of(on_page.placed, now=now)
+    # Before the old version is put back, and neither a pause nor a freeze keeps nodes from being held for that.
+    holds_first = plan.state in PUTS_BACK and plan.write_intended_at is not None and plan.put_back_at is None
+    return holding_of(on_page.placed, now=now) if holds_first else None
+
+
+def letting_go(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
+    """How far it is with letting nodes go outside of waves. None: it is not at that, or is through."""
+    return letting_go_of(on_page.freed, now=now)
+
+
+def label_progress(on_page: PlanOnPage, *, now: datetime) -> list[HoldProgress]:
+    """Of these two what it is at, to be said as sentences."""
+    return [one for one in (holding(on_page, now=now), letting_go(on_page, now=now)) if one]
 
 
 def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | None:

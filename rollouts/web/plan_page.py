@@ -18,7 +18,7 @@ from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks
 from rollouts.reads.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.at_once import at_once_now
-from rollouts.steering.remaining import holding, remaining
+from rollouts.steering.remaining import label_progress, remaining
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
@@ -116,7 +116,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
         "asks_otherwise": _asks_otherwise(row, driver_object),
-        "holding": holding(on_page, now=now),
+        "label_progress": label_progress(on_page, now=now),
         "duration": remaining(row, on_page, at_once, sight, now=now),
     }
 

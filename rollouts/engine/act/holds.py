@@ -189,5 +189,6 @@ def free_node(
     seen = writer.change(uid, name, freed)
     if seen is None or writer.hold.key in seen.labels:
         return None
-    Hold.objects.filter(plan=writer.plan, node_uid=uid).update(placed_at=None, trouble="")
+    rows = Hold.objects.filter(plan=writer.plan, node_uid=uid)
+    rows.update(placed_at=None, freed_at=writer.clock(), trouble="")
     return seen

@@ -7,7 +7,7 @@ from edges.digits import whole
 from rollouts.models import Plan
 from rollouts.models.plan import MARK
 from rollouts.reads.on_page import plan_on_page
-from rollouts.steering.remaining import holding
+from rollouts.steering.remaining import label_progress
 
 
 class Command(BaseCommand):
@@ -46,5 +46,5 @@ class Command(BaseCommand):
             self.stdout.write(f"Besides: {sentence}")
         for sentence in on_page.passed_over:
             self.stdout.write(f"Passed over: {sentence}")
-        if left := holding(on_page, now=now):
-            self.stdout.write(f"{left.sentence}.")
+        for progress in label_progress(on_page, now=now):
+            self.stdout.write(f"{progress.sentence}.")
