@@ -44,7 +44,7 @@ def main() -> None:
         found = living.result()
     found.join(at_kills)
     figures.beside("schedules", found.schedules, "schedules", rounds=found.rounds)
-    figures.beside("seams", found.seams, "seams", cut=len(found.cut - {""}))
+    tell_seams(figures, found, all_uncut=asked.uncut)
     figures.beside("sigkills", killed, "workers", in_turn=in_turn)
     figures.beside("sigstops", stopped, "workers")
     tell(figures, found, asked, seed)
@@ -65,6 +65,15 @@ def tell(figures: Figures, found: Found, asked: argparse.Namespace, seed: int) -
             print(f"{figure}: {says}\n  {again(asked, seed, number)}", file=sys.stderr)
     for figure, unit in FIGURES.items():
         figures.at_most(figure, found.counts[figure], 0, unit)
+
+
+def tell_seams(figures: Figures, found: Found, *, all_uncut: bool) -> None:
+    uncut, gaps = found.uncut, sum(found.seams.values())
+    gaps_cut = gaps - sum(found.seams[seam] for seam in uncut)
+    cut = len(found.seams) - len(uncut)
+    figures.beside("seams", len(found.seams), "seams", cut=cut, gaps=gaps, gaps_cut=gaps_cut)
+    for seam in uncut if all_uncut else ():
+        print(f"uncut{', a gap' if found.seams[seam] else ''}: {seam}", file=sys.stderr)
 
 
 def again(asked: argparse.Namespace, seed: int, number: int) -> str:
@@ -108,6 +117,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--plants", action="store_true", help="list the guards that can be taken out")
     parser.add_argument("--processes", type=whole(1, 64), default=0, metavar="N", help="as many as there are cores")
     parser.add_argument("--pulls", action="store_true", help="only those with an image pull")
+    parser.add_argument("--uncut", action="store_true", help="say of each seam at which nothing happened which it is")
     parser.add_argument("--few", action="store_true", help="fewer sizes and lives: a start in seconds")
     return parser.parse_args()
 

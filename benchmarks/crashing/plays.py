@@ -44,7 +44,7 @@ COURSES = (
     Course("rollback", 6, share=3),
     Course("rollback", 16, share=3),
     Course("abort", 2),
-    Course("abort", 15),
+    Course("abort", 15, share=2),
     Course("rollback", 11, sick_canary=True, share=4),
 )
 

@@ -28,7 +28,7 @@ class Found:
 
     schedules: int = 0
     rounds: int = 0
-    seams: int = 0  # of the lives that were lived
+    seams: dict[str, bool] = field(default_factory=dict)  # of the lives that were lived: whether it is a gap
     cut: set[str] = field(default_factory=set)  # those of them at which something happened
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
@@ -47,6 +47,11 @@ class Found:
         known = self.examples.setdefault(figure, [])
         if len(known) < SHOWN:
             known.append((number, says))
+
+    @property
+    def uncut(self) -> list[str]:
+        """The seams at which nothing happened, the gaps first."""
+        return sorted(self.seams.keys() - self.cut, key=lambda seam: not self.seams[seam])
 
     def join(self, other: Found) -> None:
         """What was found meanwhile, elsewhere."""
@@ -142,9 +147,9 @@ def _gather(found: Found, pipes: list[Connection], count: int, *, until_found: b
             except EOFError:
                 pipes.remove(pipe)
                 continue
-            if isinstance(said, int):
+            if isinstance(said, dict):
                 running -= 1
-                found.seams += said
+                found.seams |= said
             else:
                 found.take(*said)
         if time.monotonic() - told_at > TELL_EVERY_S or not pipes:

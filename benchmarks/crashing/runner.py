@@ -1,6 +1,7 @@
 """Which schedules there are: each from the seed and its number alone.
 
-Every second one cuts a seam of undisturbed lives, each in its turn. In most of the others something happens once:
+Every second one cuts a seam of undisturbed lives, each in its turn, the gaps first: who dies just before the next thing
+leaves what he leaves in the gap before it. In most of the others something happens once:
 before a write that rests on its not happening, to a node that is about to go, or to what lets it go; in the rest, much.
 What happens is random from the seed. One in ten of all, which cuts none of those seams, has an image pull beside its
 plan; one in twenty has two plans that share a pool.
@@ -67,8 +68,14 @@ class Runner:
         for number in (each for each in numbers if self._has_two_plans(each)):
             pair_of(self._shape_of_pair(number))
 
-    def seams(self, numbers: Iterable[int]) -> int:
-        return sum(moment.seams for life in self._lives(numbers) for moment in moments(*life))
+    def seams(self, numbers: Iterable[int]) -> dict[str, bool]:
+        """Those of the lives that these need, as `Outcome.cut` calls them. Each: whether it is a gap."""
+        return {
+            _called(shape, course, *at): _is_gap(life, *at)
+            for shape, course in self._lives(numbers)
+            for life in [moments(shape, course)]
+            for at in _in_turn(life)
+        }
 
     def _lives(self, numbers: Iterable[int]) -> list[tuple[Shape, Course]]:
         needed = {self._life(number)[:2] for number in numbers}
@@ -90,9 +97,9 @@ class Runner:
         with connected(world):
             schedule = Schedule(world, chance, self._ended)
             if not is_random:
-                at = _seam(life, self.seed + STRIDE * (turn // len(self.lives) * course.share + slot))
-                schedule.cut(*at)
-                cut = f"{shape}, {course}: round {life.index(at[0])}, seam {at[1]}"
+                at, seam = seam_in_turn(life, turn // len(self.lives) * course.share + slot, self.seed)
+                schedule.cut(life[at], seam)
+                cut = _called(shape, course, at, seam)
             elif (share := chance.random()) < RACED:
                 schedule.race(life if course is WHOLE else (*moments(shape, WHOLE), *life))
             elif share < RACED + BEFALLEN:
@@ -136,14 +143,26 @@ def _pull(number: int) -> PullCourse:
     return PULLS[number // PULL_EVERY % len(PULLS)]
 
 
-def _seam(life: tuple[Moment, ...], number: int) -> tuple[Moment, int]:
-    """The seams of all rounds of a life, one after another, from somewhere on."""
-    left = number % sum(moment.seams for moment in life)
-    for moment in life:
-        if left < moment.seams:
-            return moment, left + 1
-        left -= moment.seams
-    raise AssertionError(number)
+def _in_turn(life: tuple[Moment, ...]) -> list[tuple[int, int]]:
+    """Every seam of all its rounds, by round and number: the gaps first."""
+    seams = [(at, seam) for at, moment in enumerate(life) for seam in range(1, moment.seams + 1)]
+    return sorted(seams, key=lambda one: not _is_gap(life, *one))
+
+
+def _is_gap(life: tuple[Moment, ...], at: int, seam: int) -> bool:
+    return seam in life[at].gaps
+
+
+def seam_in_turn(life: tuple[Moment, ...], turn: int, seed: int) -> tuple[int, int]:
+    """Whose turn it is: none has another one before all have had theirs."""
+    seams = _in_turn(life)
+    turn, gaps = turn % len(seams), sum(len(moment.gaps) for moment in life)
+    some = seams[:gaps] if turn < gaps else seams[gaps:]
+    return some[(seed + STRIDE * turn) % len(some)]
+
+
+def _called(shape: Shape, course: Course, at: int, seam: int) -> str:
+    return f"{shape}, {course}: round {at}, seam {seam}"
 
 
 def _somewhere(life: tuple[Moment, ...], chance: random.Random) -> Moment:

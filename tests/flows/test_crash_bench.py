@@ -14,14 +14,22 @@ SEED = 5
 
 
 def test_nothing_is_found_in_a_few_schedules():
-    ended = bench("--schedules", "30", "--sigkills", "0", "--processes", "1")
+    ended = bench("--schedules", "30", "--sigkills", "0", "--processes", "1", "--uncut")
 
     figures = {line["name"]: line for line in map(json.loads, ended.stdout.splitlines())}
     assert ended.returncode == 0, ended.stderr
     assert set(figures) == {"reference_ms", "schedules", "seams", "sigkills", "sigstops", *FIGURES}
     assert figures["schedules"]["value"] == 30
-    assert 0 < figures["seams"]["cut"] <= figures["seams"]["value"]
+    assert_cuts_gaps_first(figures["seams"], ended.stderr)
     assert f"seed {SEED}" in ended.stderr
+
+
+def assert_cuts_gaps_first(seams: dict, told: str) -> None:
+    """Every second of the thirty cuts one, all of them gaps; each that is left is told of."""
+    assert seams["cut"] == seams["gaps_cut"] == 15
+    uncut = [line for line in told.splitlines() if line.startswith("uncut")]
+    assert len(uncut) == len(set(uncut)) == seams["value"] - seams["cut"]
+    assert len([line for line in uncut if line.startswith("uncut, a gap: ")]) == seams["gaps"] - 15
 
 
 @pytest.mark.parametrize(("plant", "seed"), [("stop", SEED), ("read-back", 19)])
