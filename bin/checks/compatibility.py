@@ -128,7 +128,7 @@ def _of_words(matrix: Matrix) -> Iterator[str]:
 
 
 def _of_systems(matrix: Matrix) -> Iterator[str]:
-    for entry in (*matrix.platforms, *matrix.runtimes, *matrix.precompiled, *matrix.elsewhere):
+    for entry in (*matrix.platforms, *matrix.runtimes, *matrix.precompiled, *matrix.kernels, *matrix.elsewhere):
         for system in [entry.os] if isinstance(entry.os, str) else entry.os:
             if system.split()[0] not in SYSTEMS:
                 yield f"{title_of(entry)}: no system we can tell: {system}"
@@ -203,6 +203,7 @@ def _contradictions(matrix: Matrix) -> Iterator[str]:
     yield from _clash(matrix.platforms, _same_platform)
     yield from _clash(matrix.runtimes, lambda one, other: one.runtime == other.runtime)
     yield from _clash(matrix.precompiled, lambda one, other: (one.os, one.kernel) == (other.os, other.kernel))
+    yield from _clash(matrix.kernels, lambda one, other: one.os == other.os)
     yield from _clash(matrix.listed, lambda *_: True)
     for early, late in combinations(matrix.skew, 2):
         if early.kubelet.overlaps(late.kubelet):

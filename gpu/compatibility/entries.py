@@ -126,6 +126,15 @@ class Precompiled(MatrixEntry):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kernels(MatrixEntry):
+    """Those that a driver is compiled for on the node."""
+
+    operator: Range
+    os: str  # "ubuntu 22.04"
+    kernels: Sequence[str]  # 6.8: every release of it
+
+
+@dataclass(frozen=True, kw_only=True)
 class Floor(MatrixEntry):
     """The oldest driver and Kubernetes on which something works at all."""
 

@@ -13,6 +13,7 @@ from gpu.compatibility.entries import (
     CudaFloor,
     Elsewhere,
     Floor,
+    Kernels,
     KnownBad,
     Life,
     ListedEntry,
@@ -46,6 +47,7 @@ class Matrix:
     listed: Sequence[ListedEntry] = ()
     cuda: Sequence[CudaFloor] = ()
     precompiled: Sequence[Precompiled] = ()
+    kernels: Sequence[Kernels] = ()
     floors: Sequence[Floor] = ()
     products: Sequence[Products] = ()
     known_bad: Sequence[KnownBad] = ()
@@ -98,6 +100,7 @@ def the_matrix() -> Matrix:
         listed=_read("drivers", "listed", ListedEntry),
         cuda=_read("cuda", "cuda", CudaFloor),
         precompiled=_read("precompiled", "precompiled", Precompiled),
+        kernels=_read("kernels", "kernels", Kernels),
         floors=_read("floors", "floor", Floor),
         products=_read("products", "product", Products),
         known_bad=_read("known_bad", "known_bad", KnownBad),

@@ -31,7 +31,7 @@ ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azur
 OURS = ("", "nvidia")
 LABELS_MATTER = PRE_MATTERS | IS_OPENSHIFT | ON_AZURE
 OF_LABELS = ("openshift", "aks", "is_pre")
-# What tells one group of nodes from another. The kernel only where a precompiled driver depends on it.
+# What tells one group of nodes from another.
 ALIKE = (
     "os_image",
     "openshift",
@@ -43,6 +43,7 @@ ALIKE = (
     "mig_strategy",
     "driver_owner",
     "is_pre",
+    "kernel",
 )
 
 
@@ -133,7 +134,7 @@ def compare(cluster: Cluster, around: Surroundings, *, user: Any, today: date) -
 
     `user` None: whoever may see what.
     """
-    groups = _groups(cluster, user, with_kernel=bool(around.precompiled))
+    groups = _groups(cluster, user)
     shown = groups[:AT_MOST]
     if not shown:
         return Comparison(_without_nodes(around, today), 0, 0, is_truncated=False)
@@ -193,21 +194,20 @@ def _label(key: str) -> Subquery:
     return Subquery(Node.objects.filter(pk=OuterRef("pk")).order_by().values(said=LabelValue(key)))
 
 
-def _groups(cluster: Cluster, user: Any, *, with_kernel: bool) -> list[dict[str, Any]]:
+def _groups(cluster: Cluster, user: Any) -> list[dict[str, Any]]:
     """The largest first. Of most systems the sums say everything; of the others nodes are read, for their labels."""
-    alike = (*ALIKE, "kernel") if with_kernel else ALIKE
     every = SegmentSums.objects.all() if user is None else SegmentSums.objects.visible_to(user)
     sums = every.filter(cluster=cluster, gpu_vendor__in=OURS)
-    in_sums = [column for column in alike if column not in OF_LABELS]
+    in_sums = [column for column in ALIKE if column not in OF_LABELS]
     said = sums.exclude(LABELS_MATTER).annotate(said_driver=SAID_DRIVER_OF_SUMS)
     kept = said.values(*in_sums).annotate(number=Sum("nodes"))
     groups = [dict.fromkeys(OF_LABELS) | group for group in kept]
     if sums.filter(LABELS_MATTER).exists():
-        groups += _read_with_labels(cluster, user, alike)
-    return sorted(groups, key=lambda group: (-group["number"], *(str(group[column] or "") for column in alike)))
+        groups += _read_with_labels(cluster, user)
+    return sorted(groups, key=lambda group: (-group["number"], *(str(group[column] or "") for column in ALIKE)))
 
 
-def _read_with_labels(cluster: Cluster, user: Any, alike: Sequence[str]) -> QuerySet[Node, dict[str, Any]]:
+def _read_with_labels(cluster: Cluster, user: Any) -> QuerySet[Node, dict[str, Any]]:
     every = Node.objects.all() if user is None else Node.objects.visible_to(user)
     nodes = every.with_gpus().filter(LABELS_MATTER, cluster=cluster, gpu_vendor__in=OURS)
     pre_installed = Case(When(Exact(_label(DEPLOY_DRIVER), PRE_INSTALLED), then=True), default=False)
@@ -216,7 +216,7 @@ def _read_with_labels(cluster: Cluster, user: Any, alike: Sequence[str]) -> Quer
         openshift=Case(When(IS_OPENSHIFT, then=_label(OPENSHIFT)), output_field=TextField(null=True)),
         aks=Case(When(ON_AZURE, then=_label(AKS)), output_field=TextField(null=True)),
     )
-    return annotated.values(*alike).annotate(number=Count("pk"))
+    return annotated.values(*ALIKE).annotate(number=Count("pk"))
 
 
 def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
@@ -226,7 +226,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
         os=group["os_image"],
         openshift=group["openshift"] or "",
         distribution="aks" if group["aks"] else around.facts.distribution,
-        kernel=group.get("kernel", ""),
+        kernel=group["kernel"],
         kubelet=group["kubelet_version"],
         runtime=group["container_runtime"],
         driver=group["said_driver"],

@@ -1,4 +1,4 @@
-"""NVIDIA's matrix supports the new driver with the operator, Kubernetes, system, product and MIG mode of these nodes.
+"""NVIDIA's matrix supports the new driver with the operator, Kubernetes, system, kernel, product and MIG mode there.
 
 Asked before the first node of a stage goes: the matrix knows nothing more afterwards. What whoever started the plan
 overrode, with a reason that every approver is shown, is not held against it a second time.

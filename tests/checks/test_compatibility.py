@@ -9,7 +9,7 @@ from gpu.compatibility import Matrix, the_matrix
 from gpu.compatibility.ranges import Range
 
 ROOT = Path(__file__).resolve().parents[2]
-TODAY = date(2026, 11, 21)
+TODAY = date(2026, 11, 26)
 MATRIX = the_matrix()
 
 

@@ -7,6 +7,7 @@ from gpu.compatibility.judges import (
     cuda,
     driver,
     floors,
+    kernels,
     known_bad,
     lives,
     operands,
@@ -28,6 +29,7 @@ JUDGES: dict[str, Callable[[Case], Iterable[Verdict]]] = {
     driver.RULE: driver.judge,
     floors.RULE: floors.judge,
     precompiled.RULE: precompiled.judge,
+    kernels.RULE: kernels.judge,
     operands.RULE: operands.judge,
     cuda.RULE: cuda.judge,
 }

@@ -185,6 +185,51 @@ def test_a_precompiled_driver_needs_its_kernel_and_branch(facts, said):
     assert answer("precompiled", is_precompiled=True, **facts) is said
 
 
+JAMMY = "Ubuntu 22.04.5 LTS"
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"kernel": "6.8.0-64-generic"}, Support.SUPPORTED),
+        ({"kernel": "6.5.0-45-generic"}, Support.SUPPORTED),
+        ({"kernel": "5.15.0-1063-azure"}, Support.SUPPORTED),
+        ({"kernel": "6.11.0-1011-aws"}, Support.UNSUPPORTED),
+        ({"kernel": "5.4.0-190-generic"}, Support.UNSUPPORTED),
+        ({"kernel": "5.4.0-190-generic", "os": "Ubuntu 20.04.6 LTS", "operator": "25.10.1"}, Support.SUPPORTED),
+        ({"kernel": "6.8.0-64-generic", "operator": "25.3.4"}, Support.SUPPORTED),
+    ],
+)
+def test_a_driver_that_compiles_on_the_node_is_compared_with_its_kernel(facts, said):
+    assert answer("kernel", **{"os": JAMMY} | facts) is said
+
+
+def test_a_kernel_that_is_not_named_is_said_with_those_that_are():
+    said = verdict("kernel", os=JAMMY, kernel="6.11.0-1011-aws")
+
+    assert said.sentence == (
+        "NVIDIA's driver containers support kernels 5.15, 6.5, 6.8 on Ubuntu 22.04; 6.11.0-1011-aws is none of them."
+    )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"os": "Ubuntu 24.04.2 LTS"},
+        {"os": "Red Hat Enterprise Linux 9.6 (Plow)"},
+        {"operator": "24.9.2"},
+        {"is_precompiled": True},
+        {"is_preinstalled": True},
+        {"kernel": ""},
+        {"driver": ""},
+    ],
+)
+def test_nothing_is_said_of_a_kernel_where_nvidia_says_nothing_or_none_is_compiled_for(facts):
+    given = {"os": JAMMY, "kernel": "6.11.0-1011-aws"} | facts
+
+    assert [each for each in verdicts(**given) if each.rule == "kernel"] == []
+
+
 def test_image_tags_overridden_one_by_one_are_named_with_what_the_release_ships():
     said = verdict("operands", asked={"device-plugin": "v0.17.1", "dcgm": "4.6.0-1-ubuntu22.04", "driver": "580.1"})
 

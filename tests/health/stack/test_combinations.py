@@ -71,6 +71,18 @@ def test_a_node_without_gpus_is_not_judged(cluster):
     assert compare_node(node, surroundings(read_drivers(cluster)), today=TODAY) == []
 
 
+def test_a_driver_that_compiles_on_the_node_is_judged_by_its_kernel_too(cluster):
+    jammy = AS_LISTED | {"os_image": "Ubuntu 22.04.5 LTS"}
+    for kernel in ("6.8.0-64-generic", "6.8.0-64-generic", "6.11.0-1011-aws"):
+        make.a_node(cluster, **jammy, kernel=kernel)
+
+    found = compared(cluster)
+
+    said = {line.verdict.subject: (line.verdict.answer, line.nodes) for line in found.lines}
+    assert said["Driver 595.91.07, kernel 6.8.0-64-generic"] == (Support.SUPPORTED, 2)
+    assert said["Driver 595.91.07, kernel 6.11.0-1011-aws"] == (Support.UNSUPPORTED, 1)
+
+
 def test_a_precompiled_driver_is_judged_by_its_kernel(cluster):
     cluster.driver_objects.update(use_precompiled=True)
     make.a_node(cluster, **AS_LISTED, kernel="6.8.0-64-generic")

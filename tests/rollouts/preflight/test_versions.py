@@ -83,6 +83,18 @@ def test_a_version_that_the_matrix_does_not_know_with_this_operator_is_warned_of
     assert "version-unknown" not in {check.code for check in preview(listed, now=NOON).warnings}
 
 
+def test_a_kernel_that_nvidias_driver_containers_are_not_said_to_support_bars_the_start(cluster, owner):
+    Node.objects.update(os_image="Ubuntu 22.04.5 LTS", kernel="6.8.0-64-generic")
+    Node.objects.filter(name="node-2").update(kernel="6.11.0-1011-aws")
+    cluster.driver_objects.filter(kind="ClusterPolicy").update(operator_version="v26.7.0")
+    plan = a_draft(cluster, owner, to_version="595.91.07")
+
+    said = barred(plan)["unsupported"]
+
+    assert "6.11.0-1011-aws is none of them" in said
+    assert said.endswith("That is about 1 node of 3.")
+
+
 def compatible(**options):
     return [replace(stage, gate_options=stage.gate_options | {"compatibility": options}) for stage in (CANARY, REST)]
 
