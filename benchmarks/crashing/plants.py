@@ -71,8 +71,8 @@ def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> Non
     INTEND(plan, stage, *given, **named)
 
 
-def _hold_once(writer: Any, uid: str, name: str, *, anew: bool = False) -> bool:  # noqa: ARG001
-    return HOLD_NODE(writer, uid, name)
+def _hold_once(writer: Any, uid: str, name: str, *, anew: bool = False, **more: Any) -> Any:  # noqa: ARG001
+    return HOLD_NODE(writer, uid, name, **more)
 
 
 def _nothing_before(seen: Any, those: Any) -> dict[str, None]:
@@ -244,7 +244,7 @@ PLANTS = {
     ),
     "read-back": Plant(
         "the live look that every node is held, just before the version is written",
-        (_instead(version, "_not_held_live", _always(frozenset())),),
+        (_instead(version, "_not_held_live", _always({})),),
     ),
     "writer-lease": Plant(
         "the epoch and the holder of the Lease in the cluster: an old copy of the database, or another Quarterdeck",
