@@ -1,6 +1,7 @@
 """Whatever becomes of its workers, its messages and its API server, nothing is let go unbidden and every plan ends.
 
 bin/bench crash [--seed N] [--schedules N] [--schedule K] [--pulls] [--sigkills N] [--plant NAME] [--plants]
+                [--each-plant [NAME[=K] …]]
 
 Most of it is one process: the real engine, rows and API server with no socket between them and a clock of its own, so
 that a plan's life takes a tenth of a second, and its worker can die between any two writes. What cannot be had so, a
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.crashing.figures import FIGURES
-from benchmarks.crashing.run import KILLED, Found, in_processes, make_ready, schedules, set_up
+from benchmarks.crashing.run import KILLED, Found, each_plant, in_processes, make_ready, schedules, set_up
 from benchmarks.figures import Figures
 from demo.numbers import whole
 
@@ -31,6 +32,9 @@ def main() -> None:
     print(f"seed {seed}", file=sys.stderr, flush=True)
     if asked.schedule is not None:
         show_one(seed, asked.schedule, asked.plant, few=asked.few)
+        return
+    if asked.each_plant is not None:
+        try_each_plant(seed, asked)
         return
     figures = Figures("crash", {"seed": seed} | ({"plant": asked.plant} if asked.plant else {}))
     figures.measure_reference()
@@ -96,6 +100,23 @@ def show_one(seed: int, number: int, plant: str, *, few: bool) -> None:
         sys.exit("not ok" if outcome.violations else 0)
 
 
+def try_each_plant(seed: int, asked: argparse.Namespace) -> None:
+    make_ready()
+    from benchmarks.crashing.plants import PLANTS
+
+    figures = Figures("crash", {"seed": seed})
+    wanted = dict(asked.each_plant) or dict.fromkeys(PLANTS)
+    if unknown := [name for name in wanted if name not in PLANTS]:
+        sys.exit(f"No such guard: {', '.join(unknown)}. --plants lists them.")
+    missed = 0
+    for tried in each_plant(seed, wanted, asked.schedules, few=asked.few, only_pulls=asked.pulls):
+        missed += tried.number is None
+        found = {"schedule": tried.number, "found": tried.figure, "says": tried.says}
+        figures.beside("planted", tried.schedules, "schedules", plant=tried.plant, **found)
+    figures.at_most("missed_plants", missed, 0, "plants")
+    figures.end()
+
+
 def list_plants() -> None:
     set_up()
     from benchmarks.crashing.plants import PLANTS
@@ -103,6 +124,11 @@ def list_plants() -> None:
     width = max(map(len, PLANTS))
     for name, plant in PLANTS.items():
         print(f"{name:{width}}  {plant.says}")
+
+
+def plant_and_first(word: str) -> tuple[str, int | None]:
+    name, _, first = word.partition("=")
+    return name, whole(0, 10**6)(first) if first else None
 
 
 def arguments() -> argparse.Namespace:
@@ -115,6 +141,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sigkills", type=whole(0, 10**4), default=SIGKILLS, metavar="N", help="of real workers (50)")
     parser.add_argument("--plant", default="", metavar="NAME", help="take one guard out: the bench must fail")
     parser.add_argument("--plants", action="store_true", help="list the guards that can be taken out")
+    parser.add_argument(
+        "--each-plant", nargs="*", type=plant_and_first, metavar="NAME[=K]",
+        help="take these guards out in turn, or all of them, each until it is found out; K: the schedule to begin with",
+    )  # fmt: skip
     parser.add_argument("--processes", type=whole(1, 64), default=0, metavar="N", help="as many as there are cores")
     parser.add_argument("--pulls", action="store_true", help="only those with an image pull")
     parser.add_argument("--uncut", action="store_true", help="say of each seam at which nothing happened which it is")

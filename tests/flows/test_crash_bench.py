@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from benchmarks.crashing.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
@@ -32,12 +30,12 @@ def assert_cuts_gaps_first(seams: dict, told: str) -> None:
     assert len([line for line in uncut if line.startswith("uncut, a gap: ")]) == seams["gaps"] - 15
 
 
-@pytest.mark.parametrize(("plant", "seed"), [("stop", SEED), ("read-back", 19)])
-def test_without_one_of_its_guards_the_engine_is_found_out(plant: str, seed: int):
-    ended = bench("--schedules", "200", "--sigkills", "0", "--processes", "1", "--plant", plant, seed=seed)
+def test_without_one_of_its_guards_it_fails_and_says_how_to_see_it_again():
+    """That it finds each of them: `test_crash_plants.py`."""
+    ended = bench("--schedules", "200", "--sigkills", "0", "--processes", "1", "--plant", "stop")
 
     assert ended.returncode != 0
-    assert f"--plant {plant}" in ended.stderr
+    assert "--plant stop" in ended.stderr
 
 
 def test_a_canary_that_is_another_one_since_a_node_joined_is_no_release_without_approval():
