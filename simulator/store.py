@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simulator import definitions, deletion, eviction, patches, rules, schema, shapes
+from simulator import definitions, deletion, eviction, managed_fields, patches, rules, schema, shapes
 from simulator.clock import Clock
 from simulator.defaults import filled
 from simulator.etcd import Etcd, Obj
@@ -54,11 +54,21 @@ class Store(Etcd):
         return self._keep(kind, new, dry_run=dry_run)
 
     def update(
-        self, kind: Kind, name: str, obj: Obj, namespace: str = "", subresource: str = "", *, dry_run: bool = False
+        self,
+        kind: Kind,
+        name: str,
+        obj: Obj,
+        namespace: str = "",
+        subresource: str = "",
+        *,
+        manager: str = "",
+        dry_run: bool = False,
     ) -> Obj:
+        """`manager`: who is to have set what changes; blank: nobody says."""
         with self.lock:
             shapes.check(kind, obj)
-            return self._revise(kind, self.get(kind, name, namespace), obj, subresource=subresource, dry_run=dry_run)
+            old = self.get(kind, name, namespace)
+            return self._revise(kind, old, obj, subresource=subresource, manager=manager, dry_run=dry_run)
 
     def patch(
         self,
@@ -69,16 +79,18 @@ class Store(Etcd):
         *,
         how: str,
         subresource: str = "",
+        manager: str = "",
         dry_run: bool = False,
     ) -> Obj:
         with self.lock:
             old = self.get(kind, name, namespace)
             new = patches.patched(kind, old, patch, how=how)
             shapes.check(kind, new, is_patched=True)
-            return self._revise(kind, old, new, subresource=subresource, dry_run=dry_run)
+            return self._revise(kind, old, new, subresource=subresource, manager=manager, dry_run=dry_run)
 
-    def _revise(self, kind: Kind, old: Obj, new: Obj, *, subresource: str, dry_run: bool) -> Obj:
+    def _revise(self, kind: Kind, old: Obj, new: Obj, *, subresource: str, manager: str, dry_run: bool) -> Obj:
         revised = rules.revised(kind, old, new, subresource=subresource)
+        revised = managed_fields.kept(kind, old, revised, manager, now=self.clock.now())
         if subresource != "status":
             revised = self._filled(kind, revised)
         if revised == old:

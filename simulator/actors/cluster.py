@@ -36,7 +36,15 @@ class Cluster(Protocol):
         ...
 
     def patch(
-        self, kind: Kind, name: str, patch: Any, namespace: str = "", *, how: How = "merge", subresource: str = ""
+        self,
+        kind: Kind,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        how: How = "merge",
+        subresource: str = "",
+        manager: str = "",
     ) -> Obj: ...
 
     def delete(

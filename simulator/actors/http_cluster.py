@@ -86,9 +86,18 @@ class HttpCluster:
         return self.create(kind, obj, namespace)
 
     def patch(
-        self, kind: Kind, name: str, patch: Any, namespace: str = "", *, how: How = "merge", subresource: str = ""
+        self,
+        kind: Kind,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        how: How = "merge",
+        subresource: str = "",
+        manager: str = "",
     ) -> Obj:
-        return self._ask("PATCH", path_of(kind, namespace, name, subresource), patch, media=MEDIA[how])
+        query = {"fieldManager": manager} if manager else None
+        return self._ask("PATCH", path_of(kind, namespace, name, subresource), patch, media=MEDIA[how], query=query)
 
     def delete(
         self,

@@ -29,9 +29,17 @@ class StoreCluster:
         return self.store.seed(kind, obj, namespace)
 
     def patch(
-        self, kind: Kind, name: str, patch: Any, namespace: str = "", *, how: How = "merge", subresource: str = ""
+        self,
+        kind: Kind,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        how: How = "merge",
+        subresource: str = "",
+        manager: str = "",
     ) -> Obj:
-        return self.store.patch(kind, name, patch, namespace, how=how, subresource=subresource)
+        return self.store.patch(kind, name, patch, namespace, how=how, subresource=subresource, manager=manager)
 
     def delete(
         self,

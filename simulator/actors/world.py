@@ -37,8 +37,12 @@ class World:
         self._show(kind, made)
         return made
 
-    def patch(self, kind: Kind, obj: Obj, patch: Any, *, how: How = "merge", subresource: str = "") -> Obj:
-        written = self.cluster.patch(kind, name(obj), patch, namespace(obj), how=how, subresource=subresource)
+    def patch(
+        self, kind: Kind, obj: Obj, patch: Any, *, how: How = "merge", subresource: str = "", manager: str = ""
+    ) -> Obj:
+        written = self.cluster.patch(
+            kind, name(obj), patch, namespace(obj), how=how, subresource=subresource, manager=manager
+        )
         self._show(kind, written)
         return written
 

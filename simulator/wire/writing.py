@@ -3,6 +3,7 @@
 from typing import Any
 
 from simulator.kinds import NAMESPACE, POD, Kind
+from simulator.managed_fields import manager_of
 from simulator.matching import matcher
 from simulator.refusals import Refused, bad_request, unsupported_media
 from simulator.store import Store
@@ -31,7 +32,15 @@ def update(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
     obj = ask.mapping()
     if is_strict(ask):
         strict.check(store, kind, obj)
-    new = store.update(kind, target.name, obj, target.namespace, target.subresource, dry_run=ask.is_dry_run)
+    new = store.update(
+        kind,
+        target.name,
+        obj,
+        target.namespace,
+        target.subresource,
+        manager=_manager(ask),
+        dry_run=ask.is_dry_run,
+    )
     return of_json(new)
 
 
@@ -49,9 +58,14 @@ def patch(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:
         target.namespace,
         how=how,
         subresource=target.subresource,
+        manager=_manager(ask),
         dry_run=ask.is_dry_run,
     )
     return of_json(changed)
+
+
+def _manager(ask: Ask) -> str:
+    return manager_of(ask.query.get("fieldManager", ""), ask.headers.get("user-agent", ""))
 
 
 def delete(store: Store, ask: Ask, kind: Kind, target: Target) -> Answer:

@@ -25,7 +25,7 @@ class Acts:
 
     def cordon(self, node: Obj) -> None:
         if not is_unschedulable(node):
-            self.world.patch(NODE, node, {"spec": {"unschedulable": True}})
+            self.world.patch(NODE, node, {"spec": {"unschedulable": True}}, manager=keys.MANAGER)
 
     def uncordon(self, node: Obj) -> None:
         if is_unschedulable(node):

@@ -26,4 +26,5 @@ DIGEST_ENV = "DRIVER_CONFIG_DIGEST"
 
 NAMESPACE = "gpu-operator"
 SOURCE = "nvidia-gpu-operator"
+MANAGER = "gpu-operator"  # its program's name, with which client-go's User-Agent begins
 REASON = "GPUDriverUpgrade"
