@@ -99,6 +99,7 @@ AUTOSCALER_LEAVE = "cluster-autoscaler.kubernetes.io/scale-down-disabled"  # ann
 AUTOSCALER_GOING = ("ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler")  # taints
 SENTINEL_MANAGED = "k8saas.nvidia.com/ManagedByNVSentinel"  # label, "false": it leaves the node alone
 SENTINEL_STATE = "dgxc.nvidia.com/nvsentinel-state"  # label
+SENTINEL_CORDON = "k8saas.nvidia.com/cordon-by"  # label, from its cordon until it is over: docs/configuration
 SENTINEL_MARKS = (SENTINEL_MANAGED, SENTINEL_STATE, "nvsentinel.dgxc.nvidia.com/")  # labels begin with these
 
 CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that only selects these nodes

@@ -20,7 +20,7 @@ STATES = [state.name.lower().replace("_", "-") for state in NodeState]
 
 ROW = (
     "id", "cluster", "pools", "name", "uid", "state", "is_ready", "ready_since", "not_ready_because",
-    "is_unschedulable", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
+    "is_unschedulable", "cordoned_by", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
     "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
     "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "mig_changing_since",
     "mig_is_overdue", "unresolved", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus",
@@ -37,6 +37,10 @@ class NodeRowSerializer(RowSerializer):
     cluster = RefSerializer()
     pools = RefSerializer(many=True)
     state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
+    cordoned_by = serializers.CharField(
+        help_text="The field manager that set `spec.unschedulable`, as the API server has it; blank: it is not set, or "
+        "nothing says by whom."
+    )
     layout = serializers.CharField(
         help_text="How its GPUs are partitioned and shared. Equal for equal layouts; blank: no label."
     )

@@ -31,7 +31,7 @@ RESET = "reset"  # of one GPU, which its `detail` has as `gpu`
 NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "ready": ("Ready", ("ready",)),
+    "ready": ("Ready and conditions", ("ready", "condition")),
     "driver": ("Driver and kernel", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
     GPUS: ("GPUs", ("capacity", RESET, "reload")),
@@ -42,7 +42,10 @@ LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
 KIND_OF = {event: kind for kind, (_, events) in LINE_KINDS.items() for event in events}
-GLYPHS = {"version": "changing", "upgrade": "changing", "cordon": "cordoned", "capacity": "warn", RESET: "warn"}
+GLYPHS = {
+    "version": "changing", "upgrade": "changing", "cordon": "cordoned", "condition": "warn", "capacity": "warn",
+    RESET: "warn",
+}  # fmt: skip
 NodeKept = Node | GoneNode
 
 

@@ -41,6 +41,7 @@ class Node(Mirrored):
     # What is said to be wrong with it (`gpu.conditions`): [{"type", "message", "since"}]
     conditions = models.JSONField(default=list)
     is_unschedulable = models.BooleanField(default=False)
+    cordoned_by = models.CharField(max_length=128, blank=True)  # the field manager that did; blank: none, or not said
 
     kernel = models.CharField(max_length=128, blank=True)
     os_image = models.CharField(max_length=128, blank=True)

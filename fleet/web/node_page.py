@@ -14,6 +14,7 @@ from fleet.models import GoneNode, Node, Observer
 from fleet.queries import nodes_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
+from gpu.cordons import whose_cordon
 from people.models import User
 from people.rights import Permission, scope_of
 
@@ -50,6 +51,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "node": row,
         "former": GoneNode.objects.visible_to(user).filter(cluster=row.cluster_id, name=row.name).first(),
         "seen": states.state_of(row, is_live=heard.is_fresh),
+        "cordon": f"Cordoned{whose_cordon(row.cordoned_by, row.labels)}." if row.is_unschedulable else "",
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
         "freshness": heard,
         "knows_pods": heard.knows_pods,

@@ -20,12 +20,19 @@ GPU_LABELS = {
 
 
 def node_document(name: str = "gpu-001", **given: Any) -> dict[str, Any]:
-    """`labels` and `annotations` None leaves the member out, as a server does with an empty one."""
+    """`labels` and `annotations` None leaves the member out, as a server does with an empty one.
+
+    `managed`: its field managers, by the times of their writes; of a cordoned one the last has the cordon.
+    """
     labels, annotations = given.get("labels", GPU_LABELS), given.get("annotations", {"node.alpha/ttl": "0"})
     metadata = {"name": name, "uid": given.get("uid", f"uid-of-{name}"), "resourceVersion": given.get("version", "7")}
     metadata |= {"creationTimestamp": SINCE}
     metadata |= {} if labels is None else {"labels": labels}
     metadata |= {} if annotations is None else {"annotations": annotations}
+    if managed := given.get("managed", ()):
+        cordon = {"f:spec": {"f:unschedulable": {}}} if given.get("spec", {}).get("unschedulable") else {}
+        metadata["managedFields"] = [_managed(each, {"f:status": {"f:capacity": {}}}) for each in managed[:-1]]
+        metadata["managedFields"].append(_managed(managed[-1], {"f:metadata": {"f:labels": {".": {}}}} | cordon))
     ready = {
         "type": "Ready",
         "status": given.get("ready", "True"),
@@ -43,10 +50,16 @@ def node_document(name: str = "gpu-001", **given: Any) -> dict[str, Any]:
         "status": {
             "capacity": {"cpu": "128", "memory": "2113Gi"} | _quantities(there),
             "allocatable": {"cpu": "127", "memory": "2100Gi"} | _quantities(given.get("allocatables", to_be_had)),
-            "conditions": [memory, ready],
+            "conditions": [memory, ready, *given.get("conditions", ())],
             "nodeInfo": {"kernelVersion": "5.15.0-122-generic", "osImage": "Ubuntu 22.04.5 LTS"},
         },
     }
+
+
+def _managed(manager: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """As kubectl shows it with --show-managed-fields."""
+    of = {"manager": manager, "operation": "Update", "apiVersion": "v1", "time": SINCE}
+    return of | {"fieldsType": "FieldsV1", "fieldsV1": fields}
 
 
 def _quantities(amounts: dict[str, int] | None) -> dict[str, str]:

@@ -63,7 +63,7 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_misses_nothing(
     assert not unseen
     events = viewer.all(f"/api/v1/nodes/{seen(viewer, name)['id']}/events")
     newest = [event["sentence"] for event in events if event["kind"] == "cordon"][:2]
-    assert newest == ["Uncordoned.", "Cordoned."]
+    assert newest == ["Uncordoned.", "Cordoned by OpenAPI-Generator, as the API server has it."]  # its Python client
 
 
 def test_a_worker_that_is_asked_to_stop_does_so_and_hands_on(

@@ -6,13 +6,15 @@ from typing import Any
 
 from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.rows.node import paused_operands
+from gpu.conditions import BAD_WHEN_TRUE
+from gpu.cordons import whose_cordon
 from gpu.operands import title_of
 from gpu.resources import Layout, layout_in_words
 
 
 @dataclass(frozen=True)
 class Entry:
-    kind: str  # version, ready, cordon, upgrade, capacity, label
+    kind: str  # version, ready, condition, cordon, upgrade, capacity, label
     sentence: str
     detail: dict[str, Any] = field(default_factory=dict)
 
@@ -41,10 +43,26 @@ def _ready(old: Columns, new: Columns) -> Iterator[Entry]:
 
 
 def _cordon(old: Columns, new: Columns) -> Iterator[Entry]:
-    if old["is_unschedulable"] != new["is_unschedulable"]:
-        # The API does not say who did it.
-        sentence = "Cordoned." if new["is_unschedulable"] else "Uncordoned."
-        yield Entry("cordon", sentence, _change("is_unschedulable", old, new))
+    """Of who takes one off the API server keeps nothing."""
+    if old["is_unschedulable"] == new["is_unschedulable"]:
+        return
+    change = _change("is_unschedulable", old, new)
+    if new["is_unschedulable"]:
+        whose = whose_cordon(new["cordoned_by"], new["labels"])
+        yield Entry("cordon", f"Cordoned{whose}.", {**change, "by": new["cordoned_by"]})
+    else:
+        yield Entry("cordon", "Uncordoned.", change)
+
+
+def _conditions(old: Columns, new: Columns) -> Iterator[Entry]:
+    """Those that say something is wrong, as they begin and end. What one says more of the same is none."""
+    was, now = ({each["type"]: each for each in row["conditions"]} for row in (old, new))
+    for name in sorted(now.keys() - was.keys()):
+        message = now[name]["message"]
+        sentence = f"{BAD_WHEN_TRUE[name]} says {name}{f': {message}' if message else ''}"
+        yield Entry("condition", f"{sentence.rstrip('.')}.", {"condition": name, "began": now[name]["since"]})
+    for name in sorted(was.keys() - now.keys()):
+        yield Entry("condition", f"{name} is no longer said.", {"condition": name})
 
 
 def _version(old: Columns, new: Columns) -> Iterator[Entry]:
@@ -155,5 +173,6 @@ ASPECTS: tuple[Callable[[Columns, Columns], Iterator[Entry]], ...] = (
     _layout,
     _capacity,
     _ready,
+    _conditions,
     _hold,
 )

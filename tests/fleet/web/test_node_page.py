@@ -48,6 +48,20 @@ def test_says_how_the_cluster_is_reached_to_its_admins_alone(viewer):
     assert "kubectl --context arn:of-the-account describe node gpu-001" in page(admin, f"/nodes/{node.pk}").text
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"cordoned_by": "gpu-operator"}, "Cordoned by gpu-operator, as the API server has it."),
+        ({}, "Cordoned; the API server does not say by whom."),
+    ],
+)
+def test_says_whose_its_cordon_is(viewer, given, sentence):
+    node = make.a_node(make.a_cluster(), is_unschedulable=True, **given)
+
+    assert sentence in page(viewer, f"/nodes/{node.pk}").text
+    assert viewer.get(f"/api/v1/nodes/{node.pk}").json()["cordoned_by"] == given.get("cordoned_by", "")
+
+
 def test_names_an_operand_that_should_run_here_and_does_not(viewer):
     cluster = make.a_cluster()
     node = make.a_node(cluster, labels={"nvidia.com/gpu.deploy.dcgm-exporter": "paused-for-driver-upgrade"})

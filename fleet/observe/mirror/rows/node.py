@@ -24,6 +24,7 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         "taints": _taints(seen),
         "created_at": fitted_instant(seen.metadata.creation_timestamp),
         "is_unschedulable": seen.is_unschedulable,
+        "cordoned_by": fitted(seen.cordoned_by, 128),
         "conditions": _conditions(seen),
         "is_paused": bool(paused_operands(labels)),
         "region": labels.get(keys.REGION, "")[:64],

@@ -14,12 +14,24 @@ def row(old=None, **given):
     return remember(old, node_row(a_node_seen(**given)), now=NOON)
 
 
+def a_condition(name, message):
+    return {"type": name, "status": "True", "message": message, "lastTransitionTime": "2026-11-21T08:00:00Z"}
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"ready": "False"}, "Not ready: KubeletReady"),
         ({"ready": "Unknown"}, "Its kubelet stopped reporting: KubeletReady"),
-        ({"spec": {"unschedulable": True}}, "Cordoned."),
+        ({"spec": {"unschedulable": True}}, "Cordoned; the API server does not say by whom."),
+        (
+            {"spec": {"unschedulable": True}, "managed": ["kubelet", "kubectl"]},
+            "Cordoned by kubectl, as the API server has it.",
+        ),
+        (
+            {"conditions": [a_condition("GpuThermalWatch", "83 C")]},
+            "NVSentinel says GpuThermalWatch: 83 C.",
+        ),
         ({"allocatable": 7}, "Whole GPUs that can be allocated: 7, before 8."),
         ({"labels": GPU_LABELS | HELD}, "Held: the upgrade controller must not touch it, not by Quarterdeck."),
         (
@@ -47,6 +59,27 @@ def test_each_change_has_its_sentence(change, sentence):
     lines = entries(before, row(before, **change))
 
     assert [line.sentence for line in lines] == [sentence]
+
+
+def test_who_takes_a_cordon_off_is_not_guessed():
+    before = row(spec={"unschedulable": True}, managed=["gpu-operator"])
+
+    (line,) = entries(before, row(before, managed=["gpu-operator"]))
+
+    assert (line.sentence, line.detail) == (
+        "Uncordoned.",
+        {"column": "is_unschedulable", "was": True, "is": False},
+    )
+
+
+def test_a_condition_that_says_more_is_the_same_one_until_it_ends():
+    before = row(conditions=[a_condition("GpuThermalWatch", "83 C"), a_condition("KernelDeadlock", "")])
+    hotter = row(before, conditions=[a_condition("GpuThermalWatch", "91 C"), a_condition("KernelDeadlock", "")])
+
+    lines = entries(hotter, row(hotter, conditions=[a_condition("KernelDeadlock", "")]))
+
+    assert entries(before, hotter) == []
+    assert [line.sentence for line in lines] == ["GpuThermalWatch is no longer said."]
 
 
 def test_a_change_nobody_needs_to_hear_of_has_none():
