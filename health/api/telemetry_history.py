@@ -38,7 +38,9 @@ class PlotLimitSerializer(serializers.Serializer):
 class PlotSerializer(serializers.Serializer):
     key = serializers.ChoiceField(choices=METRIC_KEYS)
     title = serializers.CharField()
-    unit = serializers.CharField(help_text="Blank: a number, or a ratio from 0 to 1.")
+    unit = serializers.CharField(
+        help_text="Blank: a number, or a ratio from 0 to 1. `1 = yes`, of `throttled_…`: it was, since the step before."
+    )
     lines = PlotLineSerializer(many=True)
     left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")
     limits = PlotLimitSerializer(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from fleet.models import Gpu, Node
 from fleet.queries import timeline
@@ -32,16 +33,23 @@ KEPT_S = 15.0
 MOST_KEPT = 64
 TURN_S = 1.0  # somebody waits for a turn
 AT_ONCE = 4  # of a process: more people than that do not hold all of its threads
-PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=16 << 20)
+PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=24 << 20)
 MARKED = ("version", "ready", "cordon", "upgrade")  # kinds of a node's events
 XID = "xid"
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
 PLOTTED = (
-    "gpu_utilisation_ratio", "memory_used_mib", "temperature_celsius", "power_watts", "sm_clock_mhz",
-    "memory_clock_mhz", "ecc_corrected", "ecc_uncorrected",
+    "gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio", "temperature_celsius",
+    "power_watts", "sm_clock_mhz", "memory_clock_mhz", "throttled_thermal", "throttled_power", "throttled_board",
+    "throttled_reliability", "clock_events", "ecc_corrected", "ecc_uncorrected", "pcie_transmitted", "pcie_received",
+    "pcie_replays", "nvlink_mib_per_s", "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays",
+    "nvlink_recoveries",
 )  # fmt: skip
-OF_SLICES = frozenset({"gpu_utilisation_ratio", "memory_used_mib"})  # all else is the board's, whichever slice says it
+# All else is the board's, whichever slice says it.
+OF_SLICES = frozenset({"gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio"})
 INSTEAD = {"gpu_utilisation_ratio": "engine_active_ratio"}
+# In a unit that differs by the exporter's version (`metrics.DCGM`): what is drawn is whether they grew.
+GROWING = frozenset({"throttled_thermal", "throttled_power", "throttled_board", "throttled_reliability"})
+GREW = "1 = yes"
 PlotLines = Mapping[tuple[str, LabelledDevice], Sequence[float]]
 
 
@@ -254,10 +262,19 @@ def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjec
         if key in OF_SLICES:
             name, is_subject = device.name, (device.uuid, device.gi_id) in subjects
         values = [None if math.isnan(value) else value for value in line]
+        if key in GROWING:
+            values = _grew(values)
         found.append(PlotLine(name, device, metric, values, is_subject=is_subject))
     found.sort(key=lambda each: not each.is_subject)
     drawn = METRICS[key]
-    return Plot(key, drawn.title, drawn.unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
+    unit = GREW if key in GROWING else drawn.unit
+    return Plot(key, drawn.title, unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
+
+
+def _grew(values: Sequence[float | None]) -> list[float | None]:
+    """1: it is more than at the step before, 0: it is not. None where either is not known, or it began anew."""
+    pairs = pairwise([None, *values])
+    return [None if was is None or now is None or now < was else float(now > was) for was, now in pairs]
 
 
 def _line(key: str, lines: PlotLines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:

@@ -14,6 +14,10 @@ const DARK = ["#56b4e9", "#f28e2b", "#3fc79a", "#b7a0f5", "#e6c229", "#ff8fb1", 
 // How a plot's unit is written. What is a ratio on the wire is read as a percentage.
 const SHOWN = {
   gpu_utilisation_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
+  tensor_active_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
+  memory_active_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
+  pcie_transmitted: { unit: "MB/s", factor: 1e-6, digits: 0 },
+  pcie_received: { unit: "MB/s", factor: 1e-6, digits: 0 },
   memory_used_mib: { unit: "GiB", factor: 1 / 1024, digits: 1 },
 };
 

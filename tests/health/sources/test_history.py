@@ -69,6 +69,49 @@ def test_draws_what_has_samples_and_names_what_has_none(node):
     assert "Power" in known.not_exported
 
 
+def test_draws_what_tensor_cores_memory_links_and_throttles_do(node):
+    keep(node.cluster)
+
+    known = told(
+        node, series("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", (0, 0.4)), series("DCGM_FI_PROF_DRAM_ACTIVE", (0, 0)),
+        series("DCGM_FI_PROF_PCIE_TX_BYTES", (0, 2e9)), series("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", (0, 100)),
+        series("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", (0, 3)),
+    )  # fmt: skip
+
+    assert {plot.key: plot.lines[0].values[-1] for plot in known.plots} == {
+        "tensor_active_ratio": 0.4,
+        "memory_active_ratio": 0.0,
+        "pcie_transmitted": 2e9,
+        "nvlink_mib_per_s": 100.0,
+        "nvlink_replays": 3.0,
+    }
+    assert "Memory bandwidth used" not in known.not_exported
+    assert {"Throttled by heat", "PCIe received", "NVLink CRC data errors"} <= set(known.not_exported)
+
+
+def test_of_what_counts_in_an_unknown_unit_it_is_drawn_that_it_grew(node):
+    keep(node.cluster)
+
+    known = told(node, series("DCGM_FI_DEV_THERMAL_VIOLATION", (75, 10), (60, 10), (45, 7e9), (30, 2), (0, 2)))
+
+    (plot,) = known.plots
+    assert (plot.key, plot.unit) == ("throttled_thermal", "1 = yes")
+    assert plot.lines[0].values[-6:] == [None, 0.0, 1.0, None, None, None]
+
+
+def test_each_slice_has_its_own_tensor_cores_and_memory_bandwidth(node):
+    keep(node.cluster, *[GpuDevice("gpu-1", 0, "GPU-a", gi_id) for gi_id in ("7", "8")])
+    rows = [
+        series(name, (0, 0.5), GPU_I_ID=gi_id)
+        for name in ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "DCGM_FI_PROF_DRAM_ACTIVE")
+        for gi_id in ("7", "8")
+    ]
+
+    known = told(node, *rows)
+
+    assert [[line.device.gi_id for line in plot.lines] for plot in known.plots] == [["7", "8"], ["7", "8"]]
+
+
 def test_under_mig_the_engines_are_drawn_and_never_the_usual_utilisation(node):
     slices = [GpuDevice("gpu-1", 0, "GPU-a", gi_id) for gi_id in ("7", "8")]
     keep(node.cluster, BOARD, *slices)
