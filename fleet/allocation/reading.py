@@ -62,6 +62,17 @@ def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAll
     }
 
 
+def allocated_indices(nodes: Sequence[Node], *, now: datetime) -> dict[str, list[int]]:
+    """By the pod's UID the numbers of the GPUs that something tells it has. What `allocations_on` costs."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for its in allocations_on(nodes, now=now).values():
+        for board in its.boards:
+            for allocation in board.allocations:
+                if board.index is not None and not allocation.only_looks:
+                    found[allocation.pod.uid].add(board.index)
+    return {uid: sorted(indices) for uid, indices in found.items()}
+
+
 def allocated_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
     """Load them with their nodes. What `allocations_on` costs."""
     found = allocations_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()), now=now)

@@ -12,7 +12,7 @@ from django.db.models import BigIntegerField, F, Func, IntegerField, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.reading import allocated_indices
 from fleet.freshness.cluster import last_heard
 from fleet.freshness.kinds import PODS
 from fleet.models import GoneNode, Gpu, Node, PodPlacement
@@ -48,12 +48,7 @@ def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: da
     kept: dict[str, Collection[int]] = {row.pod_uid: row.boards for row in rows if row.until is not None}
     if isinstance(node, GoneNode) or len(kept) == len(rows):
         return kept
-    found: dict[str, set[int]] = {}
-    for board in allocations_on([node], now=now)[node.pk].boards:
-        for allocation in board.allocations:
-            if board.index is not None and not allocation.only_looks:
-                found.setdefault(allocation.pod.uid, set()).add(board.index)
-    return kept | {uid: sorted(indices) for uid, indices in found.items() if uid not in kept}
+    return allocated_indices([node], now=now) | kept
 
 
 def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPlacement]:

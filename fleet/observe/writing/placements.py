@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.reading import allocated_indices
 from fleet.models import Bookmark, Node, Observer, Pod, PodPlacement
 from fleet.models.bookmark import STALE_AFTER
 from fleet.observe.mirror.rows import Columns
@@ -153,13 +153,7 @@ def _boards(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[s
     if len(names) > LOOKED_AT_MOST:
         return {}
     nodes = Node.objects.filter(cluster=cluster_id, name__in=names).defer("labels", "annotations", "taints")
-    found: dict[str, set[int]] = {}
-    for allocated in allocations_on(list(nodes), now=now).values():
-        for board in allocated.boards:
-            for allocation in board.allocations:
-                if board.index is not None and not allocation.only_looks:
-                    found.setdefault(allocation.pod.uid, set()).add(board.index)
-    return {uid: sorted(indices) for uid, indices in found.items()}
+    return allocated_indices(list(nodes), now=now)
 
 
 def _parts(those: Iterable[Any]) -> Iterator[list[Any]]:

@@ -97,7 +97,7 @@ def test_of_very_many_that_end_at_once_nobody_asks_which(mirror, monkeypatch):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
     mirror.list("pods", [a_pod_seen("a"), a_pod_seen("b", node="gpu-002")])
 
-    monkeypatch.setattr(placements, "allocations_on", None)
+    monkeypatch.setattr(placements, "allocated_indices", None)
     mirror.list("pods", [])
 
     assert not PodPlacement.objects.filter(until=None).exists()
