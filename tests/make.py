@@ -150,6 +150,16 @@ def a_pod(node, name: str = "", *, namespace: str = "team-a", gpus: int = 1, **g
     return Pod.objects.create(cluster=node.cluster, node=node, namespace=namespace, name=name, **row | given)
 
 
+def a_placement(node, name: str, *, namespace: str = "team-a", since: datetime, until: datetime | None, **given: Any):
+    """A pod's time with GPUs of a node. Whatever has made a pod of it, if it is to be there still."""
+    from fleet.models import PodPlacement
+
+    row = {"node_uid": node.uid, "node_name": node.name, "pod_uid": f"uid-of-{node.cluster.name}-{namespace}-{name}"}
+    row |= {"owner_kind": "Job", "owner_name": name, "resources": {"nvidia.com/gpu": 1}}
+    times = {"since": since, "until": until}
+    return PodPlacement.objects.create(cluster=node.cluster, namespace=namespace, name=name, **row | times | given)
+
+
 def an_operand(cluster, operand: str = "driver", *, name: str = "", **given: Any):
     from fleet.models import Operand
 

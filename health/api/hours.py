@@ -17,8 +17,8 @@ class GpuHourSerializer(RowSerializer):
     class Meta:
         model = GpuHour
         fields = (
-            "uuid", "gi_id", "index", "seen_s", "busy_s", "utilisation", "temperature", "temperature_max",
-            "power_watts", "memory_max_mib", "xids",
+            "uuid", "gi_id", "index", "seen_s", "busy_s", "utilisation", "tensor", "bandwidth", "temperature",
+            "temperature_max", "power_watts", "memory_max_mib", "xids", "allocated_s", "namespace", "workload",
         )  # fmt: skip
 
 

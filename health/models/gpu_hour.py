@@ -17,11 +17,17 @@ class GpuHour(models.Model):
     seen_s = models.FloatField()  # seconds of it in which anybody heard the device
     busy_s = models.FloatField(null=True)  # of those under load: its exposure; null: nothing says how busy it was
     utilisation = models.FloatField(null=True)  # mean, 0 to 1
+    tensor = models.FloatField(null=True)  # mean, 0 to 1: its tensor cores at work
+    bandwidth = models.FloatField(null=True)  # mean, 0 to 1: of its memory's
     temperature = models.FloatField(null=True)  # mean, °C
     temperature_max = models.FloatField(null=True)
     power_watts = models.FloatField(null=True)  # mean
     memory_max_mib = models.FloatField(null=True)
     xids = models.PositiveIntegerField(null=True)  # at least so many; null: nothing said which
+    # To whom it was allocated, by the placements of pods: of a board, to whoever had it whole or a part of it.
+    allocated_s = models.FloatField(null=True)  # seconds of it, to any pod; null: nothing tells
+    namespace = models.CharField(max_length=253, blank=True)  # of the pods that had it longest; blank: none, or null
+    workload = models.CharField(max_length=320, blank=True)  # what controls the one that had: `Job/train-71`
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "node_name", "hour"]), models.Index(fields=["hour"])]

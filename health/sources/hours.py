@@ -12,6 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from redis.exceptions import RedisError
 
 from health.models import GpuHour
+from health.sources.allocated_hours import AllocatedFor, AllocatedHour
 from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked
 from health.sources.pacing import take_turn
 from health.telemetry.frame import Frame, GpuDevice
@@ -24,8 +25,10 @@ OVER_EVERY = timedelta(minutes=2)
 AT_ONCE = 1000  # rows a statement
 UNIQUE = ("cluster", "uuid", "gi_id", "hour")
 SAID = (
-    "seen_s", "busy_s", "utilisation", "temperature", "temperature_max", "power_watts", "memory_max_mib", "xids",
+    "seen_s", "busy_s", "utilisation", "tensor", "bandwidth", "temperature", "temperature_max", "power_watts",
+    "memory_max_mib", "xids",
 )  # fmt: skip
+ALLOCATED = ("allocated_s", "namespace", "workload")
 
 
 class KeptHour(msgspec.Struct):
@@ -57,7 +60,7 @@ def count(cluster_id: int, frame: Frame, *, now: float) -> None:
     if not is_over or is_near:
         tally.add(frame, now=now)
     if is_over:
-        _write_or_say(cluster_id, tally)
+        _write_or_say(cluster_id, tally, now=now)
         tally = _next(tally, frame, now=now, since=hour_of(now) if is_near else now)
     _keep(cluster_id, tally)
 
@@ -73,7 +76,7 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
     if tally is None or now.timestamp() <= tally.hour + HOUR_S + GAP_AT_MOST_S:  # a look may still add to it
         return
     if not GpuHour.objects.filter(cluster=cluster_id, hour=datetime.fromtimestamp(tally.hour, UTC)).exists():
-        _write_or_say(cluster_id, tally)
+        _write_or_say(cluster_id, tally, now=now.timestamp())
 
 
 def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTally:
@@ -83,18 +86,19 @@ def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTa
     return begun
 
 
-def _write_or_say(cluster_id: int, tally: HourTally) -> None:
+def _write_or_say(cluster_id: int, tally: HourTally, *, now: float) -> None:
     """What goes wrong costs the hour, and not what is heard of GPUs now: a role that makes no tables, a lock."""
     try:
-        write(cluster_id, tally)
+        write(cluster_id, tally, now=datetime.fromtimestamp(now, UTC))
     except (DatabaseError, ValueError):
         log.exception("an hour of GPUs is lost", cluster=cluster_id, hour=tally.hour, devices=len(tally.devices))
 
 
-def write(cluster_id: int, tally: HourTally) -> int:
+def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
     """How many rows. The same hour again is written over."""
     hour = datetime.fromtimestamp(tally.hour, UTC)
-    found = (_row(cluster_id, hour, sums) for sums in tally.rows())
+    allocated = AllocatedHour.of(cluster_id, hour, now=now)
+    found = (_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in tally.rows())
     rows = list({(row.uuid, row.gi_id): row for row in found}.values())  # names that were cut may have become one
     if rows:
         provide_partition(hour)
@@ -103,7 +107,7 @@ def write(cluster_id: int, tally: HourTally) -> int:
                 rows[first : first + AT_ONCE],
                 update_conflicts=True,
                 unique_fields=UNIQUE,
-                update_fields=("node_name", "index", *SAID),
+                update_fields=("node_name", "index", *SAID, *ALLOCATED),
             )
     return len(rows)
 
@@ -148,11 +152,12 @@ def _drop_partitions(before: datetime) -> int:
     return len(old)
 
 
-def _row(cluster_id: int, hour: datetime, sums: GpuHourSums) -> GpuHour:
+def _row(cluster_id: int, hour: datetime, sums: GpuHourSums, to: AllocatedFor) -> GpuHour:
     device = sums.device
     return GpuHour(
         cluster_id=cluster_id, uuid=_text(device.uuid, 64), gi_id=_text(device.gi_id, 16), hour=hour,
         node_name=_text(device.node_name, 253), index=device.index, **{name: getattr(sums, name) for name in SAID},
+        allocated_s=to.seconds, namespace=to.namespace, workload=to.workload,
     )  # fmt: skip
 
 

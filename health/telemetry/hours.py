@@ -1,4 +1,4 @@
-"""What GPUs did in an hour, added up look by look as frames come: seen, under load, how warm, how much power. Pure.
+"""What GPUs did in an hour, added up look by look as frames come: seen, under load, by which engines, how warm. Pure.
 
 Exposure is time under load: what a rate of errors is held against. Time that nobody heard a device is in no sum.
 """
@@ -18,9 +18,14 @@ GAP_AT_MOST_S = 2 * STALE_AFTER_S  # of a longer one nobody knows what was in it
 BUSY_FROM = 0.01  # of its time: NVIDIA's own unit is whole percents
 UTILISATION = ("engine_active_ratio", "gpu_utilisation_ratio")  # the second is believed where there are both
 XID = "xid"
+# Of which there is a mean; of utilisation besides, from either of two.
+MEANS = {
+    "tensor": "tensor_active_ratio", "bandwidth": "memory_active_ratio", "temperature": "temperature_celsius",
+    "power": "power_watts",
+}  # fmt: skip
 SUMS = (
-    "seen_s", "busy_s", "utilisation_s", "utilisation_sum", "temperature_s", "temperature_sum", "power_s", "power_sum",
-    "xids",
+    "seen_s", "busy_s", "xids",
+    *(f"{name}_{part}" for name in ("utilisation", *MEANS) for part in ("s", "sum")),
 )  # fmt: skip
 PEAKS = ("temperature_max", "memory_max", "last_xid")  # NaN: nothing said it
 
@@ -33,6 +38,8 @@ class GpuHourSums:
     seen_s: float
     busy_s: float | None
     utilisation: float | None  # mean, 0 to 1
+    tensor: float | None  # mean time that its tensor cores were at work, 0 to 1
+    bandwidth: float | None  # mean part of its memory's bandwidth that was used, 0 to 1
     temperature: float | None  # mean, °C
     temperature_max: float | None
     power_watts: float | None  # mean
@@ -97,6 +104,8 @@ class HourTally:
                     seen_s=every["seen_s"][place],
                     busy_s=every["busy_s"][place] if busy_known else None,
                     utilisation=self._mean("utilisation", place),
+                    tensor=self._mean("tensor", place),
+                    bandwidth=self._mean("bandwidth", place),
                     temperature=self._mean("temperature", place),
                     temperature_max=_said(every["temperature_max"][place]),
                     power_watts=self._mean("power", place),
@@ -108,8 +117,9 @@ class HourTally:
         busy = utilisation(frame, fresh)
         self._sum("busy_s", (gap if value >= BUSY_FROM else 0.0 for value in busy))
         self._weigh("utilisation", busy, gap)
-        self._weigh("temperature", _fresh(frame, "temperature_celsius", fresh), gap)
-        self._weigh("power", _fresh(frame, "power_watts", fresh), gap)
+        for name, metric in MEANS.items():
+            if metric in frame.columns:
+                self._weigh(name, _fresh(frame, metric, fresh), gap)
 
     def _weigh(self, name: str, values: "array[float]", gap: float) -> None:
         """What its mean is made of."""

@@ -39,6 +39,25 @@ def test_nothing_is_written_while_the_hour_lasts_and_all_of_it_once_it_is_over(c
     assert (row.seen_s, row.busy_s, row.temperature_max) == (3600, 3600, 50)
 
 
+def test_tells_how_busy_tensor_cores_and_memory_were_and_null_where_nothing_says(cluster):
+    for minute in range(61):
+        look(cluster, minute=minute, tensor_active_ratio=0.25, memory_active_ratio=0.0)
+    for minute in range(61, 121):
+        look(cluster, minute=minute)
+
+    assert list(GpuHour.objects.order_by("hour").values_list("tensor", "bandwidth")) == [(0.25, 0.0), (None, None)]
+
+
+def test_tells_to_whom_it_was_allocated_the_longest(cluster):
+    node = make.a_node(cluster, "n1", gpus=1)
+    make.a_placement(node, "train", namespace="ml", since=HOUR, until=HOUR + timedelta(minutes=45), boards=[0])
+    for minute in range(61):
+        look(cluster, minute=minute)
+
+    row = GpuHour.objects.get()
+    assert (row.allocated_s, row.namespace, row.workload) == (2700, "ml", "Job/train")
+
+
 def test_looks_within_a_minute_cost_nothing_and_lose_nothing(cluster):
     for quarter in range(4 * 60 + 1):
         look(cluster, minute=quarter / 4)
@@ -79,7 +98,7 @@ def test_the_same_hour_again_is_written_over(cluster):
     tally = HourTally.begun(said(BEGUN, BOARD, OTHER), now=BEGUN)
     tally.add(said(BEGUN + 60, BOARD, OTHER, **WARM), now=BEGUN + 60)
 
-    assert [hours.write(cluster.pk, tally) for _ in range(2)] == [2, 2]
+    assert [hours.write(cluster.pk, tally, now=HOUR) for _ in range(2)] == [2, 2]
     assert GpuHour.objects.count() == 2
 
 
@@ -182,7 +201,7 @@ def test_days_of_partitions_and_what_is_too_old_goes(cluster):
         tally = HourTally.begun(said(BEGUN, BOARD), now=BEGUN + 86400 * day)
         at = BEGUN + 86400 * day + 60
         tally.add(said(at, BOARD, **WARM), now=at)
-        hours.write(cluster.pk, tally)
+        hours.write(cluster.pk, tally, now=HOUR)
     connection.check_constraints()  # PostgreSQL drops no table whose keys it still has to check
     keep_from = (HOUR + timedelta(days=1)).replace(hour=0)
     gone = hours.forget_before(keep_from)
