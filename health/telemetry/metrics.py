@@ -104,8 +104,8 @@ def _table() -> dict[str, Metric]:
         Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False, most=NS),
         Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False, most=NS),
         Metric("clock_reasons", "Reasons for its clocks", "", gauge, is_usual=False, most=0xFFFF),  # bits: `SLOWED_BY`
-        Metric("clock_events", "Slowed down, of late", "", gauge, is_usual=False, most=COUNT),
-        Metric("xids_counted", "Xids, of late", "", gauge, is_usual=False, most=COUNT),
+        Metric("clock_events", "Slowed down of late", "", gauge, is_usual=False, most=COUNT),
+        Metric("xids_counted", "Xids of late", "", gauge, is_usual=False, most=COUNT),
         # 0 well, 10 warning, 20 failure
         Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False, most=20),
         Metric("called_healthy", "Called healthy by its exporter", is_usual=False, is_missed=False, most=1.0),

@@ -16,8 +16,9 @@ const SHOWN = {
   gpu_utilisation_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
   tensor_active_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
   memory_active_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
-  pcie_transmitted: { unit: "MB/s", factor: 1e-6, digits: 0 },
-  pcie_received: { unit: "MB/s", factor: 1e-6, digits: 0 },
+  pcie_transmitted: { unit: "GB/s", factor: 1e-9, digits: 2 },
+  pcie_received: { unit: "GB/s", factor: 1e-9, digits: 2 },
+  nvlink_mib_per_s: { unit: "GiB/s", factor: 1 / 1024, digits: 2 },
   memory_used_mib: { unit: "GiB", factor: 1 / 1024, digits: 1 },
 };
 
@@ -191,7 +192,7 @@ class NodePlots {
       width: this.width(), height: HEIGHT_PX, legend: { show: false }, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       cursor: { sync: { key: SYNC }, points: { size: 5 }, drag: { x: false, y: false } },
       scales: { y: { range: range ? () => range : (_, low, high) => roomy(low === null ? low : Math.min(low, ...ends), high === null ? high : Math.max(high, ...ends)) } },
-      axes: [{ ...axis, size: 26, values: (_, at) => at.map((each) => clock(each * 1000).slice(0, 5)) }, { ...axis, size: 46 }],
+      axes: [{ ...axis, size: 26, values: (_, at) => at.map((each) => clock(each * 1000).slice(0, 5)) }, { ...axis, size: 46, values: (_, at) => at.map(short) }],
       series: [{}, ...plot.lines.map((line, number) => ({
         label: line.name, stroke: hasSubject && !line.is_subject ? of("--line-strong") : colours[number % colours.length],
         width: line.is_subject ? 2.5 : 1.5, spanGaps: false, points: { show: false },
@@ -238,6 +239,12 @@ class NodePlots {
 
 function shown(plot) {
   return SHOWN[plot.key] ?? { unit: plot.unit, factor: 1, digits: 0 };
+}
+
+// On an axis, which has room for six characters: what a counter has reached in years is longer.
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+function short(value) {
+  return Math.abs(value) < 1e5 ? value.toLocaleString("en") : COMPACT.format(value);
 }
 
 function roomy(low, high) {

@@ -60,7 +60,7 @@ def _conditions(old: Columns, new: Columns) -> Iterator[Entry]:
     for name in sorted(now.keys() - was.keys()):
         message = now[name]["message"]
         sentence = f"{BAD_WHEN_TRUE[name]} says {name}{f': {message}' if message else ''}"
-        yield Entry("condition", f"{sentence.rstrip('.')}.", {"condition": name, "began": now[name]["since"]})
+        yield Entry("condition", f"{sentence.rstrip('.; ')}.", {"condition": name, "began": now[name]["since"]})
     for name in sorted(was.keys() - now.keys()):
         yield Entry("condition", f"{name} is no longer said.", {"condition": name})
 

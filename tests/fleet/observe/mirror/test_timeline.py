@@ -29,8 +29,8 @@ def a_condition(name, message):
             "Cordoned by kubectl, as the API server has it.",
         ),
         (
-            {"conditions": [a_condition("GpuThermalWatch", "83 C")]},
-            "NVSentinel says GpuThermalWatch: 83 C.",
+            {"conditions": [a_condition("GpuThermalWatch", "ErrorCode:DCGM_FR_X GPU:0;")]},
+            "NVSentinel says GpuThermalWatch: ErrorCode:DCGM_FR_X GPU:0.",
         ),
         ({"allocatable": 7}, "Whole GPUs that can be allocated: 7, before 8."),
         ({"labels": GPU_LABELS | HELD}, "Held: the upgrade controller must not touch it, not by Quarterdeck."),
