@@ -245,3 +245,12 @@ def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
 
     drawn(page)
     expect(page.locator("#node-twin")).to_be_empty()
+
+
+def test_what_links_move_is_told_in_units_that_fit(looking, answers):
+    its = {"key": "nvlink_mib_per_s", "title": "NVLink traffic", "unit": "MiB/s"}
+    answers.give(OWN, lambda window: said(window, value=167 * 1024, **its))
+    open_a_node(looking.page)
+
+    expect(looking.page.locator("#node-plots figcaption")).to_have_text("NVLink traffic, GiB/s")
+    expect(looking.page.locator("#node-plots .plot-values")).to_contain_text("167.00")
