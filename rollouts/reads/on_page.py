@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Prefetch
 
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Approval, BreakGlass, Command, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import Approval, BreakGlass, Command, GateAnswer, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
 from rollouts.reads.completion import OVER, completion_of
 from rollouts.reads.operators import operator_down
@@ -88,6 +88,17 @@ class PlanStanding:
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
 
 
+class HoldSeen(NamedTuple):
+    """Of a hold what its plan's page counts."""
+
+    node_uid: str
+    is_wanted: bool
+    is_foreign: bool
+    wanted_since: datetime
+    placed_at: datetime | None
+    freed_at: datetime | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanOnPage(PlanStanding):
     stages: list[StageOnPage]
@@ -130,7 +141,8 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
     opt_outs = opt_outs_of(plan)
     stages = [_on_page(stage, opt_outs) for stage in rows]
-    holds = list(plan.holds.of_nodes_there(plan.cluster_id))
+    there = plan.holds.of_nodes_there(plan.cluster_id)
+    holds = [HoldSeen(*row) for row in there.values_list(*HoldSeen._fields)]
     newest = plan.events.values_list("pk", flat=True).first()
     return PlanOnPage(
         **_standing(plan, list(plan.commands.standing()), now=now),
@@ -148,7 +160,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     )
 
 
-def _freed(holds: Iterable[Hold], stages: Iterable[StageOnPage]) -> list[datetime | None]:
+def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:
     """Of the nodes whose labels are still to go, and of those let go since the first of these was to be."""
     in_wave = {one.node_uid for stage in stages for one in stage.targets if one.state == TargetState.RELEASING}
     let_go = [one for one in holds if not (one.is_wanted or one.is_foreign or one.node_uid in in_wave)]

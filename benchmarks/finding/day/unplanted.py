@@ -16,4 +16,5 @@ UNPLANTED = {
     "observer-behind": OF_OURS,
     "opt-out-left-behind": NO_PLANS,
     "plan-halted": NO_PLANS,
+    "plan-still": NO_PLANS,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from demo.visitor import wait_until
 from rollouts.components.isolated_canary import Step, isolated_canary
 from simulator.run import Simulation
 from tests.patience import PATIENCE_S
@@ -45,6 +46,12 @@ def versions(kubectl: Kubectl) -> dict[str, str]:
     return dict(line.split("=") for line in said.split())
 
 
+def named(kubectl: Kubectl) -> dict[str, str] | None:
+    """None: a node does not say yet."""
+    found = versions(kubectl)
+    return found if all(found.values()) else None
+
+
 def test_only_the_canary_changes_and_the_rollback_brings_it_back(kubectl: Kubectl):
     """Z4."""
     before = versions(kubectl)
@@ -61,7 +68,8 @@ def test_only_the_canary_changes_and_the_rollback_brings_it_back(kubectl: Kubect
     )
 
     carry_out(kubectl, offered.steps)
-    during = versions(kubectl)
+    # Feature discovery begins anew behind the driver: for a moment nothing says which it is.
+    during = wait_until(lambda: named(kubectl), what="nodes that name their drivers", timeout_s=PATIENCE_S)
     carry_out(kubectl, offered.rollback)
 
     assert during == before | dict.fromkeys(canary, NEW)

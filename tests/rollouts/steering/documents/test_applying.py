@@ -11,7 +11,7 @@ from people.rights import NotAllowed
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, StageKind
 from rollouts.steering import drafting
-from rollouts.steering.documents import Applying, apply, content_of, look, read, write
+from rollouts.steering.documents import Applying, apply, by_document, content_of, look, read, write
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import BadPlan, OutOfDate
 from rollouts.steering.stage_drafts import StageDraft
@@ -66,7 +66,7 @@ def test_a_look_shows_what_the_plan_itself_shows_once_it_is_drafted(text, owner)
     drafted = applied(text, owner).plan
 
     assert shown.preview == look(read(text), actor=owner, now=NOON).preview
-    assert shown.preview == preview(drafted, now=NOON)
+    assert shown.preview == by_document(preview(drafted, now=NOON))
 
 
 def test_the_same_document_again_changes_nothing(text, owner):
