@@ -95,10 +95,19 @@ class TaintSerializer(serializers.Serializer):
     effect = serializers.CharField()
 
 
+class NodeConditionSerializer(serializers.Serializer):
+    type = serializers.CharField()
+    message = serializers.CharField(help_text="Its reason and its message, cut.")
+    since = serializers.DateTimeField(allow_null=True, help_text="Null: it does not say.")
+
+
 class NodeSerializer(NodeRowSerializer):
     labels = serializers.DictField(child=serializers.CharField())
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
     taints = TaintSerializer(many=True)
+    conditions = NodeConditionSerializer(
+        many=True, help_text="Those that say something is wrong, `Ready` apart: of the kubelet and of other agents."
+    )
     resources = ResourceSerializer(many=True)
     gpus = GpuSerializer(many=True)
     unplaced = UnplacedSerializer(many=True)
@@ -118,7 +127,7 @@ class NodeSerializer(NodeRowSerializer):
 
     class Meta(NodeRowSerializer.Meta):
         fields = (
-            *ROW, "labels", "annotations", "taints", "resources", "gpus", "unplaced",
+            *ROW, "labels", "annotations", "taints", "conditions", "resources", "gpus", "unplaced",
             "disagreements", "exporter", "exporter_note", "pods", "pods_freshness", "events", "stack",
         )  # fmt: skip
 

@@ -32,7 +32,7 @@ NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready and conditions", ("ready", "condition")),
-    "driver": ("Driver and kernel", ("version", "upgrade")),
+    "driver": ("Driver and system", ("version", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
     GPUS: ("GPUs", ("capacity", RESET, "reload")),
     POD: ("Pods", ()),

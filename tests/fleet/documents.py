@@ -51,7 +51,8 @@ def node_document(name: str = "gpu-001", **given: Any) -> dict[str, Any]:
             "capacity": {"cpu": "128", "memory": "2113Gi"} | _quantities(there),
             "allocatable": {"cpu": "127", "memory": "2100Gi"} | _quantities(given.get("allocatables", to_be_had)),
             "conditions": [memory, ready, *given.get("conditions", ())],
-            "nodeInfo": {"kernelVersion": "5.15.0-122-generic", "osImage": "Ubuntu 22.04.5 LTS"},
+            "nodeInfo": {"kernelVersion": "5.15.0-122-generic", "osImage": "Ubuntu 22.04.5 LTS"}
+            | given.get("system", {}),
         },
     }
 

@@ -154,6 +154,19 @@ def _kernel(old: Columns, new: Columns) -> Iterator[Entry]:
         yield Entry("version", sentence, _change("kernel", old, new))
 
 
+SYSTEM = (
+    ("os_image", "Its operating system is"),
+    ("container_runtime", "Its container runtime is"),
+    ("kubelet_version", "Its kubelet is"),
+)
+
+
+def _system(old: Columns, new: Columns) -> Iterator[Entry]:
+    for column, words in SYSTEM:
+        if old[column] and old[column] != new[column]:
+            yield Entry("version", f"{words} {new[column]}, before {old[column]}.", _change(column, old, new))
+
+
 def _change(column: str, old: Columns, new: Columns) -> dict[str, Any]:
     """What `fleet.history.facts` reads."""
     return {"column": column, "was": old[column], "is": new[column]}
@@ -169,6 +182,7 @@ ASPECTS: tuple[Callable[[Columns, Columns], Iterator[Entry]], ...] = (
     _paused,
     _version,
     _kernel,
+    _system,
     _mig,
     _layout,
     _capacity,

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from edges.arguments import number, reason
 from edges.moves import IllegalMove, LostRace
+from fleet.models import Pool
 from health.inbox import acts, muting
 from health.inbox.refusals import FindingRefusal
 from health.models import Finding, Mute
@@ -37,7 +38,8 @@ class Command(BaseCommand):
             if verb == "assign":
                 one.add_argument("--to", required=True, help="the name of somebody who may see it")
             if verb == "mute":
-                one.add_argument("--scope", choices=("finding", "node", "cluster"), default="finding")
+                one.add_argument("--scope", choices=muting.SCOPES, default="finding")
+                one.add_argument("--pool", default="", help="its name, for --scope pool")
                 one.add_argument("--hours", type=number(1, 10_000), required=True, help="336 at most")
         lift = verbs.add_parser("lift", help="end a mute early")
         lift.add_argument("mute", type=int, help="its number")
@@ -81,7 +83,8 @@ class Command(BaseCommand):
         now, because = timezone.now(), given["because"]
         if verb == "mute":
             until = now + timedelta(hours=given["hours"])
-            row = muting.scoped(finding, given["scope"])
+            pool = Pool.objects.filter(cluster=finding.cluster, name=given["pool"]).first()
+            row = muting.scoped(finding, given["scope"], pool=pool)
             muting.mute(row, actor=CONSOLE, because=because, until=until, now=now)
             self.stdout.write(f"Muted until {to_the_minute(until)}: {row}.")
         elif verb == "assign":

@@ -177,12 +177,25 @@ def test_hostile_words_are_shown_and_not_run(viewer):
     node = make.a_node(
         make.a_cluster(), HOSTILE, uid="hostile", labels={HOSTILE: HOSTILE},
         taints=[{"key": HOSTILE, "effect": "NoSchedule"}],
+        conditions=[{"type": HOSTILE, "message": HOSTILE, "since": None}],
     )  # fmt: skip
     make.a_pod(node, HOSTILE, uid="hostile", waiting_because=HOSTILE)
     make.a_node_event(node, HOSTILE)
 
     assert HOSTILE in page(viewer, f"/nodes/{node.pk}").text
     assert HOSTILE in page(viewer, f"/parts/nodes/{node.pk}/timeline").text
+
+
+def test_says_which_conditions_say_that_something_is_wrong(viewer):
+    cluster = make.a_cluster()
+    well = make.a_node(cluster)
+    since = "2026-11-21T08:00:00+00:00"
+    ill = make.a_node(cluster, conditions=[{"type": "GpuMemWatch", "message": "NVS: 1 row.", "since": since}])
+
+    assert "No condition says that anything is wrong." in page(viewer, f"/nodes/{well.pk}").text
+    assert "GpuMemWatch NVS: 1 row. since 2026-11-21T08:00:00 UTC" in page(viewer, f"/nodes/{ill.pk}").text
+    shown = viewer.get(f"/api/v1/nodes/{ill.pk}").json()["conditions"]
+    assert shown == [{"type": "GpuMemWatch", "message": "NVS: 1 row.", "since": since}]
 
 
 def test_the_number_of_queries_does_not_grow_with_the_pods(viewer, queries_of):

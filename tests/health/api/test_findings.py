@@ -117,6 +117,16 @@ def test_a_shell_can_do_as_much(finding, capsys):
     said = capsys.readouterr().out
     assert f"{finding.pk}  warning  muted [bob]  prod: It is wrong." in said
     assert "Lifted: what is still wrong in node gpu-001 in prod is open again." in said
+    pool = make.a_pool(finding.cluster, "h100")
+    finding.node.pools.add(pool)
+    call_command(
+        "finding", "mute", str(finding.pk), "--hours", "8", "--because", "x", "--scope", "pool", "--pool", "h100"
+    )
+    assert Mute.objects.get(pool=pool).rule == finding.rule
+    with pytest.raises(CommandError, match="Name a pool that its node is in"):
+        call_command(
+            "finding", "mute", str(finding.pk), "--hours", "8", "--because", "x", "--scope", "pool", "--pool", "z"
+        )
     with pytest.raises(CommandError, match="At most 14 days"):
         call_command("finding", "mute", str(finding.pk), "--hours", "900", "--because", "x")
     with pytest.raises(CommandError, match="There is no finding 999"):

@@ -46,6 +46,10 @@ def a_condition(name, message):
             {"labels": GPU_LABELS | {"nvidia.com/cuda.driver-version.full": "580.126.20"}},
             "Runs driver 580.126.20, before 580.95.05.",
         ),
+        (
+            {"system": {"osImage": "Ubuntu 24.04.1 LTS"}},
+            "Its operating system is Ubuntu 24.04.1 LTS, before Ubuntu 22.04.5 LTS.",
+        ),
         ({"labels": SILENT}, "Names no driver any more; the last was 580.95.05."),
         (
             {"labels": GPU_LABELS | {"nvidia.com/gpu.deploy.device-plugin": "paused-for-driver-upgrade"}},
@@ -80,6 +84,19 @@ def test_a_condition_that_says_more_is_the_same_one_until_it_ends():
 
     assert entries(before, hotter) == []
     assert [line.sentence for line in lines] == ["GpuThermalWatch is no longer said."]
+
+
+def test_what_a_kubelet_says_of_itself_is_told_once_it_said_something_before():
+    before = row()
+    said = {"containerRuntimeVersion": "containerd://1.7.28", "kubeletVersion": "v1.34.2"}
+    first = row(before, system=said)
+
+    lines = entries(first, row(first, system=said | {"containerRuntimeVersion": "containerd://2.1.0"}))
+
+    assert entries(before, first) == []
+    assert [line.sentence for line in lines] == [
+        "Its container runtime is containerd://2.1.0, before containerd://1.7.28."
+    ]
 
 
 def test_a_change_nobody_needs_to_hear_of_has_none():
