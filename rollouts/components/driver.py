@@ -103,7 +103,8 @@ class Driver:
         if not is_version(facts.to_version):
             yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT, field="to_version")
         if facts.to_version == facts.object_version:
-            yield Check("same-version", f"The object already asks for {facts.to_version}.", field="to_version")
+            sentence = f"The object already asks for {facts.to_version}."
+            yield Check("same-version", sentence, "Name another version.", field="to_version")
         if because := self.no_rollback(facts.object_version):
             yield Check("no-rollback", because, "Name the version that runs now in the object, then draft anew.")
         yield from self._mode(facts)
@@ -137,19 +138,23 @@ def is_version(text: str) -> bool:
 
 def _nodes(facts: DriverFacts) -> Iterator[Check]:
     if facts.sandbox_workloads:
-        yield Check("sandbox", "sandboxWorkloads is on, which switches the upgrade controller off.")
+        sentence = "sandboxWorkloads is on, which switches the upgrade controller off."
+        yield Check("sandbox", sentence, f"{SANDBOXED.fix}.")
     if facts.use_precompiled:
-        yield Check("precompiled", "Precompiled drivers name a branch only: which driver would load is not known.")
+        sentence = "Precompiled drivers name a branch only: which driver would load is not known."
+        yield Check("precompiled", sentence, "Set usePrecompiled to false and a full version, or change it by hand.")
     yield from _state(facts)
     if facts.pre_installed:
         many = either(len(facts.pre_installed), "1 node brings its", f"{len(facts.pre_installed)} nodes bring their")
-        yield Check("pre-installed", f"{many} own driver; it is never managed.")
+        fix = "Take them out of the object's nodeSelector: their driver changes with their system's packages or image."
+        yield Check("pre-installed", f"{many} own driver; it is never managed.", fix)
     if facts.owned_by:
         owners = " and ".join(facts.owned_by)
         sentence = f"The object belongs to {owners}, which would write its own version over ours."
         yield Check("owned", sentence, "Change the version there, or take the object out of it first.")
     if not facts.nodes:
-        yield Check("no-nodes", "The object runs a driver on no node.")
+        fix = "Look at its nodeSelector, and at the labels of the nodes that you mean. Else choose another object."
+        yield Check("no-nodes", "The object runs a driver on no node.", fix, field="driver_object")
     if facts.unsettled:
         yield Check("unsettled", f"{facts.unsettled[0]} is not through with its last change.", "Wait until it is.")
     if facts.unrecorded:
@@ -169,7 +174,9 @@ def _state(facts: DriverFacts) -> Iterator[Check]:
         yield Check("not-ready", sentence, "Wait until it has looked at it; where it does not, read its log.")
     elif facts.state != "ready":
         why = facts.message or f"its state is {facts.state}"
-        yield Check("not-ready", f"The object is not in order: {why}")
+        yield Check(
+            "not-ready", f"The object is not in order: {why}", "Put that right first; the operator's log has more."
+        )
 
 
 def _policy(facts: DriverFacts) -> Iterator[Check]:
@@ -191,10 +198,15 @@ def _warnings(facts: DriverFacts) -> Iterator[Check]:
     policy = read_policy(facts.upgrade_policy)
     if policy.pods.is_forced:
         sentence = "podDeletion.force is on: unmanaged pods, which no controller makes again, are deleted for good."
-        yield Check("force", sentence)
+        yield Check("force", sentence, "Set podDeletion.force to false, or tell whose these pods are.")
     if policy.pods.deletes_empty_dir or (policy.drain and policy.drain.deletes_empty_dir):
-        yield Check("empty-dir", "deleteEmptyDir is on: what pods keep on the node's disk is lost.")
+        sentence = "deleteEmptyDir is on: what pods keep on the node's disk is lost."
+        yield Check("empty-dir", sentence, "Set it to false, or tell whose pods keep something there.")
     if policy.drain:
-        yield Check("drain", "drain is on: where GPU pods cannot be evicted, the whole node is drained.")
+        sentence = "drain is on: where GPU pods cannot be evicted, the whole node is drained."
+        yield Check("drain", sentence, "Set upgradePolicy.drain.enable to false where other pods must stay.")
     if not policy.waits_for:
-        yield Check("no-wait", "waitForCompletion names no pods: running jobs are not waited for.")
+        sentence = "waitForCompletion names no pods: running jobs are not waited for."
+        yield Check(
+            "no-wait", sentence, "Set its podSelector to the labels of jobs that must end first, with a timeout."
+        )

@@ -19,7 +19,8 @@ class DriverCrd(Driver):
 
     def _mode(self, facts: DriverFacts) -> Iterator[Check]:
         if not facts.has_policy:
-            yield Check("no-policy", "No ClusterPolicy is seen: without one there is no upgrade controller.")
+            sentence = "No ClusterPolicy is seen: without one there is no upgrade controller."
+            yield Check("no-policy", sentence, "Make one, as the operator's chart does, or let Quarterdeck read it.")
         elif not facts.policy_uses_crd:
             fix = "Set spec.driver.useNvidiaDriverCRD in the ClusterPolicy."
             yield Check("crd-off", "The ClusterPolicy does not use NVIDIADriver objects.", fix)

@@ -31,6 +31,7 @@ class DriverPolicy(Driver):
             yield Check("crd-on", sentence, "Draft the plan for the NVIDIADriver.")
         if facts.is_driver_off:
             sentence = "The ClusterPolicy leaves drivers to the nodes: they bring their own, which are never managed."
-            yield Check("driver-off", sentence)
+            yield Check("driver-off", sentence, "Set spec.driver.enabled to true where the operator is to run drivers.")
         if facts.state == "ignored":
-            yield Check("ignored", "Another ClusterPolicy is older, and the operator ignores this one.")
+            sentence = "Another ClusterPolicy is older, and the operator ignores this one."
+            yield Check("ignored", sentence, "Draft the plan for that one, or delete it.")

@@ -13,6 +13,7 @@ from rollouts.pulls.reading import PullOnPage, failed_sentence, newest_pull, pro
 from rollouts.reads.queries import driver_daemonsets
 from wording.numbers import count
 
+MEND_IT = "Mend what the registry or the node says, then pull it again."
 PULL_IT = "Pull it beforehand, from the plan's page: a Job for each operating system."
 
 
@@ -70,7 +71,8 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
         return
     now = _on_picks(subject, shown)
     if now.failed:
-        yield Check("image-failed", failed_sentence(shown, now.failed), is_grave=True, about=_about(now.failed))
+        sentence = failed_sentence(shown, now.failed)
+        yield Check("image-failed", sentence, MEND_IT, is_grave=True, about=_about(now.failed))
     elif not now.jobs:
         sentence = f"On no node that the plan takes now it was tried whether the image of {version} can be pulled."
         yield Check("image-untried", sentence, PULL_IT)

@@ -18,7 +18,9 @@ def stands_against(subject: PreflightSubject) -> Iterator[Check]:
     elif unseen := why_unseen(plan.cluster_id, CLUSTER_POLICIES.name, now=subject.now):
         yield Check("stale", unseen, "It says whether the operator upgrades at all: bring it back into sight first.")
     if plan.cluster.mode != ClusterMode.OPERATE:
-        yield Check("mode", f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}.")
+        sentence = f"Quarterdeck may not change {plan.cluster.name}: its mode is {plan.cluster.mode}."
+        fix = f"An admin may change that: bin/manage add_cluster {plan.cluster.name} --mode operate."
+        yield Check("mode", sentence, fix)
     if facts.object_version != plan.from_version:
         asks = f"asks for {facts.object_version}" if facts.object_version else "names no version"
         sentence = f"The object {asks} now; the plan was written for {plan.from_version or 'an object without one'}."

@@ -81,14 +81,16 @@ def leaves(subject: PreflightSubject) -> Iterator[Check]:
         uncovered_names = sorted(node.name for node in picks.uncovered)
         stay = either(len(picks.uncovered), "it stays", "they stay")
         sentence = f"No stage takes {names(uncovered_names)}: {stay} held on the old driver."
-        yield Check("uncovered", sentence, field="stages", about=each(uncovered_names))
+        fix = "Add a stage that takes the rest, or leave them for another plan."
+        yield Check("uncovered", sentence, fix, field="stages", about=each(uncovered_names))
     left_out: dict[str, list[str]] = defaultdict(list)
     for name, because in picks.excluded:
         left_out[because].append(name)
     for because, nodes in left_out.items():
         sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {because}."
         yield Check("excluded", sentence, LEFT_OUT, about=each(nodes))
-    yield from (Check("cohort", sentence, field=stage_field(0)) for sentence in uncovered_sentences(picks))
+    fix = "Give the canary more nodes, or a selector that takes some of each kind."
+    yield from (Check("cohort", sentence, fix, field=stage_field(0)) for sentence in uncovered_sentences(picks))
 
 
 def canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:

@@ -88,7 +88,7 @@ def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
             )
     except IntegrityError as clash:
         sentence = "Another plan for the same object, or for some of its nodes, has started in the meantime."
-        raise Blocked([Check("busy", sentence)]) from clash
+        raise Blocked([Check("busy", sentence, "Wait until it is over, or leave its nodes out.")]) from clash
     queue_round(plan.pk)
 
 

@@ -13,7 +13,7 @@ from wording.numbers import are, count, either
 def hold_back(facts: PreflightFacts) -> Iterator[Check]:
     if facts.budgets_unseen:
         unknown = "Whether PodDisruptionBudgets hold the pods back that have to go is not known."
-        yield Check("budgets-unseen", f"{unknown} {facts.budgets_unseen}")
+        yield Check("budgets-unseen", f"{unknown} {facts.budgets_unseen}", "Let Quarterdeck read poddisruptionbudgets.")
         return
     of = _covering(facts)
     yield from _several({pod: those for pod, those in of.items() if len(those) > 1})

@@ -16,4 +16,7 @@ def is_down(facts: PreflightFacts) -> Iterator[Check]:
 
 def is_unseen(facts: PreflightFacts) -> Iterator[Check]:
     if facts.operator_unseen:
-        yield Check("operator-unseen", f"Whether the GPU operator runs is not known. {facts.operator_unseen}")
+        sentence = f"Whether the GPU operator runs is not known. {facts.operator_unseen}"
+        yield Check(
+            "operator-unseen", sentence, "Look at its Deployment yourself, or let Quarterdeck read deployments."
+        )

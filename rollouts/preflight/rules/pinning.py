@@ -22,7 +22,7 @@ FIX = (
 def pin_the_driver(facts: PreflightFacts) -> Iterator[Check]:
     if facts.claims_unseen:
         unknown = "Pods there have ResourceClaims, and whether they claim GPUs (DRA) is not known."
-        yield Check("claims-unseen", f"{unknown} {facts.claims_unseen}")
+        yield Check("claims-unseen", f"{unknown} {facts.claims_unseen}", "Let Quarterdeck read resourceclaims.")
     found = {pod: how for pod in facts.pods if (how := _how(facts, pod))}
     if found:
         number = len(found)

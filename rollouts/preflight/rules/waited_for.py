@@ -17,7 +17,8 @@ def are_waited_for(facts: PreflightFacts) -> Iterator[Check]:
     try:
         selector = parse(policy.waits_for)
     except BadSelector as bad:
-        yield Check("waits-unread", f"waitForCompletion.podSelector cannot be read here. {bad}")
+        sentence = f"waitForCompletion.podSelector cannot be read here. {bad}"
+        yield Check("waits-unread", sentence, "Write it as a label selector, as in app=train.")
         return
     pods = [pod for pod in facts.pods if pod.labels and selector.matches(pod.labels)]
     if not pods:
@@ -26,7 +27,7 @@ def are_waited_for(facts: PreflightFacts) -> Iterator[Check]:
     about = each(f"{pod.name} on {pod.node}" for pod in pods)
     if policy.waits_at_most:
         sentence = f"{those}, for {spell(policy.waits_at_most)} at most; then they are evicted all the same."
-        yield Check("waits", sentence, about=about)
+        yield Check("waits", sentence, "Where that is too short for them, raise its timeoutSeconds.", about=about)
     else:
         stand = either(len({pod.node for pod in pods}), "its node stands", "their nodes stand")
         sentence = f"{those} without an end: until then {stand} cordoned, in a slot of the operator."

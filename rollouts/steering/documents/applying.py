@@ -27,7 +27,12 @@ from rollouts.steering.unasked import with_approvals
 from wording.numbers import count
 
 MOST_SAID = 5  # differences that one sentence names
-FIELDS = {"to_version": "to", "gate_options": "gates", "timeout_s": "timeout"}  # as drafts call it → as documents do
+FIELDS = {
+    "driver_object": "object",
+    "to_version": "to",
+    "gate_options": "gates",
+    "timeout_s": "timeout",
+}  # as drafts call it → as documents do
 
 
 class Applying(StrEnum):
