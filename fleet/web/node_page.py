@@ -60,6 +60,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",
+            f"kubectl{context} get node {row.name} -o yaml",
             f"kubectl{context} get pods -A --field-selector spec.nodeName={row.name} -o wide",
         ],
     }

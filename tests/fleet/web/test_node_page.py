@@ -46,6 +46,7 @@ def test_says_how_the_cluster_is_reached_to_its_admins_alone(viewer):
     assert "kubectl describe node gpu-001" in page(viewer, f"/nodes/{node.pk}").text
     assert "arn:of-the-account" not in viewer.get(f"/nodes/{node.pk}").content.decode()
     assert "kubectl --context arn:of-the-account describe node gpu-001" in page(admin, f"/nodes/{node.pk}").text
+    assert "kubectl --context arn:of-the-account get node gpu-001 -o yaml" in page(admin, f"/nodes/{node.pk}").text
 
 
 @pytest.mark.parametrize(
