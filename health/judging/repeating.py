@@ -42,15 +42,24 @@ class XidsFound:
                 self._open.add((one.number, one.gpu_uuid))
 
     def again(self, node: int, gpu_uuid: str) -> Mapping[int, int]:
-        """By number how often, this time counted: also where no finding has been written of it yet."""
+        """By number how often it was written: this time, too, once a finding of it is."""
         return {number: self._again(number, node, gpu_uuid) for number in COUNTED_WITHIN} if self.now else {}
 
     def _again(self, number: int, node: int, gpu_uuid: str) -> int:
-        is_new = (number, gpu_uuid) not in self._open
-        if number not in OF_NODES:
-            return self._of_gpus[number][gpu_uuid] + is_new
-        found = self._of_nodes[number, node]
-        return occasions([*found, (self.now, 1)] if self.now and is_new else found)
+        return occasions(self._of_nodes[number, node]) if number in OF_NODES else self._of_gpus[number][gpu_uuid]
+
+    def once_more(self, node: int, gpu_uuid: str) -> frozenset[int]:
+        """The numbers of which one that is there now is not among those."""
+        return frozenset(
+            number
+            for number in COUNTED_WITHIN
+            if self.now and (number, gpu_uuid) not in self._open and not self._has_begun(number, node, self.now)
+        )
+
+    def _has_begun(self, number: int, node: int, now: datetime) -> bool:
+        """With another GPU of its node."""
+        found = self._of_nodes[number, node] if number in OF_NODES else []
+        return occasions([*found, (now, 1)]) == occasions(found)
 
     def elsewhere(self, gpu_uuid: str) -> Mapping[int, int]:
         """By number the most often that any other GPU had it."""

@@ -39,9 +39,10 @@ class GpuFacts:
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     xid: XidSeen | None = None
     past_xids: tuple[XidSeen, ...] = ()  # since it began anew, which its gauge does not show any more
-    # By Xid, of those whose workflow counts: how often it was found in that time on this GPU, or on its node, this time
-    # counted; and the most often that it was on another GPU of the cluster.
+    # By Xid, of those whose workflow counts: how often it was found in that time on this GPU, or on its node, and the
+    # most often that it was on another GPU of the cluster. Of those in `once_more` one that is there now is one more.
     again: Mapping[int, int] = field(default_factory=dict)
+    once_more: Collection[int] = frozenset()
     elsewhere: Mapping[int, int] = field(default_factory=dict)
     resets: int = 0  # of it alone, within a day
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason

@@ -97,7 +97,13 @@ class LastXid:
 def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow | None:
     number = seen.number
     beside = {one.number for one in every} - {number}
-    return workflow_of(number, beside, gpu.again.get(number, 1), gpu.elsewhere.get(number, 0))
+    return workflow_of(number, beside, _again(gpu, seen), gpu.elsewhere.get(number, 0))
+
+
+def _again(gpu: GpuFacts, seen: XidSeen) -> int:
+    """How often, this time counted: but not what its gauge shows still, and is over (`_is_over`)."""
+    is_one_more = seen.number in gpu.once_more and not _is_over(gpu, seen, _action(seen, None))
+    return gpu.again.get(seen.number, 1) + is_one_more
 
 
 def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
@@ -167,7 +173,7 @@ def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Seque
     known, action, parts = XIDS.get(seen.number), _action(seen, flow), list[str]()
     if flow is not None:
         other = next((str(one.number) for one in every if one.number in flow.others), "")
-        parts.append(flow.says.format(other=other, times=gpu.again.get(seen.number, 1)))
+        parts.append(flow.says.format(other=other, times=_again(gpu, seen)))
     if known and known.points_at_driver and gpu.driver_changed_at is not None:
         parts.append(
             "Its driver was changed within the day before: suspect the new driver, and compare with its peers."

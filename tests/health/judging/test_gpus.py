@@ -230,6 +230,19 @@ def test_an_applications_error_again_and_again_on_one_gpu_may_be_the_hardware(sa
     assert found.evidence["action"] == "run-diagnostics"
 
 
+def test_what_the_gauge_still_shows_of_an_error_that_is_over_is_not_once_more(say):
+    say(NOON)
+    counted = {"xids_counted": {2: 1.0}, "parts": {2: {"xids_counted": {"13": 1.0}}}}
+    for hours in (0, 4):
+        for minutes in (1, 2):
+            say(NOON + timedelta(hours=hours, minutes=minutes), xid={2: 13}, **counted)
+        assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "note")]
+
+        for minutes in (70, 71, 72):
+            say(NOON + timedelta(hours=hours, minutes=minutes), xid={2: 13}, xids_counted={})
+            assert open_ones() == []
+
+
 def test_and_is_no_news_any_more_once_it_stayed_away_for_a_day(say):
     again_and_again(say, 31, 2)
     latched = NOON + timedelta(hours=4, minutes=1)
