@@ -270,6 +270,8 @@ class Judging:
             past_xids=self._past_xids(device),
             again=self.around.xids_found.again(node["id"], device.uuid),
             once_more=self.around.xids_found.once_more(node["id"], device.uuid),
+            had=self.around.xids_found.had(device.uuid),
+            new=self.around.xids_found.new(device.uuid),
             elsewhere=self.around.xids_found.elsewhere(device.uuid),
             resets=self.around.resets[node["uid"], device.index]
             if RESET_BY in read and device.index is not None

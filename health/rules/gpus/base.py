@@ -43,6 +43,8 @@ class GpuFacts:
     # most often that it was on another GPU of the cluster. Of those in `once_more` one that is there now is one more.
     again: Mapping[int, int] = field(default_factory=dict)
     once_more: Collection[int] = frozenset()
+    had: Mapping[int, Collection[datetime]] = field(default_factory=dict)  # of those when, on this GPU
+    new: Collection[int] = frozenset()  # of those that one which is there now is not in `had`
     elsewhere: Mapping[int, int] = field(default_factory=dict)
     resets: int = 0  # of it alone, within a day
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason

@@ -13,6 +13,7 @@ from health.telemetry.frame import Frame
 METRIC, COUNTED = "xid", "xids_counted"
 MOST = 1_000_000  # a higher number is DCGM's word for “not known”
 BURST = 10  # of one number within the window of its exporter
+MOST_KEPT = 50  # times that a finding says when
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
 ROW_REMAP = 63
 
@@ -86,6 +87,7 @@ class LastXid:
                 "at_least": times,
                 **({"since": seen.since.isoformat()} if seen.since is not None else {}),
                 **({"others": others} if (others := sorted({one.number for one in told} - {seen.number})) else {}),
+                **({"had": had} if (had := _had(gpu, seen)) else {}),
                 **({"workflow": flow.pattern.value, "source": flow.source} if flow else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
             },
@@ -104,6 +106,14 @@ def _again(gpu: GpuFacts, seen: XidSeen) -> int:
     """How often, this time counted: but not what its gauge shows still, and is over (`_is_over`)."""
     is_one_more = seen.number in gpu.once_more and not _is_over(gpu, seen, _action(seen, None))
     return gpu.again.get(seen.number, 1) + is_one_more
+
+
+def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
+    """By number when this GPU had it, this time with it: of those whose workflow counts, the newest."""
+    had = dict(gpu.had)
+    if seen.number in gpu.new and gpu.judged_at is not None:
+        had[seen.number] = [*had.get(seen.number, ()), gpu.judged_at]
+    return {str(number): [at.isoformat() for at in sorted(had[number])[-MOST_KEPT:]] for number in sorted(had)}
 
 
 def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:

@@ -174,6 +174,19 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware_and_that_is_said_at_once(sa
     assert "had it 4 times in thirty days" in Finding.objects.get().action
 
 
+@pytest.mark.parametrize("while_open", [True, False])
+def test_what_opened_again_for_another_xid_is_not_counted_as_this_one(say, while_open):
+    for hour in range(3):
+        say(NOON + timedelta(hours=hour), xid={2: 31})
+        say(NOON + timedelta(hours=hour, minutes=40), xid={2: 0 if hour < 2 or not while_open else 31})
+
+    for hour in (3, 4, 5, 6):
+        say(NOON + timedelta(hours=hour), xid={2: 79})
+        action = Finding.objects.open().get().action
+        assert ("had it 4 times in thirty days" in action) is (hour == 6)
+        say(NOON + timedelta(hours=hour, minutes=40))
+
+
 @pytest.mark.parametrize("first", [48, 63])
 def test_a_double_bit_error_with_a_remap_asks_for_the_node_to_be_drained_first(say, first):
     say(NOON)
