@@ -23,6 +23,7 @@ from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, GpuRule, UsualForSome, XidSeen, can_see, is_usual, reads_a_share
+from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.resets import METRIC as RESET_BY
 from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
@@ -37,6 +38,7 @@ from health.telemetry.remembering import COUNTERS, growth
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
 OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
+BY_ONE = frozenset({EccUncorrected.key})  # by the one metric that it names, also once nobody says that any more
 COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
 
@@ -178,7 +180,7 @@ class Judging:
             return False  # nothing to hold it against
         named = {key.partition(":")[0] for key in evidence}
         said = {key for key in metrics if self._was_said(key, place)}
-        rests_on = said.intersection(named) or said
+        rests_on = (named.intersection(metrics) if rule in BY_ONE else said.intersection(named)) or said
         if rule in OF_SHARES:
             return all(key in fresh for key in metrics)  # of a part nothing is known without its whole
         return any(key in fresh for key in rests_on) if metrics else bool(fresh)

@@ -7,7 +7,7 @@ import pytest
 from fleet.models import Node, NodeEvent
 from health.inbox import shadowing
 from health.models import Finding, PoolLimits
-from health.telemetry.frame import GpuDevice
+from health.telemetry.frame import Frame, GpuDevice
 from tests.health.judging.saying import DEVICES, MINUTE, looked, open_ones
 from tests.make import NOON, a_finding, a_node, a_node_event, a_pod, a_pool
 
@@ -513,6 +513,18 @@ def test_errors_that_are_not_counted_any_more_are_not_over_by_rows_that_are(say,
         say.only(NOON + minutes * MINUTE, rows_remapped_uncorrected=NONE | {3: 1.0})
 
     assert open_ones() == [("gpu-ecc-uncorrected", "GPU 3 of gpu-001", "critical")]
+
+
+def test_nor_are_they_where_it_is_forgotten_that_they_were_counted(say, cluster):
+    say.only(NOON, ecc_uncorrected=NONE | {3: 2.0}, rows_remapped_uncorrected=NONE | {3: 1.0})
+    say.frame = Frame(NOON.timestamp(), DEVICES)
+
+    for minutes in (1, 2, 3):
+        say.only(NOON + minutes * MINUTE, ecc_uncorrected={}, rows_remapped_uncorrected=NONE | {3: 1.0})
+    assert open_ones() == [("gpu-ecc-uncorrected", "GPU 3 of gpu-001", "critical")]
+
+    say.only(NOON + 4 * MINUTE, ecc_uncorrected=NONE, rows_remapped_uncorrected=NONE | {3: 1.0})
+    assert open_ones() == []
 
 
 def test_a_gpu_is_held_against_what_the_others_send_now(say, cluster):
