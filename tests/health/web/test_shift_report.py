@@ -73,6 +73,18 @@ def test_more_than_it_lists_are_counted(cluster, bob, monkeypatch):
     assert "- and 3 more" in markdown_of(bob)
 
 
+def test_the_rest_of_each_section_is_a_click_away(cluster, bob, monkeypatch):
+    monkeypatch.setattr("health.inbox.handing_over.MOST", 1)
+    for number in range(2):
+        make.a_finding(cluster, f"node gpu-{number}", rule=f"rule-{number}")
+        over(cluster, f"node gpu-{number}", hours_ago=1, rule=f"rule-{number}")
+
+    links = page(bob, REPORT).links
+
+    assert {"http://testserver/findings", "http://testserver/findings?tab=resolved"} <= set(links)
+    assert 'href="http://testserver/findings?tab=resolved">all of them' in bob.get(FILE).content.decode()
+
+
 def test_what_does_not_tell_how_it_is_stands_in_all_of_them(bob):
     make.a_cluster("prod", seen_at=NOON - timedelta(hours=1))
 
