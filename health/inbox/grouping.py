@@ -18,6 +18,7 @@ from people.models import User
 
 FEWEST = 4  # nodes: fewer are read as fast one by one
 TOGETHER = timedelta(minutes=10)  # at most, between one and the next
+AT_MOST = timedelta(hours=1)  # between the first and the last
 ALIKE = ("cluster", "node", "rule", "severity", "state", "assigned_to", "since", "evidence")
 
 
@@ -84,7 +85,7 @@ def told_together(user: User) -> list[ToldTogether]:
 def _began_together(several: Sequence[Finding]) -> Iterator[list[Finding]]:
     run: list[Finding] = []
     for row in sorted(several, key=lambda row: row.since):
-        if run and row.since - run[-1].since > TOGETHER:
+        if run and (row.since - run[-1].since > TOGETHER or row.since - run[0].since > AT_MOST):
             yield run
             run = []
         run.append(row)

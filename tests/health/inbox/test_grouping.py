@@ -111,6 +111,12 @@ def test_the_inbox_has_one_row_which_opens(cluster, ada):
     assert len(linked & {row.pk for row in rows}) == 50  # a page of them
 
 
+def test_what_went_on_beginning_for_hours_began_not_together(cluster):
+    some(cluster, 16, gap=9 * MINUTE)
+
+    assert sorted(grouped()) == [(1, 0), (1, 0), (7, 7), (7, 7)]
+
+
 def test_it_costs_no_more_for_more(cluster, ada, queries_of):
     some(cluster, 10)
     addresses = ("/findings", "/api/v1/finding-groups")
