@@ -117,6 +117,16 @@ def test_what_went_on_beginning_for_hours_began_not_together(cluster):
     assert sorted(grouped()) == [(1, 0), (1, 0), (7, 7), (7, 7)]
 
 
+def test_a_group_says_that_it_is_not_seen(ada):
+    unseen = make.a_cluster("far", seen_at=NOON - timedelta(hours=1))
+    some(unseen, 4)
+
+    shown = page(ada, "/findings")
+
+    assert "Exporter silent on 4 nodes" in shown.text
+    assert "as of 11:00" in shown.text
+
+
 def test_it_costs_no_more_for_more(cluster, ada, queries_of):
     some(cluster, 10)
     addresses = ("/findings", "/api/v1/finding-groups")
