@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 
 from django.db.models import QuerySet
 
@@ -80,6 +81,30 @@ def told_together(user: User) -> list[ToldTogether]:
         )
         for row in own.filter(pk__in=list(groups)).select_related("cluster")
     ]
+
+
+def together_with(key: int, rows: QuerySet[Finding]) -> frozenset[int]:
+    """Whose group was opened by that one, with its key: also those of whom another state, person or severity is told
+    by now. `rows`: all that the person sees. Two queries.
+    """
+    opened = rows.filter(pk=key, node__isnull=False).select_related(None).only(*ALIKE).first()
+    if opened is None:
+        return frozenset()
+    near = rows.filter(cluster=opened.cluster_id, rule=opened.rule, node__isnull=False).select_related(None)
+    near = near.filter(since__range=(opened.since - AT_MOST, opened.since + AT_MOST)).only(*ALIKE)
+    alike = sorted((row for row in near if code_of(row)[0] == code_of(opened)[0]), key=lambda row: row.since)
+    before = [row for row in reversed(alike) if row.since <= opened.since]
+    after = [row for row in alike if row.since >= opened.since]
+    return frozenset(row.pk for side in (before, after) for row in _without_a_gap(side))
+
+
+def _without_a_gap(several: Sequence[Finding]) -> Iterator[Finding]:
+    """Away from the first, in either direction, until nothing began for too long."""
+    for row, other in pairwise(several):
+        yield row
+        if abs(other.since - row.since) > TOGETHER:
+            return
+    yield several[-1]
 
 
 def _began_together(several: Sequence[Finding]) -> Iterator[list[Finding]]:

@@ -22,7 +22,7 @@ from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.acts import mark_of
-from health.inbox.grouping import FindingGroup, groups_of
+from health.inbox.grouping import FindingGroup, groups_of, together_with
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
 from health.inbox.reading import (
@@ -42,7 +42,7 @@ from health.inbox.seeing import dated
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow
-from health.models.finding import WORST_FIRST
+from health.models.finding import WORST_FIRST, FindingQuerySet
 from health.rules.base import Severity
 from health.web.ages import ages_of
 from health.web.trouble import trouble_of
@@ -165,7 +165,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     counts = counts_of(user)
     trouble = trouble_of(counts, clusters, now=now)
     rows = wanted.of(_rows(user, tab))
-    page = Paginator(_listed(rows, tab, wanted), PER_PAGE).get_page(asked.get("page"))
+    page = Paginator(_listed(rows, tab, wanted, user), PER_PAGE).get_page(asked.get("page"))
     listed = (one if isinstance(one, FindingGroup) else FindingGroup((one,)) for one in page.object_list)
     groups = {group.first: group for group in listed}
     shown = dated(rows.filter(pk__in=list(groups)), heard_at=trouble.heard_at, now=now)
@@ -196,8 +196,12 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     }
 
 
+def _own(user: User) -> FindingQuerySet:
+    return Finding.objects.on_their_own_to(user).told()
+
+
 def _rows(user: User, tab: str) -> QuerySet[Finding]:
-    own = Finding.objects.on_their_own_to(user).told().select_related("cluster", "node", "parent")
+    own = _own(user).select_related("cluster", "node", "parent")
     if tab == "resolved":
         return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
     found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")
@@ -208,14 +212,13 @@ def _rows(user: User, tab: str) -> QuerySet[Finding]:
     return found.filter(state=FindingState.MUTED) if tab == "muted" else found
 
 
-def _listed(rows: QuerySet[Finding], tab: str, wanted: Filter) -> Sequence[FindingGroup | int] | QuerySet[Finding, int]:
+def _listed(
+    rows: QuerySet[Finding], tab: str, wanted: Filter, user: User
+) -> Sequence[FindingGroup | int] | QuerySet[Finding, int]:
     """Groups, or keys: what is over stands one by one, and so does a group that was opened."""
-    if tab == "resolved":
-        return rows.values_list("pk", flat=True)
-    groups = groups_of(rows)
-    if wanted.together is None:
-        return groups
-    return [key for group in groups if wanted.together in group.keys for key in group.keys]
+    if wanted.together is not None:
+        rows = rows.filter(pk__in=together_with(wanted.together, _own(user)))
+    return rows.values_list("pk", flat=True) if tab == "resolved" or wanted.together is not None else groups_of(rows)
 
 
 def _number(user: User, tab: str, counts: FindingCounts) -> int:

@@ -111,6 +111,30 @@ def test_the_inbox_has_one_row_which_opens(cluster, ada):
     assert len(linked & {row.pk for row in rows}) == 50  # a page of them
 
 
+def test_an_opened_group_stays_whole_whatever_becomes_of_each(cluster, ada):
+    rows = some(cluster, 5)
+    some(cluster, 1, rule="node-not-ready")
+    some(cluster, 1, gap=MINUTE * 0).pop().move(FindingState.RESOLVED, now=NOON)
+    for row, changed in zip(
+        rows[1:], ({"state": "acknowledged"}, {"assigned_to": "ada"}, {"severity": "critical"}), strict=False
+    ):
+        Finding.objects.filter(pk=row.pk).update(**changed)
+
+    for opened in (rows[0], rows[-1]):
+        assert "5 findings that began together" in page(ada, f"/findings?together={opened.pk}").text
+        assert "1 finding that began together" in page(ada, f"/findings?tab=resolved&together={opened.pk}").text
+    assert "4 findings that began together" in page(ada, f"/findings?tab=unacknowledged&together={rows[1].pk}").text
+
+
+def test_the_tabs_lead_out_of_an_opened_group(cluster, ada):
+    rows = some(cluster, 4)
+
+    tabs = [link for link in page(ada, f"/findings?together={rows[0].pk}").links if "tab=" in link]
+
+    assert tabs
+    assert not [link for link in tabs if re.search(r"together=\d", link)]
+
+
 def test_what_went_on_beginning_for_hours_began_not_together(cluster):
     some(cluster, 16, gap=9 * MINUTE)
 
