@@ -1,38 +1,47 @@
 """GPUs that count from nothing again, as lines of their nodes' timelines. No exporter tells of a reset otherwise."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from fleet.history.lines import RESET
 from fleet.models import Node, NodeEvent
 from health.telemetry.base import TelemetryReading
+from health.telemetry.remembering import heard
+
+OF_NODE = ("name", "uid", "mig_config_state", "mig_is_overdue")
 
 
 def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
-    """How many lines: one for each GPU, and one for a node all of whose GPUs do. Two statements, if any does."""
+    """How many lines: one for each GPU, and one for a node all of whose GPUs do that are heard. Two statements, if any
+    does. A node whose MIG layout is changed has its GPUs reset for that.
+    """
     anew: dict[str, set[int]] = defaultdict(set)
     for device in taken.anew:
         if device.index is not None:
             anew[device.node_name].add(device.index)
     if not anew:
         return 0
-    every: dict[str, set[int | None]] = defaultdict(set)
-    for device in taken.frame.devices:
-        every[device.node_name].add(device.index)
+    there: dict[str, set[int | None]] = defaultdict(set)
+    for place in heard(taken.frame):
+        device = taken.frame.devices[place]
+        there[device.node_name].add(device.index)
     at = datetime.fromtimestamp(now, UTC)
-    nodes = Node.objects.filter(cluster=cluster_id, name__in=anew).values_list("name", "uid")
+    nodes = Node.objects.filter(cluster=cluster_id, name__in=anew).only(*OF_NODE)
     lines = [
-        NodeEvent(cluster_id=cluster_id, node_uid=uid, node_name=name, at=at, **line)
-        for name, uid in nodes
-        for line in _lines(anew[name], len(every[name]))
+        NodeEvent(cluster_id=cluster_id, node_uid=node.uid, node_name=node.name, at=at, **line)
+        for node in nodes
+        for line in _lines(anew[node.name], there[node.name])
+        if line["kind"] != RESET or not node.reconfiguring
     ]
     NodeEvent.objects.bulk_create(lines)
     return len(lines)
 
 
-def _lines(indices: set[int], number: int) -> Iterator[dict[str, Any]]:
-    if len(indices) == number:
+def _lines(indices: set[int], there: Collection[int | None]) -> Iterator[dict[str, Any]]:
+    if indices.issuperset(there):
+        number = len(indices)
         sentence = (
             "Its GPU counts from nothing again: its driver was loaded anew, or it was reset."
             if number == 1
@@ -42,4 +51,4 @@ def _lines(indices: set[int], number: int) -> Iterator[dict[str, Any]]:
         return
     for index in sorted(indices):
         sentence = f"GPU {index} counts from nothing again: it was reset."
-        yield {"kind": "reset", "sentence": sentence, "detail": {"gpu": index}}
+        yield {"kind": RESET, "sentence": sentence, "detail": {"gpu": index}}

@@ -95,6 +95,12 @@ def still_grows(frame: Frame, key: str, place: int) -> bool:
     return since is not None and since[place] >= frame.taken_at - STALE_AFTER_S
 
 
+def heard(frame: Frame) -> list[int]:
+    """The places of devices of which something is fresh."""
+    oldest = frame.taken_at - STALE_AFTER_S
+    return [place for place, at in enumerate(frame.newest_by_device()) if at >= oldest]
+
+
 def begun_anew(before: Frame, frame: Frame) -> list[int]:
     """The places of devices that do. One counter that fell while another went on is an exporter's error."""
     pairs = [

@@ -1,6 +1,5 @@
 """A GPU that is reset again and again: what a reset mends comes back. Seen by counters that begin anew on it alone."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,6 +8,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.telemetry.frame import Frame
+from health.telemetry.remembering import heard
 
 METRIC = "energy_joules"  # since the driver was loaded, and exported unless somebody took it out
 WITHIN = timedelta(days=1)
@@ -23,7 +23,7 @@ class Resets:
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        """Those that began anew in the last half to whole hour, and whose node did not as a whole."""
+        """Those that began anew in the last half to whole hour, and whose node did not with all that is heard of it."""
         column = frame.columns.get(METRIC)
         then = frame.checkpoints[0].values.get(METRIC) if frame.checkpoints else None
         if column is None or then is None:
@@ -31,9 +31,8 @@ class Resets:
         anew = [place for place, value in enumerate(then) if value == 0 and column.values[place] > 0]
         if not anew:
             return ()
-        every = Counter(device.node_name for device in frame.devices)
-        so_far = Counter(frame.devices[place].node_name for place in anew)
-        return [place for place in anew if so_far[(node := frame.devices[place].node_name)] < every[node]]
+        go_on = {frame.devices[place].node_name for place in set(heard(frame)).difference(anew)}
+        return [place for place in anew if frame.devices[place].node_name in go_on]
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         if gpu.resets < TIMES:

@@ -147,6 +147,15 @@ def test_a_gpu_began_anew_by_itself_where_its_node_did_not():
     assert list(Resets().suspects(a_frame("energy_joules", 0, 7e6, 7e6, 7e6, grew_from=(0, 6e6, 6e6, 6e6)))) == []
 
 
+def test_a_board_that_is_silent_does_not_go_on_beside_one_that_began_anew():
+    frame = a_frame("energy_joules", 5, 5, 5, 9e6, grew_from=(0, 0, 0, 6e6))
+    assert list(Resets().suspects(frame)) == [0, 1, 2]
+
+    frame.columns["energy_joules"].times[3] = AT - 3600
+
+    assert list(Resets().suspects(frame)) == []
+
+
 def test_one_reset_and_a_second_are_nobodys_fault():
     assert Resets().judge(replace(WELL, resets=2)) is None
     assert Resets().judge(replace(WELL, resets=3)).severity == Severity.WARNING
