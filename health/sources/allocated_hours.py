@@ -1,7 +1,7 @@
 """To whom the GPUs of a cluster were allocated in an hour, by the placements of pods: how long, to whom the longest."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -10,12 +10,12 @@ from django.db.models import Q
 from fleet.allocation.reading import allocated_indices
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
-from fleet.models import Node, PodPlacement
+from fleet.models import Gpu, Node, PodPlacement
 from health.telemetry.frame import GpuDevice
 
 HOUR = timedelta(hours=1)
 NODES_AT_ONCE = 200
-BoardOfNode = tuple[str, int]  # the node's name, and the index of the board
+BoardOfNode = tuple[str, int]  # the node's name, and the index of the board there
 FromUntil = tuple[datetime, datetime]
 
 
@@ -31,15 +31,17 @@ class AllocatedHour:
     is_seen: bool  # whether pods of its cluster are seen
     spans: Mapping[BoardOfNode, Collection[tuple[PodPlacement, FromUntil]]] = field(default_factory=dict)
     unplaced: Collection[str] = frozenset()  # nodes where a pod had GPUs, and nothing tells which, or whether it had
+    uuids: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # by node and index, of those that have one
 
     @classmethod
     def of(cls, cluster_id: int, hour: datetime, *, now: datetime) -> "AllocatedHour":
-        """Two queries; for every 200 nodes with allocated GPUs one more, and what `allocations_on` costs."""
+        """Two queries; for every 200 nodes with allocated GPUs two more, and what `allocations_on` costs."""
         if why_unseen(cluster_id, PODS, now=now):
             return cls(is_seen=False)
         end = hour + HOUR
         lasting = Q(until=None) | Q(until__gt=hour)
         rows = list(PodPlacement.objects.filter(lasting, cluster=cluster_id, since__lt=end).order_by())
+        uuids = _uuids(cluster_id, {row.node_name for row in rows})
         boards = _boards_now(cluster_id, {row.node_name for row in rows if row.until is None}, now=now)
         spans: dict[BoardOfNode, list[tuple[PodPlacement, FromUntil]]] = defaultdict(list)
         unplaced = set()
@@ -54,13 +56,14 @@ class AllocatedHour:
             elif since < until:
                 for index in its:
                     spans[row.node_name, index].append((row, (since, until)))
-        return cls(is_seen=True, spans=spans, unplaced=unplaced)
+        return cls(is_seen=True, spans=spans, unplaced=unplaced, uuids=uuids)
 
     def by(self, device: GpuDevice) -> AllocatedFor:
         """Of a slice nothing is told: a placement names boards."""
-        if not self.is_seen or device.index is None or device.gi_id:
+        index = self._index_of(device)
+        if not self.is_seen or index is None or device.gi_id:
             return AllocatedFor()
-        those = self.spans.get((device.node_name, device.index), ())
+        those = self.spans.get((device.node_name, index), ())
         if not those:
             return AllocatedFor(None if device.node_name in self.unplaced else 0.0)
         by_namespace: dict[str, float] = defaultdict(float)
@@ -72,6 +75,14 @@ class AllocatedHour:
         namespace = _longest(by_namespace)
         workload = _longest({name: lasted for (of, name), lasted in by_workload.items() if of == namespace})
         return AllocatedFor(_length(span for _, span in those), namespace, workload)
+
+    def _index_of(self, device: GpuDevice) -> int | None:
+        """By its UUID; by what its exporter numbers it only where one of the two has none. None: nothing tells."""
+        uuids = self.uuids.get(device.node_name, {})
+        named = next((index for index, uuid in uuids.items() if uuid == device.uuid), None)
+        if named is not None:
+            return named
+        return device.index if not device.uuid or device.index not in uuids else None
 
 
 def _longest(lasted: Mapping[str, float]) -> str:
@@ -88,11 +99,25 @@ def _length(spans: Iterable[FromUntil]) -> float:
     return total.total_seconds()
 
 
+def _uuids(cluster_id: int, names: Collection[str]) -> Mapping[str, Mapping[int, str]]:
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    gpus = Gpu.objects.filter(node__cluster=cluster_id).exclude(uuid="")
+    for some in _in_parts(names):
+        rows = gpus.filter(node__name__in=some).order_by().values_list("node__name", "index", "uuid")
+        for name, index, uuid in rows:
+            found[name][index] = uuid
+    return found
+
+
+def _in_parts(names: Collection[str]) -> Iterator[Sequence[str]]:
+    wanted = sorted(names)
+    return (wanted[first : first + NODES_AT_ONCE] for first in range(0, len(wanted), NODES_AT_ONCE))
+
+
 def _boards_now(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, Collection[int]]:
     """By the pod's UID the indices of its GPUs."""
     found: dict[str, list[int]] = {}
-    wanted = sorted(names)
-    for first in range(0, len(wanted), NODES_AT_ONCE):
-        some = Node.objects.filter(cluster=cluster_id, name__in=wanted[first : first + NODES_AT_ONCE])
-        found |= allocated_indices(list(some.defer("labels", "annotations", "taints")), now=now)
+    for some in _in_parts(names):
+        nodes = Node.objects.filter(cluster=cluster_id, name__in=some)
+        found |= allocated_indices(list(nodes.defer("labels", "annotations", "taints")), now=now)
     return found

@@ -76,6 +76,17 @@ def test_what_was_last_seen_before_the_hour_may_have_had_it_or_not(node):
     assert allocated(node) == allocated(node, OTHER) == AllocatedFor(None)
 
 
+def test_a_board_is_known_by_its_uuid_however_its_exporter_numbers_it(node):
+    node.gpus.filter(index=0).update(uuid="GPU-0")
+    make.a_placement(node, "train", since=at(0), until=at(30), boards=[0])
+    make.a_placement(node, "chat", since=at(0), until=at(10), boards=[1])
+
+    assert allocated(node, GpuDevice("gpu-1", 1, "GPU-0")).seconds == 30 * 60
+    assert allocated(node, GpuDevice("gpu-1", None, "GPU-0")).seconds == 30 * 60
+    assert allocated(node, GpuDevice("gpu-1", 1, "GPU-1")).seconds == 10 * 60  # of that row nothing says which it is
+    assert allocated(node, GpuDevice("gpu-1", 0, "GPU-1")) == AllocatedFor(None)
+
+
 def test_what_lasted_for_no_time_had_nothing(node):
     make.a_placement(node, "train", since=at(5), until=at(5), boards=[0])
 
