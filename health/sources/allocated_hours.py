@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 
 from django.db.models import Q
 
@@ -11,10 +12,12 @@ from fleet.allocation.reading import allocated_indices
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
 from fleet.models import Gpu, Node, PodPlacement
+from gpu.resources import Layout, whole_gpus
 from health.telemetry.frame import GpuDevice
 
 HOUR = timedelta(hours=1)
 NODES_AT_ONCE = 200
+NO_LAYOUT = Layout.read("")
 BoardOfNode = tuple[str, int]  # the node's name, and the index of the board there
 FromUntil = tuple[datetime, datetime]
 
@@ -30,18 +33,20 @@ class AllocatedFor:
 class AllocatedHour:
     is_seen: bool  # whether pods of its cluster are seen
     spans: Mapping[BoardOfNode, Collection[tuple[PodPlacement, FromUntil]]] = field(default_factory=dict)
-    unplaced: Collection[str] = frozenset()  # nodes where a pod had GPUs, and nothing tells which, or whether it had
+    # Nodes where a pod had GPUs, and nothing tells which, or not of all of them, or whether it had.
+    unplaced: Collection[str] = frozenset()
     uuids: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # by node and index, of those that have one
 
     @classmethod
     def of(cls, cluster_id: int, hour: datetime, *, now: datetime) -> "AllocatedHour":
-        """Two queries; for every 200 nodes with allocated GPUs two more, and what `allocations_on` costs."""
+        """Two queries; for every 200 nodes with allocated GPUs three more, and what `allocations_on` costs."""
         if why_unseen(cluster_id, PODS, now=now):
             return cls(is_seen=False)
         end = hour + HOUR
         lasting = Q(until=None) | Q(until__gt=hour)
         rows = list(PodPlacement.objects.filter(lasting, cluster=cluster_id, since__lt=end).order_by())
-        uuids = _uuids(cluster_id, {row.node_name for row in rows})
+        names = {row.node_name for row in rows}
+        layouts, uuids = _layouts(cluster_id, names), _uuids(cluster_id, names)
         boards = _boards_now(cluster_id, {row.node_name for row in rows if row.until is None}, now=now)
         spans: dict[BoardOfNode, list[tuple[PodPlacement, FromUntil]]] = defaultdict(list)
         unplaced = set()
@@ -54,6 +59,8 @@ class AllocatedHour:
             if not its or (row.seen_until is not None and until <= since):  # nobody saw it in this hour
                 unplaced.add(row.node_name)
             elif since < until:
+                if len(its) < whole_gpus(row.resources, layouts.get(row.node_name, NO_LAYOUT)):
+                    unplaced.add(row.node_name)
                 for index in its:
                     spans[row.node_name, index].append((row, (since, until)))
         return cls(is_seen=True, spans=spans, unplaced=unplaced, uuids=uuids)
@@ -64,8 +71,11 @@ class AllocatedHour:
         if not self.is_seen or index is None or device.gi_id:
             return AllocatedFor()
         those = self.spans.get((device.node_name, index), ())
+        seconds = _length(span for _, span in those)
+        if device.node_name in self.unplaced and seconds < HOUR.total_seconds():
+            return AllocatedFor()  # it may have been another's for the rest
         if not those:
-            return AllocatedFor(None if device.node_name in self.unplaced else 0.0)
+            return AllocatedFor(0.0)
         by_namespace: dict[str, float] = defaultdict(float)
         by_workload: dict[tuple[str, str], float] = defaultdict(float)
         for row, (since, until) in those:
@@ -74,7 +84,7 @@ class AllocatedHour:
             by_workload[row.namespace, f"{row.owner_kind}/{row.owner_name}" if row.owner_name else ""] += lasted
         namespace = _longest(by_namespace)
         workload = _longest({name: lasted for (of, name), lasted in by_workload.items() if of == namespace})
-        return AllocatedFor(_length(span for _, span in those), namespace, workload)
+        return AllocatedFor(seconds, namespace, workload)
 
     def _index_of(self, device: GpuDevice) -> int | None:
         """By its UUID; by what its exporter numbers it only where one of the two has none. None: nothing tells."""
@@ -97,6 +107,12 @@ def _length(spans: Iterable[FromUntil]) -> float:
         total += max(timedelta(), until - begun)
         reached = until if reached is None else max(reached, until)
     return total.total_seconds()
+
+
+def _layouts(cluster_id: int, names: Collection[str]) -> Mapping[str, Layout]:
+    nodes = Node.objects.filter(cluster=cluster_id)
+    rows = (nodes.filter(name__in=some).order_by().values_list("name", "layout") for some in _in_parts(names))
+    return {name: Layout.read(layout) for name, layout in chain.from_iterable(rows)}
 
 
 def _uuids(cluster_id: int, names: Collection[str]) -> Mapping[str, Mapping[int, str]]:

@@ -87,6 +87,23 @@ def test_a_board_is_known_by_its_uuid_however_its_exporter_numbers_it(node):
     assert allocated(node, GpuDevice("gpu-1", 0, "GPU-1")) == AllocatedFor(None)
 
 
+def test_what_another_may_have_had_for_the_rest_of_the_hour_is_null(node):
+    make.a_placement(node, "somewhere", since=at(0), until=at(30))
+    make.a_placement(node, "train", since=at(0), until=at(60), boards=[0])
+    make.a_placement(node, "chat", since=at(0), until=at(50), boards=[1])
+
+    assert allocated(node).seconds == 60 * 60
+    assert allocated(node, OTHER) == AllocatedFor(None)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(1, 0.0), (2, None)])
+def test_of_a_pod_that_has_more_gpus_than_are_told_the_others_may_be_its(node, asked, seconds):
+    make.a_placement(node, "train", since=at(0), until=at(60), boards=[0], resources={"nvidia.com/gpu": asked})
+
+    assert allocated(node).seconds == 60 * 60
+    assert allocated(node, OTHER) == AllocatedFor(seconds)
+
+
 def test_what_lasted_for_no_time_had_nothing(node):
     make.a_placement(node, "train", since=at(5), until=at(5), boards=[0])
 
