@@ -201,7 +201,9 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
     labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and hold.is_on(node.labels)}
     with transaction.atomic():
         plan.keep_lease(now=now)
-        ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled).update(placed_at=None)
+        gone = ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled)
+        gone.filter(is_wanted=False).update(freed_at=now)
+        gone.update(placed_at=None)
         ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
 
 

@@ -161,9 +161,13 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
 
 
 def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:
-    """Of the nodes whose labels are still to go, and of those let go since the first of these was to be."""
-    in_wave = {one.node_uid for stage in stages for one in stage.targets if one.state == TargetState.RELEASING}
-    let_go = [one for one in holds if not (one.is_wanted or one.is_foreign or one.node_uid in in_wave)]
+    """Of the nodes whose labels are still to go, and of those let go since the first of these was to be.
+
+    Not of those that a wave let go and nobody has held since, whatever has become of them: the label of one may be gone
+    with nobody to say so in its row.
+    """
+    by_waves = {(one.node_uid, one.wave.decided_at) for stage in stages for one in stage.targets if one.wave}
+    let_go = [one for one in holds if not (one.is_wanted or one.is_foreign or (one.node_uid, one.wanted_since) in by_waves)]
     left = [one for one in let_go if one.placed_at is not None]
     since = min((one.wanted_since for one in left), default=None)
     if since is None:

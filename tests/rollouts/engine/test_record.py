@@ -1,17 +1,20 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from edges.moves import LostRace
+from gpu.labels import HELD_BY, UPGRADE_SKIP
+from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
-from rollouts.engine.record import make_moves, pause, record_answers
+from rollouts.engine.record import make_moves, pause, record_answers, record_holds
 from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Approval, GateAnswer, Plan, PlanEvent, Stage, Target
+from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, Target
 from rollouts.models.gate_answer import BLIND
 from rollouts.steering import commands
 from tests.make import NOON
@@ -250,3 +253,19 @@ def test_the_engine_does_not_pause_over_an_answer_that_came_meanwhile(plan: Plan
         pause(plan, "Somebody has to look.", told=told, now=NOON + 2 * SECOND)
 
     assert not plan.commands.in_force().exists()
+
+
+def test_a_label_that_went_with_nobody_to_write_it_went_when_it_was_seen_to_be_gone(plan: Plan):
+    """A worker died after its patch. Whoever counts what was let go would have one node less in all."""
+    Hold.objects.filter(plan=plan).update(placed_at=NOON)
+    Hold.objects.filter(plan=plan).exclude(node_name="node-0").update(is_wanted=False)
+    held = {"labels": {UPGRADE_SKIP: "true"}, "annotations": {HELD_BY: plan.mark}}
+    seen = [
+        {"metadata": {"name": hold.node_name, "uid": hold.node_uid} | (held if hold.node_name == "node-2" else {})}
+        for hold in Hold.objects.filter(plan=plan)
+    ]
+
+    record_holds(plan, msgspec.convert(seen, list[NodeSeen]), now=NOON + SECOND)
+
+    found = Hold.objects.filter(plan=plan).values_list("node_name", "placed_at", "freed_at")
+    assert {*found} == {("node-0", None, None), ("node-1", None, NOON + SECOND), ("node-2", NOON, None)}

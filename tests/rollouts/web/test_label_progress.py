@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from people.models import User
-from rollouts.models import Hold, Plan, Target
+from rollouts.models import Hold, Plan, Target, Wave
 from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands
 from rollouts.steering.remaining import label_progress
@@ -65,8 +65,16 @@ def test_page_rest_and_shell_say_how_far_it_is_with_letting_go(plan, state):
     assert shown["holding"] is None
 
 
-def test_nodes_that_waves_let_go_are_not_among_them(plan):
-    """Neither those of long ago nor the one whose label a wave takes off now."""
+def by_a_wave(hold: Hold) -> None:
+    """As a wave has written it of its node."""
+    target = Target.objects.get(node_uid=hold.node_uid)
+    target.wave = Wave.objects.create(stage=target.stage, number=1, decided_at=hold.wanted_since, because="1 node.")
+    target.save()
+
+
+@pytest.mark.parametrize("became", ["releasing", "released", "changing", "changed", "failed", "excluded"])
+def test_nodes_that_waves_let_go_are_not_among_them(plan, became):
+    """Neither those of long ago nor the one whose label a wave takes off now, or took off with nobody to write it."""
     in_state(plan, "rolling-back")
     Plan.objects.update(put_back_at=NOON)
     let_go(plan, *nodes(14), freed=9)
@@ -74,9 +82,29 @@ def test_nodes_that_waves_let_go_are_not_among_them(plan):
         wanted_since=NOON - timedelta(hours=2), freed_at=NOON - timedelta(hours=2)
     )
     *_, last = Hold.objects.filter(plan=plan, placed_at__isnull=False)
-    Target.objects.filter(node_uid=last.node_uid).update(state="releasing")
+    by_a_wave(last)
+    Target.objects.filter(node_uid=last.node_uid).update(state=became)
 
-    assert said(plan) == ["8 of 12 nodes let go; the rest takes about 4 s at the pace of the last minute"]
+    assert said(plan) == [LET_GO]
+
+
+def test_a_wave_whose_label_went_unwritten_speaks_for_no_other(plan):
+    in_state(plan, "promoting")
+    let_go(plan, "node-0", freed=0)
+    by_a_wave(Hold.objects.get(node_name="node-0"))
+    Target.objects.filter(node_name="node-0").update(state="changed")
+
+    assert said(plan) == []
+
+
+def test_one_that_was_held_again_since_its_wave_is_among_them(plan):
+    in_state(plan, "rolling-back")
+    Plan.objects.update(put_back_at=NOON)
+    let_go(plan, *nodes(12), freed=8)
+    by_a_wave(Hold.objects.get(node_name="node-11"))
+    Wave.objects.update(decided_at=NOON - timedelta(hours=2))
+
+    assert said(plan) == [LET_GO]
 
 
 def test_nothing_is_said_where_every_label_is_gone(plan):
