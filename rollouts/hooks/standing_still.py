@@ -29,7 +29,7 @@ def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
     plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
     for standing in standings_of(plans, now=now):
         plan, since = standing.plan, _moved_at(standing.plan)
-        if _soaks(plan) or now - since <= _patience(standing):
+        if (not standing.pause and _soaks(plan)) or now - since <= _patience(standing):
             continue
         yield (
             f"plan {plan.pk}",

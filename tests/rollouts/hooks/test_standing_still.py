@@ -72,6 +72,15 @@ def test_a_soak_has_an_end_of_its_own():
     assert said(plan, NOON + 7 * OF_PEOPLE) == []
 
 
+def test_a_pause_that_outlives_the_soak_has_none():
+    plan = a_plan("promoting")
+    Stage.objects.filter(plan=plan, index=0).update(state="soaking")
+    commands.pause(plan, actor=make.a_user("ben", role="operator"), because="Lunch.", now=NOON)
+
+    (told,) = said(plan, NOON + OF_PEOPLE + HOUR)
+    assert "ben paused it: Lunch." in told
+
+
 @pytest.mark.parametrize("state", ["draft", "halted", "promoted", "rolled-back", "aborted"])
 def test_what_is_over_or_told_of_elsewhere_stands_for_none(state):
     assert said(a_plan(state), NOON + 30 * OF_PEOPLE) == []
