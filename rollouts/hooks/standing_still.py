@@ -45,8 +45,8 @@ def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
 
 
 def _moved_at(plan: Plan) -> datetime:
-    """When a state of it, of a stage or of a target last changed, a person said something, or a label was seen."""
-    held = plan.holds.aggregate(wanted=Max("wanted_since"), placed=Max("placed_at"))
+    """When a state of it, of a stage or of a target last changed, a person said something, or a label came or went."""
+    held = plan.holds.aggregate(wanted=Max("wanted_since"), placed=Max("placed_at"), freed=Max("freed_at"))
     said = plan.commands.aggregate(at=Max("at"), ended=Max("ended_at"))
     newest = plan.events.aggregate(at=Max("at"))
     return max(at for at in (plan.state_since, *held.values(), *said.values(), *newest.values()) if at)

@@ -57,9 +57,12 @@ def test_a_pause_is_not_forgotten_and_names_who_made_it(state):
     assert "ben paused it: Lunch." in told
 
 
-def test_a_label_that_was_seen_is_a_move():
-    plan = a_plan("holding")
-    Hold.objects.filter(plan=plan, node_name="gpu-1").update(placed_at=NOON + HOUR)
+@pytest.mark.parametrize(
+    ("state", "moved"), [("holding", {"placed_at": NOON + HOUR}), ("aborting", {"freed_at": NOON + HOUR})]
+)
+def test_a_label_that_was_seen_to_come_or_go_is_a_move(state, moved):
+    plan = a_plan(state)
+    Hold.objects.filter(plan=plan, node_name="gpu-1").update(**moved)
 
     assert said(plan, NOON + 2 * HOUR) == []
     assert len(said(plan, NOON + 3 * HOUR)) == 1
