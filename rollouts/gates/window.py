@@ -86,6 +86,11 @@ class Window(Gate):
         return wait(f"{first.sentence}{longer}", cause=CLOSED, nodes=first.nodes, measured=measured)
 
 
+def comes_by_itself(gate: str, cause: str) -> bool:
+    """Whether what a gate waits for says itself when it comes: nobody is asked about it."""
+    return gate == Window.key and cause in COMES_BY_ITSELF
+
+
 def _nodes(windows: Iterable[WindowEvidence]) -> tuple[str, ...]:
     return tuple(name for one in windows for name in one.nodes)
 

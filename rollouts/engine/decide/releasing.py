@@ -15,7 +15,7 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.soak import Soak
-from rollouts.gates.window import COMES_BY_ITSELF, Window
+from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
 from rollouts.ordering.picking import next_wave
 from wording.durations import spell
@@ -114,17 +114,24 @@ def wait_for_gates(
     """
     said = says or f"{stage.name}:"
     waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
+    unhurried = _unhurried(stage, dict(waiting))
     for key, judgement in waiting:
-        if _is_hurried(key, judgement) and (waited := out_of_patience(stage, key, now=now)):
+        if key not in unhurried and (waited := out_of_patience(stage, key, now=now)):
             sentence = f"{said} {judgement.because} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude or go back."
             return Decision(asks, pause_because=asks)
     return Decision(f"{said} {waiting[0][1].because}") if waiting else None
 
 
-def _is_hurried(key: str, judgement: Judgement) -> bool:
-    """A window that is closed says itself when it opens, too."""
-    return key not in UNHURRIED and not (key == Window.key and judgement.cause in COMES_BY_ITSELF)
+def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozenset[str]:
+    """Gates about which nobody is asked. A window that is closed says itself when it opens, too.
+
+    Until then no wave goes: what another gate would have before each may come as late as that.
+    """
+    window = waiting.get(Window.key)
+    if window is None or not comes_by_itself(Window.key, window.cause):
+        return UNHURRIED
+    return UNHURRIED | {gate.key for gate in stage.gates if gate.when is When.WAVE}
 
 
 def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:

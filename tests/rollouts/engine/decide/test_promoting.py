@@ -599,6 +599,19 @@ def test_a_window_is_not_out_of_patience_while_it_is_known_when_it_opens():
     assert (ending.moves, ending.pause_because) == ((), "")
 
 
+@pytest.mark.parametrize("given", [{"advisory": True}, {}], ids=["advisory", "counted"])
+def test_what_goes_before_each_wave_is_not_asked_about_while_none_goes(given):
+    """Which nodes would go next is not known while every one of them waits for its window."""
+    ahead = (NOON + timedelta(days=3), NOON + timedelta(days=4))
+    shown = evidence(a_held_target("b"), windows=(WindowEvidence(("b",), "Closed until Sunday.", (ahead,)),))
+    long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
+    stage = a_stage(evidence=shown, gates=(Window(**given), Headroom()), state=OPENING, **long_ago)
+
+    asks = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),))).pause_because
+
+    assert bool(asks) is bool(given)
+
+
 def test_a_window_that_is_not_there_is_asked_about_in_the_end():
     """Nothing that is still to come opens it: a person has to make one."""
     assert "No maintenance window covers b" in waits_for_windows(WindowEvidence(("b",))).pause_because
