@@ -11,7 +11,9 @@ from gpu.neighbours import Metadata, earlier_values
 from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
-from rollouts.gates.base import Judgement
+from rollouts.gates import GATES
+from rollouts.gates.base import Judgement, When
+from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState
 from rollouts.models import Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
@@ -35,9 +37,12 @@ def record_answers(
         as_before, replaced = list[int](), list[int]()
         made: list[tuple[GateAnswer, GateAnswer | None]] = []
         for index, answers in judgements.items():
+            stage = by_index[index]
+            opens = _opens(current.get((stage.pk, Window.key)), answers.get(Window.key))
             for gate, judgement in answers.items():
-                before = current.get((by_index[index].pk, gate))
-                answer = _answer(by_index[index], gate, judgement, before, now=now)
+                before = current.get((stage.pk, gate))
+                is_anew = opens and GATES[gate].when is When.WAVE
+                answer = _answer(stage, gate, judgement, before, is_anew=is_anew, now=now)
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
                 elif before is not None and _has_same_cause(before, answer) and before.rested_on_at is None:
@@ -57,14 +62,26 @@ def record_answers(
 
 def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
     """To the word and the number, without a break, and no move has rested on it: only its time is another."""
-    is_unbroken = before.rested_on_at is None and answer.at - before.at <= BLIND
+    is_unbroken = before.rested_on_at is None and answer.since == before.since
     said = (answer.because, answer.measured) == (before.because, before.measured)
     return is_unbroken and said and _has_same_cause(before, answer)
 
 
-def _answer(stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, now: datetime) -> GateAnswer:
-    """As its row would have it. It goes on since it was given first, if nobody was blind in between."""
-    goes_on = before is not None and before.answer == judgement.answer and now - before.at <= BLIND
+def _opens(before: GateAnswer | None, window: Judgement | None) -> bool:
+    """Whether what said itself when it comes does so no more: what waits from here on, a person may have to end."""
+    was_shut = before is not None and before.comes_by_itself
+    return was_shut and window is not None and not comes_by_itself(Window.key, window.cause)
+
+
+def _answer(
+    stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, is_anew: bool, now: datetime
+) -> GateAnswer:
+    """As its row would have it. It goes on since it was given first, if nobody was blind in between.
+
+    `is_anew`: not so, for nobody was to be asked about it until now.
+    """
+    is_watched = before is not None and now - before.at <= BLIND
+    goes_on = before is not None and before.answer == judgement.answer and is_watched and not is_anew
     return GateAnswer(
         stage=stage,
         gate=gate,

@@ -102,8 +102,17 @@ def stage_snapshot(
         evidence=evidence,
         failures=failures,
         glass=glass,
-        waiting_since={key: row.since if row.answer == Answer.WAIT else now for key, row in answers.items()},
+        waiting_since=_waiting_since(gates, answers, now=now),
     )
+
+
+def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, now: datetime) -> dict[str, datetime]:
+    """By gate: now, of one that did not wait, or that nobody was to be asked about before the window opened."""
+    is_shut = any(row.comes_by_itself for row in answers.values())
+    unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
+    return {
+        key: row.since if row.answer == Answer.WAIT and key not in unhurried else now for key, row in answers.items()
+    }
 
 
 def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: AroundStages) -> NextWave | None:

@@ -5,6 +5,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
+from rollouts.gates.window import comes_by_itself
+
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
@@ -35,6 +37,11 @@ class GateAnswer(models.Model):
             ),
         ]
         ordering = ["stage_id", "gate", "-pk"]
+
+    @property
+    def comes_by_itself(self) -> bool:
+        """Whether it counts, and waits for what says itself when it comes: until then nobody is asked."""
+        return not self.is_advisory and comes_by_itself(self.gate, self.cause)
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -131,6 +131,21 @@ def test_a_gate_waits_since_it_said_so_and_one_that_passed_since_now(plan: Plan)
     assert waiting_since == {"driver_version": NOON - timedelta(minutes=3), "approval": NOON}
 
 
+@pytest.mark.parametrize(("cause", "waits"), [("closed", timedelta(0)), ("no-window", timedelta(minutes=3))])
+def test_what_goes_before_each_wave_has_waited_for_nobody_while_the_window_was_closed(plan: Plan, cause, waits):
+    """In the round in which it opens, its row is still of the one before."""
+    plan.stages.filter(index=0).update(gate_options={"window": {}, "headroom": {}, "driver_version": {}})
+    stage = plan.stages.get(index=0)
+    given = {"answer": "wait", "since": NOON - timedelta(minutes=3)}
+    answered(stage, "window", cause=cause, **given)
+    answered(stage, "headroom", cause="unseen", **given)
+    answered(stage, "driver_version", **given)
+
+    waiting_since = {gate: NOON - since for gate, since in seen(plan).stages[0].waiting_since.items()}
+
+    assert waiting_since == {"window": waits, "headroom": waits, "driver_version": timedelta(minutes=3)}
+
+
 def test_the_soak_s_clock_does_not_wait_for_what_is_only_advisory(plan: Plan):
     stage = plan.stages.get(index=0)
     options = {"driver_version": {}, "operands_ready": {"advisory": True}, "soak": {}}

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
@@ -98,6 +98,35 @@ def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(pla
     assert numbers.because == "1 of 3 nodes is still to come."
     assert (silent.since, silent.at) == (NOON, NOON + 2 * SECOND)
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
+
+
+def waiting_since(plan: Plan, *, window: str, headroom: str, at: datetime) -> list[datetime]:
+    """Of the gates of each wave, which wait for these causes."""
+    waits = {
+        "window": Judgement(Answer.WAIT, window, cause=window),
+        "headroom": Judgement(Answer.WAIT, "", cause=headroom),
+    }
+    record_answers(plan, plan.stages.all(), {0: waits}, now=at)
+    current = GateAnswer.objects.filter(stage__plan=plan, is_current=True)
+    return [current.get(gate=gate).since for gate in waits]
+
+
+@pytest.mark.parametrize("headroom", ["unseen", "short"], ids=["waits as before", "waits for another cause"])
+def test_the_time_for_which_a_window_was_closed_counts_for_no_other_wait(plan: Plan, headroom):
+    first, second, third, fourth = (NOON + number * SECOND for number in range(4))
+
+    assert waiting_since(plan, window="closed", headroom="unseen", at=first) == [first, first]
+    assert waiting_since(plan, window="closes-soon", headroom="unseen", at=second) == [first, first]
+    assert waiting_since(plan, window="no-window", headroom=headroom, at=third) == [third, third]
+    assert waiting_since(plan, window="never", headroom=headroom, at=fourth) == [third, third]
+
+
+def test_a_window_that_is_only_advisory_keeps_nobodys_patience(plan: Plan):
+    Stage.objects.filter(plan=plan, index=0).update(gate_options={"window": {"advisory": True}, "headroom": {}})
+
+    waiting_since(plan, window="closed", headroom="unseen", at=NOON)
+
+    assert waiting_since(plan, window="no-window", headroom="short", at=NOON + SECOND) == [NOON, NOON]
 
 
 def test_a_cause_longer_than_its_column_is_the_same_cause_again(plan: Plan):
