@@ -149,7 +149,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         stages=stages,
         current=_current(plan, stages),
         passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
-        restraint=_restraint(plan, _current(plan, stages), now=now),
+        restraint=restraint_on(plan, _letting_go(plan, stages), now=now),
         held=sum(hold.placed_at is not None for hold in holds),
         to_hold=sum(hold.is_wanted is (hold.placed_at is None) for hold in holds if not hold.is_foreign),
         foreign_holds=sum(hold.is_foreign for hold in holds),
@@ -167,7 +167,9 @@ def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[dat
     with nobody to say so in its row.
     """
     by_waves = {(one.node_uid, one.wave.decided_at) for stage in stages for one in stage.targets if one.wave}
-    let_go = [one for one in holds if not (one.is_wanted or one.is_foreign or (one.node_uid, one.wanted_since) in by_waves)]
+    let_go = [
+        one for one in holds if not (one.is_wanted or one.is_foreign or (one.node_uid, one.wanted_since) in by_waves)
+    ]
     left = [one for one in let_go if one.placed_at is not None]
     since = min((one.wanted_since for one in left), default=None)
     if since is None:
@@ -216,18 +218,26 @@ def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
     return found
 
 
-def _restraint(plan: Plan, current: StageOnPage | None, *, now: datetime) -> Restraint | None:
-    """What holds all of it back: a freeze of all, or what binds every node that the stage has still to let go."""
+def restraint_on(plan: Plan, letting_go: Iterable[Target], *, now: datetime) -> Restraint | None:
+    """What holds all of it back: a freeze of all, or what binds every node that the stage has still to let go.
+
+    `letting_go`: the targets of its stage that is at that. None: none is.
+    """
     if plan.state not in LETS_GO:
         return None
-    found = restraints_of(plan, now=now)
-    if found.first or current is None or current.stage.state != StageState.PROMOTING:
+    found, targets = restraints_of(plan, now=now), list(letting_go)
+    if found.first:
         return found.first
-    held = {target.node_uid for target in current.targets if target.state == TargetState.HELD}
-    if not held or any(target.state in IN_FLIGHT for target in current.targets):
+    held = {target.node_uid for target in targets if target.state == TargetState.HELD}
+    if not held or any(target.state in IN_FLIGHT for target in targets):
         return None
     bound = found.of_nodes(held)
     return most_urgent(bound.values()) if len(bound) == len(held) else None
+
+
+def _letting_go(plan: Plan, stages: list[StageOnPage]) -> list[Target]:
+    current = _current(plan, stages)
+    return current.targets if current and current.stage.state == StageState.PROMOTING else []
 
 
 def _on_page(stage: Stage, opt_outs: Mapping[str, list[OptOut]]) -> StageOnPage:

@@ -8,10 +8,11 @@ from fleet.models import Observer
 from health.judging import looking
 from health.models import Finding
 from rollouts.hooks.standing_still import OF_PEOPLE, STILL
-from rollouts.models import Hold, Plan, Stage
+from rollouts.models import Freeze, Hold, Plan, Stage, Target
 from rollouts.steering import commands
 from tests import make
 from tests.make import NOON
+from tests.rollouts.rows import answered
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)  # for which a gate of these plans may wait
@@ -82,6 +83,70 @@ def test_a_pause_that_outlives_the_soak_has_none():
 
     (told,) = said(plan, NOON + OF_PEOPLE + HOUR)
     assert "ben paused it: Lunch." in told
+
+
+def frozen(plan: Plan, **given) -> None:
+    Freeze.objects.create(cluster=plan.cluster, by="bea", at=NOON, because="Fair.", **given)
+
+
+def stopped(_: Plan) -> None:
+    Freeze.objects.create(by="bea", at=NOON, because="Fire.", binds_rollbacks=True, is_stop=True)
+
+
+@pytest.mark.parametrize("state", ["holding", "promoting"])
+def test_a_freeze_with_an_end_has_one(state):
+    plan = a_plan(state)
+    frozen(plan, until=NOON + 9 * OF_PEOPLE)
+
+    assert said(plan, NOON + 8 * OF_PEOPLE) == []
+
+
+@pytest.mark.parametrize(("state", "bound"), [("holding", frozen), ("holding", stopped), ("rolling-back", stopped)])
+def test_whom_a_freeze_or_the_stop_keeps_from_going_waits_for_people(state, bound):
+    plan = a_plan(state)
+    bound(plan)
+
+    assert said(plan, NOON + OF_PEOPLE) == []
+    assert len(said(plan, NOON + OF_PEOPLE + HOUR)) == 1
+
+
+def test_a_freeze_that_does_not_bind_a_rollback_excuses_none():
+    plan = a_plan("rolling-back")
+    frozen(plan, until=NOON + 9 * OF_PEOPLE)
+
+    assert len(said(plan, NOON + 2 * HOUR)) == 1
+
+
+def test_a_stage_whose_nodes_all_wait_for_their_window_is_not_still():
+    plan = a_plan("promoting")
+    plan.stages.filter(index=0).update(state="promoting")
+    make.a_window(plan.cluster, rule="FREQ=WEEKLY", opens_at="10:00")
+
+    assert said(plan, NOON + 6 * OF_PEOPLE) == []
+    Target.objects.filter(stage__plan=plan, stage__index=0).update(state="changing")
+    assert len(said(plan, NOON + 6 * OF_PEOPLE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "approval", "told"), [("closed", "pass", 0), ("never", "pass", 1), ("closed", "wait", 1)]
+)
+def test_a_stage_that_opens_with_its_window_is_not_still_unless_somebody_is_asked(window, approval, told):
+    plan = a_plan("promoting")
+    plan.stages.filter(index=0).update(state="opening")
+    stage = plan.stages.get(index=0)
+    answered(stage, "window", "wait", cause=window)
+    answered(stage, "approval", approval)
+
+    assert len(said(plan, NOON + 3 * OF_PEOPLE)) == told
+
+
+def test_a_plan_at_which_no_worker_looks_waits_for_no_window():
+    plan = a_plan("promoting")
+    plan.stages.filter(index=0).update(state="opening")
+    answered(plan.stages.get(index=0), "window", "wait", cause="closed")
+    Plan.objects.filter(pk=plan.pk).update(next_look_at=NOON)
+
+    assert len(said(plan, NOON + 3 * OF_PEOPLE)) == 1
 
 
 @pytest.mark.parametrize("state", ["draft", "halted", "promoted", "rolled-back", "aborted"])
