@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Pod
-from rollouts.checks import Check, each
+from rollouts.checks import Check, each, stage_field
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.preflight.subject import PreflightSubject
 from wording.durations import spell
@@ -61,11 +61,13 @@ def load_longer(subject: PreflightSubject) -> Iterator[Check]:
         ]
         if sum(one.pods for one in slow) > gate.tolerate:
             those = names([one.workload for one in slow])
+            took = f"{'up to ' if len(slow) > 1 else ''}{spell(slow[0].took)}"
             yield Check(
                 "loads-longer",
-                f"{stage.name}, {gate.title}: pods of {those} took {spell(slow[0].took)} to be Ready, and may take "
+                f"{stage.name}, {gate.title}: pods of {those} took {took} to be Ready, and may take "
                 f"{spell(gate.timeout)}: they would be called broken, and the plan would halt.",
                 "Give its option timeout_s more than that.",
                 is_grave=True,
+                field=stage_field(stage.index, f"gate_options.{gate.key}"),
                 about=each(one.sentence for one in slow),
             )

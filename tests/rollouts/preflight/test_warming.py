@@ -80,12 +80,21 @@ def test_a_gate_that_gives_them_less_is_named_before_the_start(cluster, owner):
 
     (check,) = warned(cluster, owner)
 
-    assert check.is_grave
+    assert (check.is_grave, check.field) == (True, "stages.1.gate_options.workloads_ready")
     assert check.about == (f"{LLM}: 25 min or more (1 pod)",)
     assert check.sentence == (
         f"Rest, Tenants' GPU pods: pods of {LLM} took 25 min to be Ready, and may take 10 min: "
         "they would be called broken, and the plan would halt."
     )
+
+
+def test_of_several_the_time_is_the_most_that_one_took(cluster, owner):
+    that_loads(25)
+    that_loads(15, owner_name="chat-7c")
+
+    (check,) = warned(cluster, owner)
+
+    assert f"pods of {LLM}, ReplicaSet team-a/chat-7c took up to 25 min to be Ready" in check.sentence
 
 
 @pytest.mark.parametrize("option", [{"timeout_s": 1500}, {"tolerate": 1}, {"advisory": True, "because": "Known."}])
