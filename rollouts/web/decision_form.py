@@ -6,6 +6,7 @@ from edges.fields import Reason
 from rollouts.steering.approving import WHY_REJECT
 
 NEITHER = "This says neither approve nor reject: press one of the two."
+NO_BUNDLE = "This names no bundle that was ever shown: open the page again, and decide on what it shows."
 
 
 class DecisionForm(forms.Form):
@@ -15,7 +16,7 @@ class DecisionForm(forms.Form):
         choices=[("approve", "Approve"), ("reject", "Reject")],
         error_messages={"required": NEITHER, "invalid_choice": NEITHER},
     )
-    bundle_hash = forms.CharField(required=False, max_length=64)
+    bundle_hash = forms.CharField(required=False, max_length=64, error_messages={"max_length": NO_BUNDLE})
     because = Reason(required=False, strip=False)
 
     def clean_because(self) -> str:

@@ -161,6 +161,11 @@ def test_a_rejection_wants_a_reason(amy, stage):
     assert not stage.approvals.exists()
 
 
+def test_what_names_no_bundle_is_not_approved_and_says_why(amy, stage):
+    assert decide(amy, stage, bundle_hash="a" * 65).count("This names no bundle that was ever shown") == 1
+    assert not stage.approvals.exists()
+
+
 def test_a_bundle_that_changed_is_not_approved(amy, stage):
     seen = bundle_for(stage).hash
     Target.objects.filter(stage=stage).update(state="excluded")
