@@ -61,7 +61,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         oldest,
         ahead,
         plan.mark,
-        restraints.openings_of(_still_to_go(stages, {row.uid for row in rows})),
+        restraints.openings_of(_still_to_go(stages, {row.uid for row in rows}), lasting=_must_last(stages)),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
@@ -197,6 +197,13 @@ def _still_to_go(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
     asking = [stage for stage in stages if _asks(stage, Window)]
     held = (target for stage in asking for target in stage.targets.all() if target.state == TargetState.HELD)
     return [target.node_uid for target in held if target.node_uid in there]
+
+
+def _must_last(stages: Iterable[Stage]) -> timedelta:
+    """For how long a gate asks a maintenance window to be open, at most."""
+    gates = (gate for stage in stages if _asks(stage, Window) for gate in stage.gates)
+    asked = (gate.must_last for gate in gates if isinstance(gate, Window))
+    return max(asked, default=timedelta(0))
 
 
 def _budgets(plan: Plan, stages: Sequence[Stage]) -> Budgets:

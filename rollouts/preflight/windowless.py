@@ -20,7 +20,9 @@ def never_opens(subject: PreflightSubject) -> Iterator[Check]:
     counted = [(stage, gate) for stage, gate in asked if not gate.advisory]
     if not counted:
         return
-    openings = restraints_of(subject.plan, now=subject.now).openings_of([node.uid for node in subject.picks.nodes])
+    longest = max(gate.must_last for _, gate in counted)
+    restraints = restraints_of(subject.plan, now=subject.now)
+    openings = restraints.openings_of([node.uid for node in subject.picks.nodes], lasting=longest)
     for stage, gate in counted:
         nodes = subject.picks.by_stage.get(stage.index, ())
         where, field = f"{stage.name}, {gate.title}", stage_field(stage.index, f"gate_options.{gate.key}")

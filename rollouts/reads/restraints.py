@@ -5,10 +5,9 @@ Read anew in the transaction of each release, and before each label: what a roun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from itertools import islice
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from fleet.models import Pool
@@ -22,7 +21,6 @@ from wording.numbers import are, either
 GOES_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 FEW = 500  # keys that a query names; of more, every member of the pools is read
 FAR = datetime.max.replace(tzinfo=UTC)
-MOST_OPENINGS = 40  # that are looked at for one that is long enough: more than a month of every day
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,15 @@ class Restraints:
         found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: restraint for uid, restraint in found.items() if restraint}
 
-    def openings_of(self, uids: Collection[str]) -> dict[str, OpenHours]:
-        """Node's uid → the windows that bind it; none of a node that no window binds. One query at most."""
+    def openings_of(self, uids: Collection[str], *, lasting: timedelta) -> dict[str, OpenHours]:
+        """Node's uid → the windows that bind it; none of a node that no window binds. One query at most.
+
+        `lasting`: as long as the longest is that anybody asks for.
+        """
         if self.windows is None:
             return {}
         pools = _pools_of(self.cluster_id, uids, self.windows.pools) if self.windows.pools else {}
-        by_pools = {its: self.windows.openings(its) for its in {frozenset(), *pools.values()}}
+        by_pools = {its: self.windows.openings(its, lasting=lasting) for its in {frozenset(), *pools.values()}}
         found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: openings for uid, openings in found.items() if openings}
 
@@ -92,7 +93,8 @@ class OpenHours(NamedTuple):
     """When the windows that bind a node are open, all of them at once."""
 
     sentence: str  # whether they are now, and until when
-    intervals: tuple[Interval, ...]  # the one that is under way, or the next, first
+    # The one that is under way, or the next, first; of the others those that are longer than all to come before them.
+    intervals: tuple[Interval, ...]
 
 
 @dataclass(frozen=True)
@@ -108,32 +110,52 @@ class Windows:
 
     def closed(self, pools: frozenset[int]) -> Restraint | None:
         """Why a node of these pools may not go now: one window of each place that has any must be open."""
-        groups, following = self._of(pools, most=1)
-        if not groups or (following and following[0].opens_at <= self.at):
+        groups, ahead = self._of(pools)
+        following = next(ahead, None)
+        if not groups or (following and following.opens_at <= self.at):
             return None
-        return Restraint(self._says_closed(groups, following), following[0].opens_at if following else None)
+        return Restraint(self._says_closed(groups, following), following.opens_at if following else None)
 
-    def openings(self, pools: frozenset[int]) -> OpenHours | None:
-        """None: no window binds a node of these pools."""
-        groups, ahead = self._of(pools, most=MOST_OPENINGS)
+    def openings(self, pools: frozenset[int], *, lasting: timedelta) -> OpenHours | None:
+        """As far ahead as the first to come that lasts so long. None: no window binds a node of these pools."""
+        groups, ahead = self._of(pools)
         if not groups:
             return None
-        is_open = bool(ahead) and ahead[0].opens_at <= self.at
-        says = _says_open(groups, ahead[0], now=self.at) if is_open else self._says_closed(groups, ahead)
-        return OpenHours(says, ahead)
+        found = tuple(_ever_longer(ahead, lasting=lasting, now=self.at))
+        first = found[0] if found else None
+        if first and first.opens_at <= self.at:
+            return OpenHours(_says_open(groups, first, now=self.at), found)
+        return OpenHours(self._says_closed(groups, first), found)
 
-    def _of(self, pools: frozenset[int], *, most: int) -> tuple[ByPlace, tuple[Interval, ...]]:
+    def _of(self, pools: frozenset[int]) -> tuple[ByPlace, Iterator[Interval]]:
         """The windows that bind, by place, and when one of each is open."""
         groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
         schedules = [[window.schedule for window in group] for group in groups]
-        return groups, tuple(islice(common(schedules, after=self.at), most)) if groups else ()
+        return groups, common(schedules, after=self.at) if groups else iter(())
 
-    def _says_closed(self, groups: ByPlace, ahead: Sequence[Interval]) -> str:
+    def _says_closed(self, groups: ByPlace, following: Interval | None) -> str:
         shut = [group for group in groups if not _is_open([window.schedule for window in group], at=self.at)]
-        return _says_closed(shut or groups, ahead[0] if ahead else None, now=self.at)
+        return _says_closed(shut or groups, following, now=self.at)
 
 
 ByPlace = Sequence[Sequence[MaintenanceWindow]]
+
+
+def _ever_longer(ahead: Iterable[Interval], *, lasting: timedelta, now: datetime) -> Iterator[Interval]:
+    """The one that is under way, and of those to come each that is longer than all before, until one lasts so long.
+
+    Whoever asks for one of any length up to that finds the first, and not the short one of every night until then.
+    """
+    longest = timedelta(0)
+    for one in ahead:
+        if one.opens_at <= now:
+            yield one
+            continue
+        if one.closes_at - one.opens_at > longest:
+            longest = one.closes_at - one.opens_at
+            yield one
+        if longest >= lasting:
+            return
 
 
 def _is_open(schedules: Sequence[Schedule], *, at: datetime) -> bool:

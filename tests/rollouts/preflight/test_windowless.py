@@ -70,3 +70,15 @@ def test_one_that_is_never_open_for_so_long_bars_the_start(cluster, owner, must_
 
     said = ["Rest, Maintenance window: for node-1, node-2 no opening to come lasts 2 h."]
     assert barred(plan) == (said if bars else [])
+
+
+def test_one_that_is_long_enough_is_found_behind_many_that_are_not(cluster, owner):
+    """Two short ones a day, and a long one in the night of the first Sunday of a month."""
+    plan = a_plan_with(cluster, owner, must_last_s=4 * 3600)
+    a_window(cluster, rule="FREQ=DAILY", opens_at=time(6))
+    a_window(cluster, rule="FREQ=DAILY", opens_at=time(18))
+    assert barred(plan) == ["Rest, Maintenance window: for node-1, node-2 no opening to come lasts 4 h."]
+
+    a_window(cluster, rule="FREQ=MONTHLY;BYDAY=1SU", first_day=date(2026, 12, 27), duration_s=8 * 3600)
+
+    assert barred(plan) == []
