@@ -98,7 +98,7 @@ class TaintSerializer(serializers.Serializer):
 class NodeConditionSerializer(serializers.Serializer):
     type = serializers.CharField()
     message = serializers.CharField(help_text="Its reason and its message, cut.")
-    since = serializers.DateTimeField(allow_null=True, help_text="Null: it does not say.")
+    since = serializers.DateTimeField(allow_null=True, help_text="Null: unknown.")
 
 
 class NodeSerializer(NodeRowSerializer):
