@@ -64,7 +64,7 @@ class Map:
         nodes = cluster["nodes"]
         sizes = rest[nodes : 2 * nodes]
         ends = list(accumulate(sizes, initial=2 * nodes))
-        keys = list(accumulate(person.get("/parts/fleet/map/layout")["keys"]))
+        keys = list(accumulate(person.get("/parts/fleet/map/index")["keys"]))
         gpus = [rest[begin:end] for begin, end in pairwise(ends)]
         return cls(cluster["id"], cluster["seq"], keys, rest[:nodes], gpus)
 
@@ -147,8 +147,8 @@ def first_paint(figures: Figures, page: Page, length: Length) -> None:
     sizes = {path: (decoded, encoded) for path, decoded, encoded in page.evaluate(BYTES)}
     decoded, encoded = sizes["/parts/fleet/map"]
     figures.at_most("map_bytes", decoded, 60_000, "bytes", packed=encoded)
-    decoded, encoded = sizes["/parts/fleet/map/layout"]
-    figures.beside("map_layout_bytes", decoded, "bytes", packed=encoded)
+    decoded, encoded = sizes["/parts/fleet/map/index"]
+    figures.beside("map_index_bytes", decoded, "bytes", packed=encoded)
     figures.at_most("map_bottom_px", page.evaluate(FITS), SCREEN["height"], "px")
 
 

@@ -1,6 +1,6 @@
 """The bytes that a node is drawn from: one for itself, one for each of its GPUs. Pure.
 
-`static/js/map-frame.js` reads them. Cells are counts, not slots: a device plugin does not say which GPU is taken.
+`static/js/map-raster.js` reads them. Cells are counts, not slots: a device plugin does not say which GPU is taken.
 """
 
 from collections.abc import Iterable, Iterator

@@ -37,8 +37,8 @@ def fold(earlier: Message, later: Message) -> Message:
     folded["seq"] = max(earlier["seq"], later["seq"])
     if "kinds" in earlier or "kinds" in later:
         folded["kinds"] = sorted({*earlier.get("kinds", ()), *later.get("kinds", ())})
-    if earlier.get("layout"):
-        folded["layout"] = True
+    if earlier.get("index"):
+        folded["index"] = True
     if "nodes" not in earlier and "nodes" not in later:
         return folded
     nodes = {node[0]: node for node in (*earlier.get("nodes", ()), *later.get("nodes", ()))}

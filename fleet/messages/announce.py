@@ -57,7 +57,7 @@ def cluster_changed(
         "at": at.isoformat(),
     }
     if is_laid_out_anew:
-        message["layout"] = True
+        message["index"] = True
     rows = [list(row) for row in nodes]
     message |= {"all": True, "nodes": []} if len(rows) > TOO_MANY_NODES else {"nodes": rows}
     send((cluster_group(cluster_id), fleet_group()), message)

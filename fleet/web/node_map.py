@@ -1,7 +1,7 @@
-"""The map as numbers: a frame, which changes with every batch, and a layout, what stands where, which rarely does.
+"""The map as numbers: a raster, which changes with every batch, and an index, what stands where, which rarely does.
 
-Both are made of the pieces that writers keep (`fleet.cells.pieces`). No node is read for a frame, and for a layout only
-where no process has made this one before.
+Both are made of the pieces that writers keep (`fleet.cells.pieces`). No node is read for a raster, and for an index
+only where no process has made this one before.
 """
 
 import hashlib
@@ -28,19 +28,19 @@ from fleet.models.node import members_of
 from people.rights import Permission, Scope, scope_of
 
 MAGIC = b"QDM1"
-KEPT_LAYOUTS = 8  # some 40 kB each
+KEPT_INDEXES = 8  # some 40 kB each
 
 
 @packed
 @part
-def frame(request: PersonRequest) -> HttpResponse:
-    return HttpResponse(frame_for(request.user, now=timezone.now()), content_type="application/octet-stream")
+def raster(request: PersonRequest) -> HttpResponse:
+    return HttpResponse(raster_for(request.user, now=timezone.now()), content_type="application/octet-stream")
 
 
 @packed
 @part
-def layout(request: PersonRequest) -> HttpResponse:
-    return HttpResponse(_layouts.of(SeenMap.by(request.user)), content_type="application/json")
+def index(request: PersonRequest) -> HttpResponse:
+    return HttpResponse(_indexes.of(SeenMap.by(request.user)), content_type="application/json")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class SeenMap:
 
     @property
     def version(self) -> str:
-        """Of the layout: another name, place or node is another version, and so is another who sees other nodes."""
+        """Of the index: another name, place or node is another version, and so is another who sees other nodes."""
         digest = hashlib.sha256()
         for one in self.clusters:
             digest.update(f"{one.cluster.pk}:{one.cluster.name}:{len(one.keys)}\n".encode())
@@ -109,8 +109,8 @@ def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: fr
     )
 
 
-def frame_for(user: Any, *, now: datetime) -> bytes:
-    """`QDM1`, the length of what follows in four bytes, a head in JSON, `CellColumns` of all nodes of the layout."""
+def raster_for(user: Any, *, now: datetime) -> bytes:
+    """`QDM1`, the length of what follows in four bytes, a head in JSON, `CellColumns` of all nodes of the index."""
     seen, sights = SeenMap.by(user), sights_of_all(now=now)
     with_pods = set(PODS_READ.values_list("cluster", flat=True))
     clusters = []
@@ -127,11 +127,11 @@ def frame_for(user: Any, *, now: datetime) -> bytes:
                 "knows_pods": one.cluster.pk in with_pods,
             }
         )
-    head = json.dumps({"layout": seen.version, "clusters": clusters}).encode()
+    head = json.dumps({"index": seen.version, "clusters": clusters}).encode()
     return MAGIC + struct.pack("<I", len(head)) + head + bytes(CellColumns.joined(one.columns for one in seen.clusters))
 
 
-class Layouts:
+class Indexes:
     """The last few that this process made, by their version: who sees the same has the same."""
 
     def __init__(self) -> None:
@@ -144,19 +144,19 @@ class Layouts:
             if version in self._made:
                 self._made.move_to_end(version)
                 return self._made[version]
-        made = json.dumps(_layout(seen, version), separators=(",", ":")).encode()
+        made = json.dumps(_index(seen, version), separators=(",", ":")).encode()
         with self._lock:
             self._made[version] = made
-            while len(self._made) > KEPT_LAYOUTS:
+            while len(self._made) > KEPT_INDEXES:
                 self._made.popitem(last=False)
         return made
 
 
-_layouts = Layouts()
+_indexes = Indexes()
 
 
-def _layout(seen: SeenMap, version: str) -> dict[str, Any]:
-    """Each column in the order of the frame. `by`: what nodes can be grouped by, as values and which is each node's.
+def _index(seen: SeenMap, version: str) -> dict[str, Any]:
+    """Each column in the order of the raster. `by`: what nodes can be grouped by, as values and which is each node's.
 
     Keys are written as the difference to the one before. A node that went while this was read keeps its place.
     """

@@ -1,4 +1,4 @@
-"""What colours the map by a metric: a byte for each cell of its frame, in its order.
+"""What colours the map by a metric: a byte for each cell of its raster, in its order.
 
 `static/js/map-colours.js` reads them. The cells of a node are counts; under a metric they are its boards by index.
 """
@@ -44,11 +44,11 @@ MAP_METRICS: Mapping[str, MapMetric] = {
 @packed
 @part
 def map_metric(request: PersonRequest, name: str) -> HttpResponse:
-    """409: the map has another layout by now than the one that is asked about, so that bytes would be another's."""
+    """409: the map has another index by now than the one that is asked about, so that bytes would be another's."""
     metric, seen = MAP_METRICS.get(name), SeenMap.by(request.user)
     if metric is None:
         raise Http404
-    if request.GET.get("layout", seen.version)[:64] != seen.version:
+    if request.GET.get("index", seen.version)[:64] != seen.version:
         return HttpResponse(status=409)
     return HttpResponse(bytes_for(metric, seen, now=timezone.now()), content_type="application/octet-stream")
 

@@ -1,8 +1,8 @@
-// The map: every node and GPU on one canvas. Frames come by HTTP, what changes of them by the link. Arrow keys walk it.
+// The map: every node and GPU on one canvas. Rasters come by HTTP, what changes of them by the link. Arrow keys walk it.
 import { arrange, sortNodes } from "./map-arrange.js";
 import { FAULTS, sortOne, sortOut } from "./map-colours.js";
 import { readChoice, showChoice, startControls, writeChoice } from "./map-controls.js";
-import { Frame, Layout } from "./map-frame.js";
+import { Index, Raster } from "./map-raster.js";
 import { Legend } from "./map-legend.js";
 import { Painter, paletteOf, writeLabels } from "./map-paint.js";
 import { Pointer } from "./map-pointer.js";
@@ -47,20 +47,20 @@ class FleetMap {
     this.tell();
   }
 
-  // The layout is asked for with the first frame, and after that only where a frame names another.
+  // The index is asked for with the first raster, and after that only where a raster names another.
   async fetchAll() {
-    let layout = this.layout ? null : fetchLayout(this.place);
+    let index = this.index ? null : fetchIndex(this.place);
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const headers = this.etag && this.layout ? { "If-None-Match": this.etag } : {};
+      const headers = this.etag && this.index ? { "If-None-Match": this.etag } : {};
       const response = await answered(fetch(this.place.dataset.map, { headers, redirect: "manual" }));
       if (response.status === 304) return;
-      const frame = new Frame(await response.arrayBuffer());
-      if (layout) this.layout = await layout;
-      if (frame.layout === this.layout.version) {
+      const raster = new Raster(await response.arrayBuffer());
+      if (index) this.index = await index;
+      if (raster.index === this.index.version) {
         this.etag = response.headers.get("ETag");
-        return this.take(frame);
+        return this.take(raster);
       }
-      layout = fetchLayout(this.place);
+      index = fetchIndex(this.place);
     }
     this.loadSoon(AT_MOST_EVERY_MS);
   }
@@ -71,27 +71,27 @@ class FleetMap {
 
   // Of the metric that is shown, as often as the map is looked at: a byte a GPU. Until it is known anew, as it was.
   async measure() {
-    const { frame, choice: { colour: { metric: name } } } = this;
-    if (!name || !frame) return;
+    const { raster, choice: { colour: { metric: name } } } = this;
+    if (!name || !raster) return;
     this.measuredAt = performance.now();
-    const headers = frame.metrics[name] && this.metricTags[name] ? { "If-None-Match": this.metricTags[name] } : {};
+    const headers = raster.metrics[name] && this.metricTags[name] ? { "If-None-Match": this.metricTags[name] } : {};
     try {
-      const address = `${this.place.dataset.map}/metrics/${name}?layout=${frame.layout}`;
+      const address = `${this.place.dataset.map}/metrics/${name}?index=${raster.index}`;
       const response = await fetch(address, { headers, redirect: "manual" });
       if (response.status === 409) return this.measureAgain();
       await answered(response);
       this.unmeasured = "";
       if (response.status === 304) return;
       const bytes = new Uint8Array(await response.arrayBuffer());
-      if (bytes.length !== frame.gpus.length) return this.measureAgain(); // a node has more GPUs by now, or fewer
-      frame.metrics[name] = bytes;
+      if (bytes.length !== raster.gpus.length) return this.measureAgain(); // a node has more GPUs by now, or fewer
+      raster.metrics[name] = bytes;
       this.metricTags[name] = response.headers.get("ETag");
     } catch (error) {
-      frame.metrics[name] = null; // what is not known now is not shown as if it were
+      raster.metrics[name] = null; // what is not known now is not shown as if it were
       this.unmeasured = error.message;
       this.tell();
     }
-    if (frame === this.frame) this.redraw();
+    if (raster === this.raster) this.redraw();
   }
 
   measureAgain() {
@@ -99,35 +99,35 @@ class FleetMap {
     this.loadSoon();
   }
 
-  take(frame) {
-    const was = this.frame;
-    if (was?.layout === frame.layout && was.gpus.length === frame.gpus.length) frame.metrics = was.metrics;
-    this.frame = frame;
-    performance.mark("map-frame");
-    this.clusters = new Map(frame.clusters.map((cluster) => [`cluster-${cluster.id}`, cluster]));
+  take(raster) {
+    const was = this.raster;
+    if (was?.index === raster.index && was.gpus.length === raster.gpus.length) raster.metrics = was.metrics;
+    this.raster = raster;
+    performance.mark("map-raster");
+    this.clusters = new Map(raster.clusters.map((cluster) => [`cluster-${cluster.id}`, cluster]));
     this.redraw();
   }
 
   // What one batch changed. A gap before it, a node that is not on the map: all is fetched.
-  hear({ topic, seq, prev, nodes = [], all, layout, kinds = [] }) {
+  hear({ topic, seq, prev, nodes = [], all, index, kinds = [] }) {
     const cluster = this.clusters?.get(topic);
-    if (!cluster || all || layout || prev > cluster.seq || kinds.includes("bookmarks")) this.loadSoon();
+    if (!cluster || all || index || prev > cluster.seq || kinds.includes("bookmarks")) this.loadSoon();
     if (!cluster || all || seq < cluster.seq) return;
     performance.mark("map-batch");
     const isCounted = !this.drawing; // else all are sorted out anew, once the screen takes a picture: a tab behind others waits
     for (const [key, , cells] of nodes) {
-      const node = this.layout.indexOf.get(key);
+      const node = this.index.indexOf.get(key);
       if (node === undefined || cells === undefined) {
         if (node !== undefined || cells !== undefined) this.loadSoon();
         continue;
       }
-      const code = this.frame.code(node);
-      if (isCounted) sortOne(this.out, this.frame, this.layout, node, -1);
-      if (!this.frame.apply(node, cells)) this.loadSoon();
+      const code = this.raster.code(node);
+      if (isCounted) sortOne(this.out, this.raster, this.index, node, -1);
+      if (!this.raster.apply(node, cells)) this.loadSoon();
       if (!isCounted) continue;
-      sortOne(this.out, this.frame, this.layout, node, 1);
+      sortOne(this.out, this.raster, this.index, node, 1);
       this.dirty.add(node);
-      if (this.frame.code(node) !== code) this.reorderSoon();
+      if (this.raster.code(node) !== code) this.reorderSoon();
     }
     cluster.seq = Math.max(cluster.seq, prev > cluster.seq ? cluster.seq : seq);
     if (this.dirty.size) this.paintSoon();
@@ -163,14 +163,14 @@ class FleetMap {
 
   // Sorted out, arranged and painted anew, in the next picture that the screen shows.
   redraw() {
-    if (!this.frame || this.drawing) return;
+    if (!this.raster || this.drawing) return;
     this.drawing = requestAnimationFrame(() => {
       this.drawing = null;
       this.dirty.clear();
       this.scale = window.devicePixelRatio || 1;
       this.palette = paletteOf(this.place);
-      this.out = sortOut(this.choice.colour, this.frame, this.layout);
-      this.sorted = sortNodes(this.frame, this.layout, { ...this.choice, shows: this.filter() });
+      this.out = sortOut(this.choice.colour, this.raster, this.index);
+      this.sorted = sortNodes(this.raster, this.index, { ...this.choice, shows: this.filter() });
       this.lay();
       this.paint(Array.from(this.arranged.order.keys()), true);
       this.legend.draw(this.palette, this.scale);
@@ -191,14 +191,14 @@ class FleetMap {
 
   // Which nodes are shown at all.
   filter() {
-    const { frame, out, choice } = this;
+    const { raster, out, choice } = this;
     const wanted = new Set(out.kinds.flatMap(({ key }, at) => (choice.only.has(key) ? [at] : [])));
     this.isFaint = wanted.size ? (kind) => !wanted.has(kind) : () => false;
     const has = (node) => {
       if (out.colour.unit === "node") return wanted.has(out.ofNode[node]);
-      return out.ofGpu.subarray(frame.starts[node], frame.starts[node + 1]).some((kind) => wanted.has(kind));
+      return out.ofGpu.subarray(raster.starts[node], raster.starts[node + 1]).some((kind) => wanted.has(kind));
     };
-    return (node) => (!choice.faults || frame.code(node) <= FAULTS) && (!choice.only.size || has(node));
+    return (node) => (!choice.faults || raster.code(node) <= FAULTS) && (!choice.only.size || has(node));
   }
 
   lay() {
@@ -207,7 +207,7 @@ class FleetMap {
     this.room = this.roomPx();
     this.arranged = arrange(this.sorted, width, Math.floor(this.room * this.scale), this.scale);
     this.arranged.height = Math.max(1, this.arranged.height);
-    this.positionOf = new Int32Array(this.frame.size).fill(-1);
+    this.positionOf = new Int32Array(this.raster.size).fill(-1);
     this.arranged.order.forEach((node, position) => (this.positionOf[node] = position));
     const size = { width: `${width / this.scale}px`, height: `${this.arranged.height / this.scale}px` };
     for (const canvas of [this.canvas, this.labels]) Object.assign(canvas.style, size);
@@ -232,7 +232,7 @@ class FleetMap {
 
   paint(positions, isWhole = false) {
     const { order } = this.arranged;
-    for (const position of positions) this.painter.node(this.frame, this.out, order[position], position, this.isFaint);
+    for (const position of positions) this.painter.node(this.raster, this.out, order[position], position, this.isFaint);
     this.painter.show(positions, isWhole);
     this.legend.show(this.out, this.choice.only);
     this.place.dataset.drawn = order.length;
@@ -241,7 +241,7 @@ class FleetMap {
 
   // What the picture does not say by itself.
   tell() {
-    const state = !this.frame ? (this.failedAt ? "error" : "loading") : !this.frame.size ? "empty" : !this.arranged ? "loading" : !this.arranged.order.length ? "no-match" : "drawn";
+    const state = !this.raster ? (this.failedAt ? "error" : "loading") : !this.raster.size ? "empty" : !this.arranged ? "loading" : !this.arranged.order.length ? "no-match" : "drawn";
     if (this.place.dataset.state !== state) this.place.dataset.state = state;
     const words = [...this.sentences(state)].join(" ");
     if (this.note.firstChild.textContent !== words) this.note.firstChild.textContent = words;
@@ -253,15 +253,15 @@ class FleetMap {
     if (this.failedAt) yield `The map was not fetched since ${clock(this.failedAt)} UTC (${this.because}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
     if (state === "loading" && this.isSlow) yield "Still loading: waiting for the server.";
     if (state === "empty") yield "No node with GPUs is known to be here.";
-    if (!this.frame?.size || !this.arranged) return;
+    if (!this.raster?.size || !this.arranged) return;
     const { metric, title } = this.choice.colour;
     if (metric && this.unmeasured) yield `The ${title} of the GPUs was not fetched (${this.unmeasured}). It is asked for again every ${LOOK_AGAIN_MS / 1000} s.`;
     if (metric) yield "The cells of a node are its GPUs by their index; what no exporter says has no value.";
-    const shown = this.arranged.order.length, size = this.frame.size;
+    const shown = this.arranged.order.length, size = this.raster.size;
     if (shown < size) yield `${shown.toLocaleString("en")} of ${count(size, "node")} ${shown === 1 ? "is" : "are"} shown.`;
-    if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.frame.gpus.length, "GPU")} does not fit here.`;
+    if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.raster.gpus.length, "GPU")} does not fit here.`;
     if (!this.arranged.fits && shown) yield "Nor do all nodes fit on one screen: the page goes on.";
-    const unseen = this.frame.clusters.filter((cluster) => cluster.nodes && !cluster.is_seen).length;
+    const unseen = this.raster.clusters.filter((cluster) => cluster.nodes && !cluster.is_seen).length;
     if (unseen) yield `Hatched: ${count(unseen, "cluster")} not seen now, as ${unseen === 1 ? "it was" : "they were"} last.`;
   }
 }
@@ -273,9 +273,9 @@ async function answered(asked) {
   return response;
 }
 
-async function fetchLayout(place) {
-  const response = await answered(fetch(place.dataset.layout, { redirect: "manual" }));
-  return new Layout(await response.json());
+async function fetchIndex(place) {
+  const response = await answered(fetch(place.dataset.index, { redirect: "manual" }));
+  return new Index(await response.json());
 }
 
 for (const panel of document.querySelectorAll("#map-panel")) {

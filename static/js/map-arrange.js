@@ -1,4 +1,4 @@
-// Where each node stands: in groups with a frame and a label, in the largest cells that fit. Nothing here is drawn, and
+// Where each node stands: in groups with a border and a label, in the largest cells that fit. Nothing here is drawn, and
 // everything is in the screen's own pixels.
 import { FAULTS } from "./map-colours.js";
 
@@ -24,26 +24,26 @@ export const ORDERS = [
 ];
 
 // The groups that are shown, each with its nodes in their order; `order` has them all in one row.
-export function sortNodes(frame, layout, { group, order, shows }) {
-  const { values, at } = layout.by[group.key];
+export function sortNodes(raster, index, { group, order, shows }) {
+  const { values, at } = index.by[group.key];
   const buckets = new Map(); // value -> state or 0 -> nodes, as they stand in the racks
-  for (const node of layout.physical) {
+  for (const node of index.physical) {
     if (!shows(node)) continue;
     if (!buckets.has(at[node])) buckets.set(at[node], Array.from({ length: STATES }, () => []));
-    buckets.get(at[node])[order.key === "worst" ? frame.code(node) : 0].push(node);
+    buckets.get(at[node])[order.key === "worst" ? raster.code(node) : 0].push(node);
   }
   const groups = [...buckets].map(([value, states]) => ({
     title: values[value] || group.none,
     worst: states.findIndex((nodes) => nodes.length),
     nodes: states.flat(),
-    faults: states.flat().filter((node) => frame.code(node) <= FAULTS).length,
+    faults: states.flat().filter((node) => raster.code(node) <= FAULTS).length,
   }));
   groups.sort((a, b) => (order.key === "worst" && a.worst - b.worst) || a.title.localeCompare(b.title, "en", { numeric: true }));
   let start = 0;
   for (const each of groups) {
     each.start = start;
-    each.columns = Math.min(4, each.nodes.reduce((most, node) => Math.max(most, frame.sizes[node]), 1));
-    each.rows = Math.ceil(each.nodes.reduce((most, node) => Math.max(most, frame.sizes[node]), 1) / each.columns);
+    each.columns = Math.min(4, each.nodes.reduce((most, node) => Math.max(most, raster.sizes[node]), 1));
+    each.rows = Math.ceil(each.nodes.reduce((most, node) => Math.max(most, raster.sizes[node]), 1) / each.columns);
     start += each.nodes.length;
   }
   return { groups, order: Uint32Array.from(groups.flatMap(({ nodes }) => nodes)) };

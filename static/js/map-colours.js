@@ -2,7 +2,7 @@
 // legend counts. `look`: the fore colour, the ground behind it, and a pattern, so that no colour speaks alone.
 //
 // A metric is one line: a row of COLOURS with `metric(its name in the address, unit, where its steps begin, their looks)`.
-import { ALL, AWAY, gpuState, MISSING, NOT_OFFERED, PARTS_AWAY, PARTS_MISSING, SOME, taken } from "./map-frame.js";
+import { ALL, AWAY, gpuState, MISSING, NOT_OFFERED, PARTS_AWAY, PARTS_MISSING, SOME, taken } from "./map-raster.js";
 import { now } from "./times.js";
 
 const MINUTE_MS = 60000, HOUR_MS = 3600000;
@@ -46,13 +46,13 @@ const ALLOCATION = [
 ].map(([key, title, look]) => ({ key, title, look }));
 const [ALLOCATED, PARTLY, FREE, IS_MISSING, IS_PARTS_MISSING, IS_AWAY, IS_NOT_OFFERED, NO_PODS] = ALLOCATION.keys();
 
-function allocation(frame, node, byte) {
+function allocation(raster, node, byte) {
   const state = gpuState(byte);
   if (state === MISSING) return IS_MISSING;
   if (state === AWAY || state === PARTS_AWAY) return IS_AWAY;
   if (state === PARTS_MISSING) return IS_PARTS_MISSING;
   if (state === NOT_OFFERED) return IS_NOT_OFFERED;
-  if (!frame.knowsPods(node)) return NO_PODS;
+  if (!raster.knowsPods(node)) return NO_PODS;
   return taken(byte) === ALL ? ALLOCATED : taken(byte) === SOME ? PARTLY : FREE;
 }
 
@@ -64,8 +64,8 @@ const AGES = [
   ["never", "never heard", ["idle", "panel", "ring"]],
 ].map(([key, title, look]) => ({ key, title, look }));
 
-function age(frame, node) {
-  const { is_seen: isSeen, heard_at: heardAt } = frame.clusterOf[node];
+function age(raster, node) {
+  const { is_seen: isSeen, heard_at: heardAt } = raster.clusterOf[node];
   if (isSeen) return 0;
   if (!heardAt) return 4;
   const old = now() - Date.parse(heardAt);
@@ -85,7 +85,7 @@ function versions({ by }) {
 
 const WITHOUT = [NOT_OF_NOW, NOT_EXPORTED, NO_DATA]; // in the order of their kinds
 
-// A metric is fetched as a byte for each GPU, in the order of the frame. `bounds`: where each step but the first begins.
+// A metric is fetched as a byte for each GPU, in the order of the raster. `bounds`: where each step but the first begins.
 export function metric(name, unit, bounds, looks) {
   const { length } = bounds;
   const titles = [`below ${bounds[0]} ${unit}`, ...bounds.slice(1).map((end, at) => `${bounds[at]}–${end} ${unit}`), `${bounds[length - 1]} ${unit} and more`];
@@ -93,8 +93,8 @@ export function metric(name, unit, bounds, looks) {
   kinds.push({ key: "not-of-now", title: "not of now", look: ["idle", "panel", "ring"] });
   kinds.push({ key: "not-exported", title: "not exported", look: ["idle", "panel", "half"] });
   kinds.push({ key: "no-data", title: "no data", look: ["idle", "panel", "stripe"] });
-  const of = (frame, node, byte, at) => {
-    const value = frame.metrics[name]?.[at] ?? NO_DATA;
+  const of = (raster, node, byte, at) => {
+    const value = raster.metrics[name]?.[at] ?? NO_DATA;
     if (value >= NOT_EXPORTED) return length + 1 + WITHOUT.indexOf(value);
     const step = bounds.findIndex((end) => value < end);
     return step < 0 ? length : step;
@@ -105,11 +105,11 @@ export function metric(name, unit, bounds, looks) {
 const WARMER = ["heat1", "heat2", "heat3", "heat4", "heat5"], BUSIER = ["busy1", "busy2", "busy3", "busy4", "busy5"];
 
 export const COLOURS = [
-  { key: "health", title: "health", unit: "node", kinds: () => STATES, of: (frame, node) => frame.code(node), cell: healthOfGpu },
+  { key: "health", title: "health", unit: "node", kinds: () => STATES, of: (raster, node) => raster.code(node), cell: healthOfGpu },
   { key: "allocation", title: "allocation", unit: "GPU", kinds: () => ALLOCATION, of: allocation },
   {
     key: "driver", title: "driver version", unit: "node", kinds: versions,
-    of: (frame, node, byte, at, layout, kinds) => kinds.findIndex(({ key }) => key === (layout.value("driver_version", node) || "no-label")),
+    of: (raster, node, byte, at, index, kinds) => kinds.findIndex(({ key }) => key === (index.value("driver_version", node) || "no-label")),
   },
   { key: "temperature", title: "temperature", ...metric("temperature", "°C", [40, 60, 75, 83], WARMER) },
   { key: "utilisation", title: "utilisation", ...metric("utilisation", "%", [2, 25, 50, 75], BUSIER) },
@@ -117,25 +117,25 @@ export const COLOURS = [
 ];
 
 // Which of the kinds each node or GPU falls under, how many of each there are, and which of the looks each GPU is drawn in.
-export function sortOut(colour, frame, layout) {
-  const kinds = colour.kinds(layout);
-  const ofNode = new Uint8Array(frame.size), ofGpu = new Uint8Array(frame.gpus.length);
+export function sortOut(colour, raster, index) {
+  const kinds = colour.kinds(index);
+  const ofNode = new Uint8Array(raster.size), ofGpu = new Uint8Array(raster.gpus.length);
   const looks = [...kinds.map(({ look }) => look), LOST_LOOK];
   const out = { colour, kinds, looks, ofNode, ofGpu, counts: Array(kinds.length).fill(0) };
-  for (let node = 0; node < frame.size; node += 1) sortOne(out, frame, layout, node, 1);
+  for (let node = 0; node < raster.size; node += 1) sortOne(out, raster, index, node, 1);
   return out;
 }
 
 // One node anew: its old kinds are taken from the counts before it changes, its new ones added after.
-export function sortOne(out, frame, layout, node, sign) {
+export function sortOne(out, raster, index, node, sign) {
   const { colour, kinds, ofNode, ofGpu, counts } = out;
   const byNode = colour.unit === "node";
-  if (sign > 0 && byNode) ofNode[node] = colour.of(frame, node, 0, 0, layout, kinds);
+  if (sign > 0 && byNode) ofNode[node] = colour.of(raster, node, 0, 0, index, kinds);
   if (byNode) counts[ofNode[node]] += sign;
-  for (let at = frame.starts[node]; at < frame.starts[node + 1]; at += 1) {
+  for (let at = raster.starts[node]; at < raster.starts[node + 1]; at += 1) {
     if (sign > 0) {
-      const own = byNode ? ofNode[node] : colour.of(frame, node, frame.gpus[at], at, layout, kinds);
-      ofGpu[at] = colour.cell ? colour.cell(own, frame.gpus[at]) : own;
+      const own = byNode ? ofNode[node] : colour.of(raster, node, raster.gpus[at], at, index, kinds);
+      ofGpu[at] = colour.cell ? colour.cell(own, raster.gpus[at]) : own;
     }
     if (!byNode) counts[ofGpu[at]] += sign;
   }

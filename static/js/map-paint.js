@@ -77,24 +77,24 @@ export class Painter {
   }
 
   half() {
-    return Math.round((7 * this.arranged.gap)); // the frame runs through the middle of its label
+    return Math.round((7 * this.arranged.gap)); // the border runs through the middle of its label
   }
 
   // A node at its place. `isFaint`: which of the kinds are only hinted at.
-  node(frame, out, node, position, isFaint) {
+  node(raster, out, node, position, isFaint) {
     const { boxes, isGpus, cell, gap } = this.arranged;
     const { box, x, y } = placeOf(boxes, position);
-    const isSeen = frame.isSeen(node);
+    const isSeen = raster.isSeen(node);
     this.fill(x - gap, y - gap, box.w + 2 * gap, box.h + 2 * gap, this.ground);
-    if (isGpus) this.gpus(frame, out, node, box, x, y, isSeen, isFaint);
-    else this.put(x, y, cell, frame.sizes[node] || out.colour.unit === "node" ? this.tiles[isSeen ? 0 : 1][worstLook(frame, out, node, isFaint)] : this.blank);
+    if (isGpus) this.gpus(raster, out, node, box, x, y, isSeen, isFaint);
+    else this.put(x, y, cell, raster.sizes[node] || out.colour.unit === "node" ? this.tiles[isSeen ? 0 : 1][worstLook(raster, out, node, isFaint)] : this.blank);
     if (!isSeen) this.hatch(x, y, box.w, box.h);
-    this.around(out, frame.code(node), frame.isHeld(node), x, y, box, gap, isGpus);
+    this.around(out, raster.code(node), raster.isHeld(node), x, y, box, gap, isGpus);
   }
 
-  gpus(frame, out, node, box, x, y, isSeen, isFaint) {
+  gpus(raster, out, node, box, x, y, isSeen, isFaint) {
     const { cell, gap } = this.arranged, { columns } = box.group;
-    const start = frame.starts[node], size = frame.sizes[node];
+    const start = raster.starts[node], size = raster.sizes[node];
     if (!size) this.put(x, y, cell, out.colour.unit === "node" ? this.tiles[isSeen ? 0 : 1][out.ofNode[node]] : this.blank);
     for (let at = 0; at < size; at += 1) {
       const look = out.ofGpu[start + at];
@@ -167,16 +167,16 @@ export class Painter {
 const mixedLine = (palette) => packed(mix(palette.line, palette.panel, 0.7));
 
 // One cell for a whole node: what most of its GPUs are, or the first kind that was asked for.
-function worstLook(frame, out, node, isFaint) {
+function worstLook(raster, out, node, isFaint) {
   if (out.colour.unit === "node") return out.ofNode[node];
   const counts = new Map();
-  for (let at = frame.starts[node]; at < frame.starts[node + 1]; at += 1) {
+  for (let at = raster.starts[node]; at < raster.starts[node + 1]; at += 1) {
     if (!isFaint(out.ofGpu[at])) counts.set(out.ofGpu[at], (counts.get(out.ofGpu[at]) ?? 0) + 1);
   }
   return [...counts].reduce((best, each) => (each[1] > best[1] ? each : best), [0, 0])[0];
 }
 
-// The titles of the groups, in the gap of their frames.
+// The titles of the groups, in the gap of their borders.
 export function writeLabels(canvas, { boxes, width, height }, palette, scale, size) {
   Object.assign(canvas, { width, height });
   const pen = canvas.getContext("2d");

@@ -1,4 +1,4 @@
-// Pointing at the map and walking it: the tip beside a node, the frame around it, keys.
+// Pointing at the map and walking it: the tip beside a node, the marker around it, keys.
 import { nextLine, placeOf, positionAt } from "./map-arrange.js";
 import { describe } from "./map-words.js";
 
@@ -7,7 +7,7 @@ export class Pointer {
     this.map = map;
     this.place = map.place;
     this.tip = this.place.querySelector(".map-tip");
-    this.marker = this.place.querySelector(".map-frame");
+    this.marker = this.place.querySelector(".map-marker");
     this.said = this.place.querySelector("[aria-live]");
     this.chosen = null; // the key of the node that the keyboard is on
     const { canvas } = map;
@@ -32,7 +32,7 @@ export class Pointer {
   }
 
   chosenPosition() {
-    const node = this.map.layout?.indexOf.get(this.chosen);
+    const node = this.map.index?.indexOf.get(this.chosen);
     return node === undefined || !this.map.positionOf ? -1 : this.map.positionOf[node];
   }
 
@@ -72,7 +72,7 @@ export class Pointer {
     this.tip.hidden = position < 0;
     if (position < 0) return;
     const { box, x, y } = placeOf(this.map.arranged.boxes, position);
-    this.tip.textContent = describe(this.map.frame, this.map.layout, this.map.arranged.order[position]).join("\n");
+    this.tip.textContent = describe(this.map.raster, this.map.index, this.map.arranged.order[position]).join("\n");
     const right = Math.min((x + box.w) / this.map.scale + 8, this.place.clientWidth - this.tip.offsetWidth - 4);
     const below = (y + box.h) / this.map.scale + 8, above = y / this.map.scale - this.tip.offsetHeight - 8;
     const isLow = this.map.canvas.getBoundingClientRect().top + below + this.tip.offsetHeight > window.innerHeight && above > 0;
@@ -82,11 +82,11 @@ export class Pointer {
   walk(position) {
     const node = this.map.arranged?.order[position];
     if (node === undefined) return;
-    this.chosen = this.map.layout.keys[node];
+    this.chosen = this.map.index.keys[node];
     this.showChosen();
     this.showTip(position);
     const { box, y } = placeOf(this.map.arranged.boxes, position);
-    this.said.textContent = [...describe(this.map.frame, this.map.layout, node), box.group.title, `${position + 1} of ${this.map.arranged.order.length}`].join(", ");
+    this.said.textContent = [...describe(this.map.raster, this.map.index, node), box.group.title, `${position + 1} of ${this.map.arranged.order.length}`].join(", ");
     const top = this.map.canvas.getBoundingClientRect().top + y / this.map.scale;
     if (top < 0 || top > window.innerHeight - 20) window.scrollBy({ top: top - window.innerHeight / 2 });
   }
@@ -110,6 +110,6 @@ export class Pointer {
   }
 
   open(position) {
-    if (position >= 0) location.href = `/nodes/${this.map.layout.keys[this.map.arranged.order[position]]}`;
+    if (position >= 0) location.href = `/nodes/${this.map.index.keys[this.map.arranged.order[position]]}`;
   }
 }

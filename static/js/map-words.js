@@ -1,28 +1,28 @@
 // What the map says of a node: in the tip beside it, and to who walks it by keyboard.
 import { STATE_TITLES } from "./map-colours.js";
-import { ALL, AWAY, gpuState, MISSING, taken, WHOLE } from "./map-frame.js";
+import { ALL, AWAY, gpuState, MISSING, taken, WHOLE } from "./map-raster.js";
 import { clock } from "./times.js";
 
 const BY = [["gpu_product", ""], ["driver_version", "driver "], ["zone", "zone "]];
 
-export function describe(frame, layout, node) {
-  const { is_seen: isSeen, heard_at: heardAt } = frame.clusterOf[node];
-  const title = STATE_TITLES[frame.code(node)];
-  const words = [layout.names[node]];
+export function describe(raster, index, node) {
+  const { is_seen: isSeen, heard_at: heardAt } = raster.clusterOf[node];
+  const title = STATE_TITLES[raster.code(node)];
+  const words = [index.names[node]];
   words.push(isSeen ? title : `${title} when it was last seen${heardAt ? `, at ${clock(heardAt)} UTC` : ""}`);
-  const whole = wholeOf(frame, node), others = frame.sizes[node] - whole.expected, parts = frame.parts.get(node);
-  words.push(frame.sizes[node] ? gpus(frame.sizes[node]) : "number of GPUs not known");
-  const known = (number) => (frame.knowsPods(node) ? number : "no data"); // of pods that were never read
+  const whole = wholeOf(raster, node), others = raster.sizes[node] - whole.expected, parts = raster.parts.get(node);
+  words.push(raster.sizes[node] ? gpus(raster.sizes[node]) : "number of GPUs not known");
+  const known = (number) => (raster.knowsPods(node) ? number : "no data"); // of pods that were never read
   if (whole.expected) words.push(`${known(whole.taken)} of ${whole.expected}${others ? " whole" : ""} allocated${missing(whole.missing, title)}`);
   if (parts) words.push(`${known(parts[0])} of ${parts[2]} slices and shares allocated${missing(parts[2] - parts[1], title)}`);
-  if (frame.isHeld(node) && title !== "held") words.push("held");
-  const found = BY.filter(([by]) => layout.value(by, node)).map(([by, prefix]) => prefix + layout.value(by, node));
+  if (raster.isHeld(node) && title !== "held") words.push("held");
+  const found = BY.filter(([by]) => index.value(by, node)).map(([by, prefix]) => prefix + index.value(by, node));
   return found.length ? [...words, found.join(", ")] : words;
 }
 
-function wholeOf(frame, node) {
+function wholeOf(raster, node) {
   const found = { taken: 0, expected: 0, missing: 0 };
-  for (const byte of frame.gpus.subarray(frame.starts[node], frame.starts[node + 1])) {
+  for (const byte of raster.gpus.subarray(raster.starts[node], raster.starts[node + 1])) {
     const state = gpuState(byte), isGone = state === MISSING || state === AWAY;
     if (state !== WHOLE && !isGone) continue;
     found.expected += 1;

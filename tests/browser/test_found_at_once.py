@@ -20,7 +20,7 @@ from tests.patience import PATIENCE_MS
 pytestmark = pytest.mark.django_db
 STATIC = Path(__file__).parents[2] / "static"
 HOME = "http://quarterdeck.test"
-PARTS = ("/parts/findings/strip", "/parts/plans/strip", "/parts/fleet/map", "/parts/fleet/map/layout")
+PARTS = ("/parts/findings/strip", "/parts/plans/strip", "/parts/fleet/map", "/parts/fleet/map/index")
 NOBODY_TELLS = "window.WebSocket = class { close() {} };"
 HOT = "GPU 3 of gpu-0731 has had 92 °C for 5 minutes."
 Answers = Mapping[str, tuple[bytes, str]]  # by path: the body and its type

@@ -34,7 +34,7 @@ def is_marked(page, name: str) -> None:
 
 def drawn(page) -> list[str]:
     """The names of the map's nodes, once all of them are drawn."""
-    names = page.request.get("/parts/fleet/map/layout").json()["names"]
+    names = page.request.get("/parts/fleet/map/index").json()["names"]
     expect(page.locator("[data-map]")).to_have_attribute("data-drawn", str(len(names)))
     return names
 
@@ -92,7 +92,7 @@ def test_the_map_is_walked_by_keyboard_and_says_where_it_is(window):
     name = said.inner_text().split(",")[0]
 
     expect(place.locator(".map-tip")).to_contain_text(name)
-    expect(place.locator(".map-frame")).to_be_visible()
+    expect(place.locator(".map-marker")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text(name)
 
@@ -159,7 +159,7 @@ def test_a_change_from_outside_is_drawn_from_its_message_and_counted(stack, wind
     page = watched.page
     name = drawn(page)[0]
     asked = []
-    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/layout") else None)
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/index") else None)
 
     with cordoned(stack, name):
         expect(page.locator("[data-kind='cordoned'] b")).to_have_text("1")
@@ -183,7 +183,7 @@ def test_a_change_before_the_first_picture_is_in_it(stack, window):
     page.add_init_script(HOLD_PICTURES)
     page.reload()
     watched.is_live()
-    is_marked(page, "map-frame")
+    is_marked(page, "map-raster")
     expect(page.locator("[data-map]")).to_have_attribute("data-state", "loading")
 
     with cordoned(stack, name):
@@ -193,7 +193,7 @@ def test_a_change_before_the_first_picture_is_in_it(stack, window):
     expect(page.locator("[data-kind='cordoned'] b")).to_have_text("0")
 
 
-def test_a_gap_fetches_the_frame_again(window):
+def test_a_gap_fetches_the_raster_again(window):
     watched = window("viewer")
     watched.is_live()
     page = watched.page
@@ -235,7 +235,7 @@ def test_a_metric_colours_each_gpu_and_unknown_is_not_zero(window):
     gpus = 8 * len(drawn(page))
     half = gpus // 2
     values = bytes([0] * (half - 3) + [255, 254, 253] + [61] * (gpus - half))
-    page.route("**/parts/fleet/map/metrics/temperature?layout=*", lambda route: route.fulfill(body=values))
+    page.route("**/parts/fleet/map/metrics/temperature?index=*", lambda route: route.fulfill(body=values))
 
     page.select_option("[data-map-choice='colour']", "temperature")
 

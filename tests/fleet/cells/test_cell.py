@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from fleet.cells.cell import HAS_PARTS, HELD, MOST_GPUS, CellColumns, GpuState, GpuTaken, NodeCells, cells_of, possible
 from fleet.states.node import NodeState
-from tests.fleet.map_frames import gpus_of
+from tests.fleet.map_rasters import gpus_of
 
 NUMBERS = st.integers(0, 300)
 COUNTS = st.tuples(NUMBERS, NUMBERS, NUMBERS)

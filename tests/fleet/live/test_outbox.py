@@ -42,7 +42,7 @@ def test_all_stays_all():
 
 
 def test_that_the_map_is_laid_out_anew_is_not_lost():
-    assert fold(a_message(1, layout=True), a_message(2))["layout"] is True
+    assert fold(a_message(1, index=True), a_message(2))["index"] is True
 
 
 def test_what_was_taken_is_gone():

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests import make
 from tests.fleet.kinds_of_nodes import KINDS, a_node_of
-from tests.fleet.map_frames import read_map
+from tests.fleet.map_rasters import read_map
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 
@@ -140,7 +140,7 @@ def test_who_sees_one_pool_sees_its_nodes_only():
     assert "gpu-mine" in seen.text
     assert "theirs" not in seen.text
     assert [node.name for node in drawn] == ["gpu-mine"]
-    assert "theirs" not in client.get("/parts/fleet/map/layout").content.decode()
+    assert "theirs" not in client.get("/parts/fleet/map/index").content.decode()
 
 
 def test_hostile_names_are_shown_and_not_run(viewer):
@@ -155,7 +155,7 @@ def test_hostile_names_are_shown_and_not_run(viewer):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/parts/fleet/nodes", "/parts/fleet/overview", "/parts/fleet/map", "/parts/fleet/map/layout"]
+    "path", ["/", "/parts/fleet/nodes", "/parts/fleet/overview", "/parts/fleet/map", "/parts/fleet/map/index"]
 )
 def test_the_number_of_queries_does_not_grow_with_the_fleet(viewer, queries_of, path):
     cluster = make.a_cluster()

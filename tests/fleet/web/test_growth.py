@@ -52,7 +52,7 @@ def paths() -> list[str]:
     a_fleet(range(FEW))
     node = Node.objects.earliest("pk")
     place = f"clusters/{cluster.pk}"
-    maps = ["/parts/fleet/map", "/parts/fleet/map/layout"]
+    maps = ["/parts/fleet/map", "/parts/fleet/map/index"]
     pages = ["/", *maps, "/pools", f"/pools/{pools[0].pk}", f"/nodes/{node.pk}", "/segments", "/segments?zone=a"]
     pages.append("/findings")
     lists = [

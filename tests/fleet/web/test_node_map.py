@@ -1,4 +1,4 @@
-"""The map's frame and layout: who sees what, and what they cost."""
+"""The map's raster and index: who sees what, and what they cost."""
 
 import gzip
 from datetime import timedelta
@@ -9,15 +9,15 @@ from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark, Node, Observer
 from fleet.states.node import NodeState
-from fleet.web.node_map import Layouts, SeenMap
+from fleet.web.node_map import Indexes, SeenMap
 from people.models import User
 from tests import make
-from tests.fleet.map_frames import read_frame, read_map
+from tests.fleet.map_rasters import read_map, read_raster
 from tests.make import NOON
 from tests.pages import visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-FRAME, LAYOUT = "/parts/fleet/map", "/parts/fleet/map/layout"
+RASTER, INDEX = "/parts/fleet/map", "/parts/fleet/map/index"
 
 
 @pytest.fixture
@@ -57,13 +57,13 @@ def test_a_node_of_two_pools_is_drawn_once_in_the_first(viewer):
     assert node.by["pool"] == "one"
 
 
-def test_the_frame_says_of_each_cluster_how_far_it_is_and_whether_it_is_seen(viewer):
+def test_the_raster_says_of_each_cluster_how_far_it_is_and_whether_it_is_seen(viewer):
     live, stale = make.a_cluster("east"), make.a_cluster("west", seen_at=NOON - timedelta(hours=1))
     Observer.objects.filter(cluster=live).update(batch=7)
     make.a_node(live)
     make.a_node(stale)
 
-    head, _ = read_frame(viewer)
+    head, _ = read_raster(viewer)
 
     told = {cluster["id"]: cluster for cluster in head["clusters"]}
     assert (told[live.pk]["is_seen"], told[live.pk]["heard_at"], told[live.pk]["nodes"]) == (True, None, 1)
@@ -98,12 +98,12 @@ def test_who_sees_a_pool_and_a_cluster_sees_those_and_nothing_of_the_others(two_
     ]
     by_name = {node.name: node for node in everything}
     assert all(node.gpus == by_name[node.name].gpus for node in seen)
-    for path in (FRAME, LAYOUT):
+    for path in (RASTER, INDEX):
         assert b"secret" not in client.get(path).content
         assert b"theirs" not in client.get(path).content
 
 
-def test_two_who_see_other_nodes_have_other_layouts(two_pools):
+def test_two_who_see_other_nodes_have_other_indexes(two_pools):
     mine, theirs, _ = two_pools
     make.counted()
     users = [make.a_user("a", role="viewer", on=mine), make.a_user("b", role="viewer", on=theirs)]
@@ -121,18 +121,18 @@ def test_a_stranger_is_shown_an_empty_map():
     assert read_map(visiting(make.a_user())) == []
 
 
-def test_a_version_of_somebody_elses_layout_is_no_way_to_it(two_pools):
+def test_a_version_of_somebody_elses_index_is_no_way_to_it(two_pools):
     mine, theirs, _ = two_pools
     eve, bob = (visiting(make.a_user(name, role="viewer", on=on)) for name, on in (("eve", mine), ("bob", theirs)))
-    etag = bob.get(LAYOUT)["ETag"]
+    etag = bob.get(INDEX)["ETag"]
 
-    answer = eve.get(LAYOUT, headers={"If-None-Match": etag})
+    answer = eve.get(INDEX, headers={"If-None-Match": etag})
 
     assert answer.status_code == 200
     assert b"theirs" not in answer.content
 
 
-@pytest.mark.parametrize("path", [FRAME, LAYOUT])
+@pytest.mark.parametrize("path", [RASTER, INDEX])
 def test_what_did_not_change_is_not_sent_again(viewer, path):
     make.a_node(make.a_cluster())
     first = viewer.get(path)
@@ -143,12 +143,12 @@ def test_what_did_not_change_is_not_sent_again(viewer, path):
     assert "private" in first["Cache-Control"]
 
 
-def test_a_pod_moves_the_frame_and_leaves_the_layout(viewer):
+def test_a_pod_moves_the_raster_and_leaves_the_index(viewer):
     node = make.a_node(make.a_cluster())
-    before = [viewer.get(path)["ETag"] for path in (FRAME, LAYOUT)]
+    before = [viewer.get(path)["ETag"] for path in (RASTER, INDEX)]
 
     Node.objects.filter(pk=node.pk).update(gpu_allocated=4)
-    after = [viewer.get(path)["ETag"] for path in (FRAME, LAYOUT)]
+    after = [viewer.get(path)["ETag"] for path in (RASTER, INDEX)]
 
     assert after[0] != before[0]
     assert after[1] == before[1]
@@ -164,32 +164,32 @@ def test_a_pod_moves_the_frame_and_leaves_the_layout(viewer):
         {"is_gpu_node": False},
     ],
 )
-def test_what_a_node_is_found_by_moves_the_layout_and_the_frame_names_it(viewer, change):
+def test_what_a_node_is_found_by_moves_the_index_and_the_raster_names_it(viewer, change):
     node = make.a_node(make.a_cluster())
-    before = viewer.get(LAYOUT)["ETag"]
+    before = viewer.get(INDEX)["ETag"]
 
     Node.objects.filter(pk=node.pk).update(**change)
 
-    assert viewer.get(LAYOUT)["ETag"] != before
-    assert read_frame(viewer)[0]["layout"] == viewer.get(LAYOUT).json()["version"]
+    assert viewer.get(INDEX)["ETag"] != before
+    assert read_raster(viewer)[0]["index"] == viewer.get(INDEX).json()["version"]
 
 
-def test_a_pool_that_is_renamed_moves_the_layout(viewer):
+def test_a_pool_that_is_renamed_moves_the_index(viewer):
     pool = make.a_pool(make.a_cluster("east"), "old")
     make.a_node(pool.cluster, pool=pool)
-    before = viewer.get(LAYOUT)["ETag"]
+    before = viewer.get(INDEX)["ETag"]
 
     pool.name = "new"
     pool.save()
 
-    assert viewer.get(LAYOUT)["ETag"] != before
+    assert viewer.get(INDEX)["ETag"] != before
     assert read_map(viewer)[0].by["pool"] == "new"
 
 
 def test_it_is_packed_for_who_unpacks_it(viewer):
     for number in range(50):
         make.a_node(make.a_cluster(), f"gpu-{number}")
-    for path in (FRAME, LAYOUT):
+    for path in (RASTER, INDEX):
         plain = viewer.get(path)
 
         answer = viewer.get(path, headers={"Accept-Encoding": "gzip, br"})
@@ -199,7 +199,7 @@ def test_it_is_packed_for_who_unpacks_it(viewer):
         assert int(answer["Content-Length"]) == len(answer.content) < len(plain.content)
 
 
-def test_no_node_is_read_for_a_frame_and_a_layout_is_made_once(viewer, monkeypatch):
+def test_no_node_is_read_for_a_raster_and_an_index_is_made_once(viewer, monkeypatch):
     make.a_node(make.a_cluster())
     read_map(viewer)
     make.counted()
@@ -211,7 +211,7 @@ def test_no_node_is_read_for_a_frame_and_a_layout_is_made_once(viewer, monkeypat
     assert not [each["sql"] for each in queries if 'FROM "fleet_node"' in each["sql"]]
 
 
-def test_a_frame_of_5000_nodes_and_40000_gpus_is_within_60_kb():
+def test_a_raster_of_5000_nodes_and_40000_gpus_is_within_60_kb():
     from fleet.cells.cell import CellColumns, cells_of
 
     node = cells_of(9, is_held=True, is_away=False, whole=(5, 8, 8), parts=(0, 0, 0), physical=8)
@@ -219,16 +219,16 @@ def test_a_frame_of_5000_nodes_and_40000_gpus_is_within_60_kb():
     assert len(bytes(CellColumns.of([node] * 5000))) == 50_000
 
 
-def test_only_a_few_layouts_are_kept():
+def test_only_a_few_indexes_are_kept():
     make.a_node(make.a_cluster())
-    seen, layouts = SeenMap.by(make.counted(make.a_user(role="viewer"))), Layouts()
+    seen, indexes = SeenMap.by(make.counted(make.a_user(role="viewer"))), Indexes()
     for number in range(20):
-        layouts.of(SeenMap(seen.clusters, {number: "x"}))
+        indexes.of(SeenMap(seen.clusters, {number: "x"}))
 
-    assert len(layouts._made) == 8
+    assert len(indexes._made) == 8
 
 
-def test_a_node_that_went_while_the_layout_was_read_keeps_its_place():
+def test_a_node_that_went_while_the_index_was_read_keeps_its_place():
     cluster = make.a_cluster()
     nodes = [make.a_node(cluster, f"gpu-{number}") for number in range(3)]
     seen = SeenMap.by(make.counted(make.a_user(role="viewer")))
@@ -236,17 +236,17 @@ def test_a_node_that_went_while_the_layout_was_read_keeps_its_place():
 
     import json
 
-    made = json.loads(Layouts().of(seen))
+    made = json.loads(Indexes().of(seen))
 
     assert made["names"] == ["gpu-0", "", "gpu-2"]
     assert len(made["keys"]) == len(made["by"]["zone"]["at"]) == 3
 
 
-def test_where_pods_were_never_read_the_frame_says_so(viewer):
+def test_where_pods_were_never_read_the_raster_says_so(viewer):
     cluster = make.a_cluster()
     make.a_node(cluster)
     Bookmark.objects.filter(cluster=cluster, kind="pods").delete()
 
-    head, _ = read_frame(viewer)
+    head, _ = read_raster(viewer)
 
     assert head["clusters"][0]["knows_pods"] is False

@@ -11,7 +11,7 @@ from fleet.web.summary import cluster_lines, heard_by, read_fleet
 from people.models import User
 from tests import make
 from tests.fleet.kinds_of_nodes import KINDS, TOTAL, UNCOUNTED, a_node_of, by_use
-from tests.fleet.map_frames import read_map
+from tests.fleet.map_rasters import read_map
 from tests.fleet.reading import read_as
 from tests.make import NOON
 from tests.pages import page, visiting

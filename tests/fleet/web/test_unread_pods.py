@@ -6,7 +6,7 @@ from fleet.models import Bookmark, Node
 from fleet.web.fleet_page import _bar
 from people.models import User
 from tests import make
-from tests.fleet.map_frames import read_map
+from tests.fleet.map_rasters import read_map
 from tests.fleet.reading import read_as
 from tests.pages import page, visiting
 

@@ -135,7 +135,7 @@ def test_an_announcement_names_the_nodes_and_what_they_look_like(mirror, told):
     ((key, code, cells),) = told[0]["nodes"]
     assert (key, code) == (Node.objects.get().pk, NodeState.CORDONED)
     assert b64decode(cells) == bytes([NodeState.CORDONED, 8, *[0] * 8])
-    assert "layout" not in told[0]
+    assert "index" not in told[0]
     assert (told[0]["kinds"], told[0]["seq"]) == (["nodes"], observer.batch)
 
 
@@ -162,7 +162,7 @@ def test_an_announcement_says_that_the_map_is_laid_out_anew(mirror, told, change
     mirror.see("nodes", a_node_seen(**change))
     mirror.flush()
 
-    assert told[0]["layout"] is True
+    assert told[0]["index"] is True
 
 
 def test_an_announcement_says_so_when_a_label_of_a_driver_goes_and_when_it_is_back(mirror, told):
@@ -176,7 +176,7 @@ def test_an_announcement_says_so_when_a_label_of_a_driver_goes_and_when_it_is_ba
         mirror.see("nodes", a_node_seen(labels=labels))
         mirror.flush()
 
-        assert told[0]["layout"] is True
+        assert told[0]["index"] is True
 
 
 def test_an_announcement_calls_a_kind_as_pages_do(mirror, told):

@@ -1,4 +1,4 @@
-// What the map is drawn from: a layout, which nodes there are and what each is found by, and a frame, a byte for each
+// What the map is drawn from: an index, which nodes there are and what each is found by, and a raster, a byte for each
 // node and for each of its GPUs. `fleet/cells/cell.py` says what the bytes are.
 const HEAD_AT = 8, STATE = 0x0f, HELD = 0x10, HAS_PARTS = 0x20, TAKEN_AT = 4;
 
@@ -7,7 +7,7 @@ export const ALL = 1, SOME = 2; // what is taken of one
 export const gpuState = (byte) => byte & STATE;
 export const taken = (byte) => byte >> TAKEN_AT;
 
-export class Layout {
+export class Index {
   constructor({ version, keys, names, by }) {
     let key = 0;
     this.version = version;
@@ -25,11 +25,11 @@ export class Layout {
   }
 }
 
-export class Frame {
+export class Raster {
   constructor(buffer) {
     const head = HEAD_AT + new DataView(buffer).getUint32(4, true);
-    const { layout, clusters } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEAD_AT, head - HEAD_AT)));
-    this.layout = layout;
+    const { index, clusters } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEAD_AT, head - HEAD_AT)));
+    this.index = index;
     this.clusters = clusters;
     this.clusterOf = clusters.flatMap((cluster) => Array(cluster.nodes).fill(cluster));
     this.size = this.clusterOf.length;

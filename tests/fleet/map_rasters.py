@@ -40,7 +40,7 @@ def gpus_of(text: bytes) -> list[tuple[GpuState, GpuTaken]]:
     return [(GpuState(each & STATE_BITS), GpuTaken(each >> TAKEN_AT)) for each in text]
 
 
-def read_frame(client: Client) -> tuple[dict[str, Any], CellColumns]:
+def read_raster(client: Client) -> tuple[dict[str, Any], CellColumns]:
     text = client.get("/parts/fleet/map").content
     assert text[:4] == b"QDM1"
     (length,) = struct.unpack("<I", text[4:8])
@@ -52,17 +52,17 @@ def read_frame(client: Client) -> tuple[dict[str, Any], CellColumns]:
 
 
 def read_map(client: Client) -> list[Drawn]:
-    head, columns = read_frame(client)
-    layout = client.get("/parts/fleet/map/layout").json()
-    assert layout["version"] == head["layout"]
+    head, columns = read_raster(client)
+    index = client.get("/parts/fleet/map/index").json()
+    assert index["version"] == head["index"]
     clusters = [cluster for cluster in head["clusters"] for _ in range(cluster["nodes"])]
-    keys, nodes = list(accumulate(layout["keys"])), list(columns.nodes())
-    assert len(keys) == len(nodes) == len(clusters) == len(layout["names"])
-    by = {name: [column["values"][at] for at in column["at"]] for name, column in layout["by"].items()}
+    keys, nodes = list(accumulate(index["keys"])), list(columns.nodes())
+    assert len(keys) == len(nodes) == len(clusters) == len(index["names"])
+    by = {name: [column["values"][at] for at in column["at"]] for name, column in index["by"].items()}
     return [
         Drawn(
             key,
-            layout["names"][at],
+            index["names"][at],
             {name: values[at] for name, values in by.items()},
             nodes[at].state & STATE_BITS,
             bool(nodes[at].state & HELD),
