@@ -39,7 +39,8 @@ class PlotSerializer(serializers.Serializer):
     key = serializers.ChoiceField(choices=METRIC_KEYS)
     title = serializers.CharField()
     unit = serializers.CharField(
-        help_text="Blank: a number, or a ratio from 0 to 1. `1 = yes`, of `throttled_…`: it was, since the step before."
+        help_text="Blank: a number, or a ratio from 0 to 1. `1 = yes`: it is, and of `throttled_…` it was, since the "
+        "step before. `10 = warning, 20 = failure`, of `dcgm_health`: 0 is well."
     )
     lines = PlotLineSerializer(many=True)
     left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")

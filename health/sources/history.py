@@ -38,9 +38,11 @@ MARKED = ("version", "ready", "condition", "cordon", "upgrade")  # kinds of a no
 XID = "xid"
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
 PLOTTED = (
-    "gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio", "temperature_celsius",
-    "power_watts", "sm_clock_mhz", "memory_clock_mhz", "throttled_thermal", "throttled_power", "throttled_board",
-    "throttled_reliability", "clock_events", "ecc_corrected", "ecc_uncorrected", "pcie_transmitted", "pcie_received",
+    "gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio", "memory_busy_ratio",
+    "temperature_celsius", "memory_temperature_celsius", "power_watts", "power_limit_watts", "sm_clock_mhz",
+    "memory_clock_mhz", "throttled_thermal", "throttled_power", "throttled_board", "throttled_reliability",
+    "clock_events", "dcgm_health", "ecc_corrected", "ecc_uncorrected", "rows_remapped_corrected",
+    "rows_remapped_uncorrected", "row_remap_pending", "row_remap_failed", "pcie_transmitted", "pcie_received",
     "pcie_replays", "nvlink_mib_per_s", "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays",
     "nvlink_recoveries",
 )  # fmt: skip
@@ -49,7 +51,12 @@ OF_SLICES = frozenset({"gpu_utilisation_ratio", "tensor_active_ratio", "memory_u
 INSTEAD = {"gpu_utilisation_ratio": "engine_active_ratio"}
 # In a unit that differs by the exporter's version (`metrics.DCGM`): what is drawn is whether they grew.
 GROWING = frozenset({"throttled_thermal", "throttled_power", "throttled_board", "throttled_reliability"})
-GREW = "1 = yes"
+YES = "1 = yes"
+# What a line's values mean, where its metric has no unit that says it.
+MEANING = {
+    **dict.fromkeys((*sorted(GROWING), "row_remap_pending", "row_remap_failed"), YES),
+    "dcgm_health": "10 = warning, 20 = failure",
+}
 PlotLines = Mapping[tuple[str, LabelledDevice], Sequence[float]]
 
 
@@ -267,7 +274,7 @@ def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjec
         found.append(PlotLine(name, device, metric, values, is_subject=is_subject))
     found.sort(key=lambda each: not each.is_subject)
     drawn = METRICS[key]
-    unit = GREW if key in GROWING else drawn.unit
+    unit = MEANING.get(key, drawn.unit)
     return Plot(key, drawn.title, unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
 
 

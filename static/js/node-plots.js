@@ -16,6 +16,7 @@ const SHOWN = {
   gpu_utilisation_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
   tensor_active_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
   memory_active_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
+  memory_busy_ratio: { unit: "%", factor: 100, digits: 0, range: [0, 100] },
   pcie_transmitted: { unit: "GB/s", factor: 1e-9, digits: 2 },
   pcie_received: { unit: "GB/s", factor: 1e-9, digits: 2 },
   nvlink_mib_per_s: { unit: "GiB/s", factor: 1 / 1024, digits: 2 },

@@ -6,10 +6,11 @@ from urllib.parse import parse_qs
 import pytest
 
 from health.sources import frames, history
-from health.sources.history import LINES_AT_MOST, history_of
+from health.sources.history import LINES_AT_MOST, PLOTTED, history_of
 from health.telemetry import promql
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.metrics import METRICS
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
 from tests.make import NOON
@@ -97,6 +98,49 @@ def test_of_what_counts_in_an_unknown_unit_it_is_drawn_that_it_grew(node):
     (plot,) = known.plots
     assert (plot.key, plot.unit) == ("throttled_thermal", "1 = yes")
     assert plot.lines[0].values[-6:] == [None, 0.0, 1.0, None, None, None]
+
+
+def test_draws_what_its_memory_and_the_health_check_say(node):
+    keep(node.cluster)
+
+    known = told(
+        node, series("DCGM_FI_DEV_MEM_COPY_UTIL", (0, 30)), series("DCGM_FI_DEV_MEMORY_TEMP", (0, 88)),
+        series("DCGM_FI_DEV_POWER_MGMT_LIMIT", (0, 700)), series("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", (0, 2)),
+        series("DCGM_FI_DEV_ROW_REMAP_PENDING", (15, 0), (0, 1)),
+        *[series("DCGM_EXP_GPU_HEALTH_STATUS", (0, it), health_watch=watch) for watch, it in (("MEM", 20), ("SM", 0))],
+    )  # fmt: skip
+
+    assert {plot.key: (plot.unit, plot.lines[0].values[-1]) for plot in known.plots} == {
+        "memory_busy_ratio": ("", 0.3),
+        "memory_temperature_celsius": ("°C", 88.0),
+        "power_limit_watts": ("W", 700.0),
+        "rows_remapped_corrected": ("", 2.0),
+        "row_remap_pending": ("1 = yes", 1.0),
+        "dcgm_health": ("10 = warning, 20 = failure", 20.0),
+    }
+    assert {"Rows remapped, errors not corrected", "Row remapping failed"} <= set(known.not_exported)
+
+
+def test_what_each_slice_says_of_the_memory_of_its_board_is_drawn_once(node):
+    keep(node.cluster, *[GpuDevice("gpu-1", 0, "GPU-a", gi_id) for gi_id in ("7", "8")])
+    names = ("DCGM_FI_DEV_MEMORY_TEMP", "DCGM_FI_DEV_ROW_REMAP_FAILURE", "DCGM_FI_DEV_MEM_COPY_UTIL")
+
+    known = told(node, *[series(name, (0, 1), GPU_I_ID=gi_id) for name in names for gi_id in ("7", "8")])
+
+    assert {plot.key: [line.name for line in plot.lines] for plot in known.plots} == {
+        "memory_busy_ratio": ["GPU 0"],
+        "memory_temperature_celsius": ["GPU 0"],
+        "row_remap_failed": ["GPU 0"],
+    }
+
+
+def test_every_metric_of_gpus_has_a_plot_or_a_reason_for_none():
+    no_line = {
+        "engine_active_ratio", "memory_free_mib", "energy_joules", "xid", "xids_counted", "clock_reasons",
+        "called_healthy",
+    }  # fmt: skip
+
+    assert set(PLOTTED) == set(METRICS) - no_line
 
 
 def test_each_slice_has_its_own_tensor_cores_and_memory_bandwidth(node):
