@@ -23,8 +23,8 @@ class AssignmentRequest(NoteRequest):
     to = serializers.CharField(max_length=150, help_text="The name of somebody who may see it.")
 
 
-class VerdictRequest(Asked):
-    verdict = serializers.ChoiceField(
+class FeedbackRequest(Asked):
+    feedback = serializers.ChoiceField(
         choices=[acts.ACCEPTED, acts.DISMISSED], help_text="Whether the recommended action is right here."
     )
     because = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and counted for the rule.")
@@ -70,12 +70,12 @@ class Releases(ActEdge):
         return Response(status=204)
 
 
-class Verdicts(ActEdge):
-    @extend_schema(request=VerdictRequest, responses={204: None}, parameters=[KEY])
+class Feedback(ActEdge):
+    @extend_schema(request=FeedbackRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
         """Accept or dismiss the action that it recommends. Nothing is carried out by this."""
         finding = self.finding(finding_id)
-        asked = self.read(VerdictRequest)
-        tell = acts.accept if asked.pop("verdict") == acts.ACCEPTED else acts.dismiss
+        asked = self.read(FeedbackRequest)
+        tell = acts.accept if asked.pop("feedback") == acts.ACCEPTED else acts.dismiss
         tell(finding, **self.told, **asked)
         return Response(status=204)

@@ -100,7 +100,7 @@ class FindingSerializer(RowSerializer):
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
             "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
             "resolved_because", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
-            "verdict", "verdict_by", "verdict_because", "impact", "is_seen", "seen_until",
+            "feedback", "feedback_by", "feedback_because", "impact", "is_seen", "seen_until",
         )  # fmt: skip
 
     @extend_schema_field(ImpactSerializer(allow_null=True))

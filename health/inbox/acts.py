@@ -88,14 +88,14 @@ def dismiss(finding: Finding, *, actor: str, because: str, key: str = "", seen: 
 
 
 def _judge(
-    finding: Finding, verb: str, verdict: str, *, actor: str, because: str, key: str, seen: str, now: datetime
+    finding: Finding, verb: str, feedback: str, *, actor: str, because: str, key: str, seen: str, now: datetime
 ) -> None:
     def act() -> None:
-        if finding.verdict:
-            raise FindingRefusal(f"{finding.verdict_by} {finding.verdict} the action already.")
+        if finding.feedback:
+            raise FindingRefusal(f"{finding.feedback_by} {finding.feedback} the action already.")
         _write(
-            finding, now=now, unless={"verdict": "", "action": finding.action}, verdict=verdict, verdict_by=actor,
-            verdict_because=because,
+            finding, now=now, unless={"feedback": "", "action": finding.action}, feedback=feedback, feedback_by=actor,
+            feedback_because=because,
         )  # fmt: skip
 
     _tell(finding, verb, act, actor=actor, because=because, key=key, seen=seen, now=now)

@@ -42,7 +42,7 @@ GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
-    "severity", "cause", "sentence", "action", "evidence", "updated_at", "verdict", "verdict_by", "verdict_because",
+    "severity", "cause", "sentence", "action", "evidence", "updated_at", "feedback", "feedback_by", "feedback_because",
     "worse_since", "as_bad_since", "gpu_uuid", "subject",
 )  # fmt: skip
 
@@ -187,7 +187,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         is_new = finding.pk is None
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
-            finding.verdict = finding.verdict_by = finding.verdict_because = ""
+            finding.feedback = finding.feedback_by = finding.feedback_because = ""
         if not is_new:
             _remember_since_when(finding, wrong.severity, now=now)
         finding.worse_since = None

@@ -36,7 +36,7 @@ COMPARED = (
     "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "evidence",
     "node__layout", "node__gpu_product",
 )  # fmt: skip
-UNJUDGED = {"verdict": "", "verdict_by": "", "verdict_because": ""}
+UNJUDGED = {"feedback": "", "feedback_by": "", "feedback_because": ""}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Openings:
                     setattr(before, name, getattr(finding, name))
                 before.times, before.parent = before.times + 1, None
                 if is_other:
-                    before.verdict = before.verdict_by = before.verdict_because = ""
+                    before.feedback = before.feedback_by = before.feedback_because = ""
                 again.append(before)
             else:
                 fresh.append(finding)

@@ -149,9 +149,9 @@ class Finding(models.Model):
     acknowledged_at = models.DateTimeField(null=True)  # null: nobody is at it
     acknowledged_by = models.CharField(max_length=150, blank=True, default="")
     assigned_to = models.CharField(max_length=150, blank=True, default="")  # whose it is; blank: nobody's
-    verdict = models.CharField(max_length=16, blank=True, default="")  # on the action; blank: nobody judged it
-    verdict_by = models.CharField(max_length=150, blank=True, default="")
-    verdict_because = models.CharField(max_length=1000, blank=True, default="")
+    feedback = models.CharField(max_length=16, blank=True, default="")  # on the action; blank: nobody judged it
+    feedback_by = models.CharField(max_length=150, blank=True, default="")
+    feedback_because = models.CharField(max_length=1000, blank=True, default="")
 
     objects = FindingQuerySet.as_manager()
 

@@ -50,14 +50,14 @@ def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
     assert (again.status_code, again.json()["detail"]) == (409, "ada acknowledged it already.")
     assert post(amy, f"{path}/assignments", {"to": "amy"}).status_code == 204
     assert post(amy, f"{path}/assignments", {"to": "nobody"}).status_code == 400
-    assert post(amy, f"{path}/verdicts", {"verdict": "dismissed", "because": "Riser."}).status_code == 204
-    assert post(amy, f"{path}/verdicts", {"verdict": "accepted"}).status_code == 400
+    assert post(amy, f"{path}/feedback", {"feedback": "dismissed", "because": "Riser."}).status_code == 204
+    assert post(amy, f"{path}/feedback", {"feedback": "accepted"}).status_code == 400
     assert post(amy, f"{path}/releases").status_code == 204
 
     told = amy.get(f"/api/v1/{path}").json()
 
     assert [one["verb"] for one in told["acts"]] == ["release", "dismiss", "assign", "acknowledge"]
-    assert told["finding"]["verdict"] == "dismissed"
+    assert told["finding"]["feedback"] == "dismissed"
     assert told["precision"] == {"accepted": 0, "dismissed": 1}
 
 
@@ -97,7 +97,7 @@ def test_a_mute_that_cannot_be_is_refused(finding, ada, body):
 
 def test_who_has_no_right_there_acts_on_nothing(finding, bob, eve):
     mute = make.a_mute(finding.cluster)
-    acts = ("acknowledgements", "assignments", "releases", "verdicts")
+    acts = ("acknowledgements", "assignments", "releases", "feedback")
     for path in (*(f"findings/{finding.pk}/{what}" for what in acts), f"mutes/{mute.pk}/lifts"):
         assert post(bob, path).status_code == 403
         assert post(eve, path).status_code == 404

@@ -139,14 +139,14 @@ def test_a_release_of_what_became_somebody_elses_loses(finding):
         acts.release(late, actor="amy", now=LATER)
 
 
-@pytest.mark.parametrize(("tell", "verdict"), [(acts.accept, "accepted"), (acts.dismiss, "dismissed")])
-def test_the_action_is_judged_once_with_a_reason(finding, tell, verdict):
+@pytest.mark.parametrize(("tell", "feedback"), [(acts.accept, "accepted"), (acts.dismiss, "dismissed")])
+def test_the_action_is_judged_once_with_a_reason(finding, tell, feedback):
     late = read(finding)
     tell(finding, actor="ada", because="It was the riser.", now=NOON)
 
     seen = read(finding)
-    assert (seen.verdict, seen.verdict_by, seen.verdict_because) == (verdict, "ada", "It was the riser.")
-    with pytest.raises(FindingRefusal, match=f"ada {verdict} the action already"):
+    assert (seen.feedback, seen.feedback_by, seen.feedback_because) == (feedback, "ada", "It was the riser.")
+    with pytest.raises(FindingRefusal, match=f"ada {feedback} the action already"):
         tell(seen, actor="amy", because="No.", now=LATER)
     with pytest.raises(LostRace):
         tell(late, actor="amy", because="No.", now=LATER)
@@ -154,7 +154,7 @@ def test_the_action_is_judged_once_with_a_reason(finding, tell, verdict):
         tell(late, actor="amy", because="", now=LATER)
 
 
-def test_a_verdict_on_an_action_that_was_written_anew_loses(finding):
+def test_feedback_on_an_action_that_was_written_anew_loses(finding):
     late = read(finding)
     Finding.objects.update(action="Do something else.")
 
@@ -162,7 +162,7 @@ def test_a_verdict_on_an_action_that_was_written_anew_loses(finding):
         acts.accept(late, actor="ada", because="Yes.", now=NOON)
 
 
-def test_a_verdict_is_kept_for_its_rule_when_the_finding_is_gone(finding):
+def test_feedback_is_kept_for_its_rule_when_the_finding_is_gone(finding):
     acts.accept(finding, actor="ada", because="Yes.", now=NOON)
 
     finding.delete()
@@ -278,7 +278,7 @@ def test_whatever_two_people_do_it_moves_by_its_table_and_all_is_kept(finding, d
     for name in ("ada", "amy"):
         a_user(name, role="operator") if not _known(name) else None
     Finding.objects.filter(pk=finding.pk).update(
-        state=FindingState.OPEN, assigned_to="", verdict="", resolved_at=None, acknowledged_by="", acknowledged_at=None
+        state=FindingState.OPEN, assigned_to="", feedback="", resolved_at=None, acknowledged_by="", acknowledged_at=None
     )
     Mute.objects.all().delete()
     FindingAct.objects.all().delete()
@@ -311,7 +311,7 @@ def _known(name: str) -> bool:
 
 
 def _columns(row: Finding) -> tuple[object, ...]:
-    return row.state, row.assigned_to, row.acknowledged_by, row.verdict, row.resolved_at
+    return row.state, row.assigned_to, row.acknowledged_by, row.feedback, row.resolved_at
 
 
 def _do(seen: Finding, verb: str, who: str, other: str) -> None:

@@ -35,8 +35,8 @@ def finding(now):  # noqa: F811 (a fixture)
     [
         ("acknowledgements", {}, "state", "acknowledged"),
         ("assignments", {"to": "ada"}, "assigned_to", "ada"),
-        ("verdicts", {"verdict": "accepted", "because": "Right."}, "verdict", "accepted"),
-        ("verdicts", {"verdict": "dismissed", "because": "Not so."}, "verdict", "dismissed"),
+        ("feedback", {"feedback": "accepted", "because": "Right."}, "feedback", "accepted"),
+        ("feedback", {"feedback": "dismissed", "because": "Not so."}, "feedback", "dismissed"),
     ],
 )
 def test_each_act_is_kept(finding, ada, resource, body, column, value):  # noqa: F811 (a fixture)

@@ -116,7 +116,7 @@ def test_another_action_is_judged_anew(cluster, node):
 
     look(cluster, s(80))
 
-    assert Finding.objects.get().verdict == ""
+    assert Finding.objects.get().feedback == ""
 
 
 def test_what_opens_in_the_scope_of_a_mute_is_muted_and_its_end_tells_of_it(cluster, node):

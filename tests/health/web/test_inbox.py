@@ -274,7 +274,7 @@ def test_the_buttons_do_what_they_say(cluster, ada):
 
     assert answer.url == back
     seen, mute = Finding.objects.get(), Mute.objects.get()
-    assert (seen.state, seen.verdict, mute.until) == (FindingState.MUTED, "dismissed", NOON + timedelta(hours=72))
+    assert (seen.state, seen.feedback, mute.until) == (FindingState.MUTED, "dismissed", NOON + timedelta(hours=72))
     ada.post(f"/mutes/{mute.pk}/lift", {"because": "Monday."})
     assert Finding.objects.get().state == FindingState.OPEN
 
@@ -318,14 +318,14 @@ def test_no_action_is_judged_that_the_page_never_showed(cluster, ada, verb):
 
     said = told(ada, finding, verb, seen)
 
-    assert Finding.objects.get().verdict == ""
+    assert Finding.objects.get().feedback == ""
     assert "It recommends something else since you looked: Replace it." in said
     told(ada, finding, verb, seen_in(ada, finding, verb))
-    assert Finding.objects.get().verdict
+    assert Finding.objects.get().feedback
 
 
 def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
-    judged = make.a_finding(cluster, verdict="accepted", verdict_by="amy", verdict_because="Right.")
+    judged = make.a_finding(cluster, feedback="accepted", feedback_by="amy", feedback_because="Right.")
     other = make.a_finding(cluster, rule="other")
     wrote = "It is the riser: I have seen it <there>."
 
