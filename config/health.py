@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
-from fleet.freshness.slots import slots
+from fleet.freshness.threads import threads
 from fleet.models import Cluster
 from wording.numbers import are, count
 
@@ -86,7 +86,7 @@ def observing_trouble() -> str:
     now = timezone.now()
     try:
         number = Cluster.objects.unwatched(now=now).count()
-        action = slots(now=now).action if number else ""
+        action = threads(now=now).action if number else ""
     except DatabaseError as error:
         return _no_database(error)
     return f"{count(number, 'cluster')} {are(number)} unwatched. {action}" if number else ""

@@ -19,7 +19,7 @@ from fleet.allocation.physical import by_use
 from fleet.allocation.tally import read_alike, tally
 from fleet.freshness.kinds import NODES
 from fleet.freshness.sight import behind_since_of
-from fleet.freshness.slots import slots
+from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, Observer
 from health.lifecycle import FindingState
 from health.models import Finding
@@ -105,7 +105,7 @@ class DatabaseCollector(Collector):
             if observer.clock_skew_s is not None:
                 skew.add_metric(name, observer.clock_skew_s)
         yield from (lease, lag, behind, skew)
-        yield from self.slots()
+        yield from self.threads()
         text = "Clusters by whether a worker watches them: watched, backing-off (it does not answer), unwatched."
         clusters = GaugeMetricFamily("quarterdeck_observed_clusters", text, labels=["state"])
         watched = Observer.objects.filter(lease_until__gte=self.now).count()
@@ -115,15 +115,15 @@ class DatabaseCollector(Collector):
             clusters.add_metric([state], number)
         yield clusters
 
-    def slots(self) -> Iterator[GaugeMetricFamily]:
+    def threads(self) -> Iterator[GaugeMetricFamily]:
         """By the workers' own word: one that was silent for a lease no longer counts."""
-        seen = slots(now=self.now)
+        seen = threads(now=self.now)
         text = "Observing workers that report."
         workers = GaugeMetricFamily("quarterdeck_observing_workers", text, value=seen.workers)
         text = "How many clusters the observing workers can watch at once."
-        total = GaugeMetricFamily("quarterdeck_observer_slots", text, value=seen.total)
-        text = "Slots in which a cluster is watched, or asked whether it answers."
-        in_use = GaugeMetricFamily("quarterdeck_observer_slots_in_use", text, value=seen.in_use)
+        total = GaugeMetricFamily("quarterdeck_observer_threads", text, value=seen.total)
+        text = "Threads in which a cluster is watched, or asked whether it answers."
+        in_use = GaugeMetricFamily("quarterdeck_observer_threads_in_use", text, value=seen.in_use)
         yield from (workers, total, in_use)
 
     def unread(self) -> GaugeMetricFamily:

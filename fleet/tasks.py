@@ -2,7 +2,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from fleet import housekeeping
-from fleet.observe.lease import reporting, shutdown  # noqa: F401 (a worker that is ready reports its slots)
+from fleet.observe.lease import reporting, shutdown  # noqa: F401 (a worker that is ready reports its threads)
 from fleet.observe.lease.sweep import sweep
 from fleet.observe.lease.watch_lease import take_lease
 

@@ -41,7 +41,9 @@ HELP = {
     Sight.STALE: "Look at its API server, and at what is between here and there.",
     Sight.FAILING: "Look at its API server, and at what is between here and there.",
 }
-NO_WORKER = "Look whether one of the queue “observe” runs, and whether those have a slot for each cluster that answers."
+NO_WORKER = (
+    "Look whether one of the queue “observe” runs, and whether those have a thread for each cluster that answers."
+)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from django.db.models.functions import Coalesce
 
 LEASE = timedelta(seconds=30)
 FIRST_WAIT = timedelta(seconds=1)
-LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a slot 10 s: a hundred of them then cost four slots
-ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a slot
-GRACE = timedelta(seconds=15)  # from one lease to the next: longer, and nobody has a slot for it
+LONGEST_WAIT = timedelta(minutes=5)  # a dead address costs a thread 10 s: a hundred of them then cost four threads
+ONE_IN = timedelta(minutes=1)  # how often one that did not answer is tried while others wait for a thread
+GRACE = timedelta(seconds=15)  # from one lease to the next: longer, and nobody has a thread for it
 
 
 class LostLease(Exception):
@@ -82,7 +82,7 @@ class Observer(models.Model):
 
     @classmethod
     def gives_way(cls, cluster_id: int, *, now: datetime) -> bool:
-        """Whether a cluster that did not answer last time, or was never asked, leaves this slot to one that did.
+        """Whether a cluster that did not answer last time, or was never asked, leaves this thread to one that did.
 
         Not for ever: while such ones wait, another is tried once in a minute.
         """
@@ -96,7 +96,7 @@ class Observer(models.Model):
 
     @classmethod
     def back_off(cls, cluster_id: int, *, epoch: int, share: float, now: datetime) -> timedelta:
-        """Give the slot back, and wait longer each time that it does not answer.
+        """Give the thread back, and wait longer each time that it does not answer.
 
         :raises LostLease: when the lease is somebody else's by now
         """

@@ -11,13 +11,13 @@ class ObservingWorker(models.Model):
     """A process that takes leases of watching, by its own word. One that is silent for a lease no longer counts."""
 
     name = models.CharField(max_length=100, unique=True)  # as in `Observer.owner`
-    slots = models.PositiveIntegerField()  # the clusters it can watch at once
+    threads = models.PositiveIntegerField()  # the clusters it can watch at once
     lease_until = models.DateTimeField()
 
     @classmethod
-    def report(cls, name: str, *, slots: int, now: datetime) -> None:
+    def report(cls, name: str, *, threads: int, now: datetime) -> None:
         with transaction.atomic():
-            said = {"slots": slots, "lease_until": now + LEASE}
+            said = {"threads": threads, "lease_until": now + LEASE}
             cls.objects.update_or_create(name=name, defaults=said)
             cls.objects.filter(lease_until__lt=now - FORGOTTEN_AFTER).delete()
 

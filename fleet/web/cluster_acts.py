@@ -90,4 +90,4 @@ def _set_approval(request: PersonRequest, row: Cluster) -> str:
 
 def _try_now(_: PersonRequest, row: Cluster) -> str:
     attempts.try_now(row)
-    return f"A worker asks {row.name} as soon as it has a slot for it."
+    return f"A worker asks {row.name} as soon as it has a thread for it."

@@ -11,7 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.sight import unwatched_since_of
-from fleet.freshness.slots import slots
+from fleet.freshness.threads import threads
 from fleet.models import Cluster
 
 NAMED = 3
@@ -39,7 +39,7 @@ def _unwatched(user, *, now: datetime) -> Unwatched:
     seen = set(Cluster.objects.visible_to(user).values_list("pk", flat=True)) if found else set()
     mine = [each for each in found if each.pk in seen]
     first = [(each, _since(each, now)) for each in mine[:NAMED]]
-    return Unwatched(first, more=len(mine) - len(first), action=slots(now=now).action if first else "")
+    return Unwatched(first, more=len(mine) - len(first), action=threads(now=now).action if first else "")
 
 
 def _since(cluster: Cluster, now: datetime) -> datetime | None:

@@ -33,7 +33,7 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
     ),
     "cluster-unwatched": (
         "Look whether a worker of the queue observe runs: bin/manage doctor.",
-        "Start one, or give the queue more slots, as the finding says.",
+        "Start one, or give the queue more threads, as the finding says.",
     ),
     "cordon-removed": (
         "Look on the node's timeline who had cordoned it, and why.",

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
-from fleet.freshness.slots import slots
+from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, ExporterRound, Observer
 from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
@@ -118,7 +118,7 @@ def _of_cluster(
         unseen_state=sight.state.value if is_unseen else "",
         unseen_because=sight.because,
         unseen_action=sight.action,
-        unwatched_action=slots(now=now).action if sight.unwatched_since else "",
+        unwatched_action=threads(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
         telemetry_silent_because=silent_because,
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),

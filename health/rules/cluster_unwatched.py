@@ -1,4 +1,4 @@
-"""About Quarterdeck itself: nobody takes a cluster's lease, because there is no worker, or no slot left for it."""
+"""About Quarterdeck itself: nobody takes a cluster's lease, because there is no worker, or no thread left for it."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -74,16 +74,16 @@ def test_how_well_a_cluster_is_seen(bob):
 
 
 def test_how_many_clusters_can_be_watched_and_are(bob, now):
-    ObservingWorker.report("one:7", slots=8, now=NOON)
-    ObservingWorker.report("died:7", slots=8, now=NOON - 2 * LEASE)
+    ObservingWorker.report("one:7", threads=8, now=NOON)
+    ObservingWorker.report("died:7", threads=8, now=NOON - 2 * LEASE)
     Observer.objects.create(cluster=a_cluster("east"), lease_until=NOON + timedelta(seconds=9))
     Observer.objects.create(cluster=a_cluster("west"), lease_until=NOON - timedelta(minutes=9))
 
     found = scraped(bob)
 
     assert found["quarterdeck_observing_workers",] == 1
-    assert found["quarterdeck_observer_slots",] == 8
-    assert found["quarterdeck_observer_slots_in_use",] == 1
+    assert found["quarterdeck_observer_threads",] == 8
+    assert found["quarterdeck_observer_threads_in_use",] == 1
     assert found["quarterdeck_observed_clusters", "unwatched"] == 1
 
 

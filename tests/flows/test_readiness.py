@@ -37,18 +37,18 @@ def test_a_web_process_that_was_killed_is_back_at_its_address(stack: Stack):
     assert readiness(stack)["status"] == "ready"
 
 
-def test_the_slots_of_a_worker_count_as_long_as_it_runs(stack: Stack, admin: Visitor):
-    wait_until(lambda: slots(admin) == QUEUES["observe"], what="the worker's slots", timeout_s=PATIENCE_S)
+def test_the_threads_of_a_worker_count_as_long_as_it_runs(stack: Stack, admin: Visitor):
+    wait_until(lambda: threads(admin) == QUEUES["observe"], what="the worker's threads", timeout_s=PATIENCE_S)
 
     stack.kill("observe", signal.SIGTERM)
-    wait_until(lambda: slots(admin) == 0, what="its slots to be gone", timeout_s=PATIENCE_S)
+    wait_until(lambda: threads(admin) == 0, what="its threads to be gone", timeout_s=PATIENCE_S)
     stack.restart("observe")
 
-    wait_until(lambda: slots(admin) == QUEUES["observe"], what="the next worker's slots", timeout_s=PATIENCE_S)
+    wait_until(lambda: threads(admin) == QUEUES["observe"], what="the next worker's threads", timeout_s=PATIENCE_S)
 
 
-def slots(admin: Visitor) -> int:
+def threads(admin: Visitor) -> int:
     text = admin.http.get("/metrics").text
     return next(
-        int(float(line.split()[1])) for line in text.splitlines() if line.startswith("quarterdeck_observer_slots ")
+        int(float(line.split()[1])) for line in text.splitlines() if line.startswith("quarterdeck_observer_threads ")
     )

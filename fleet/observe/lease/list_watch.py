@@ -19,7 +19,7 @@ TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
 LOOK_UP_S = 0.5  # how soon a stop is noticed
 QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
 FULL = 4000  # rows that are written without waiting for more: so many at once leave others a gap to write in
-DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its slot
+DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its thread
 LIST_S = 900.0  # how much longer than its lease it stays open for a list: what is thrown away never ends
 
 

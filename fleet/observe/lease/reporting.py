@@ -15,7 +15,7 @@ from fleet.models import ObservingWorker
 from fleet.observe.lease import shutdown
 
 QUEUE = "observe"
-EVERY_S = 10.0  # two reports may be lost before its slots no longer count
+EVERY_S = 10.0  # two reports may be lost before its threads no longer count
 
 log = structlog.get_logger(__name__)
 
@@ -30,15 +30,15 @@ def begin(sender: Any, **_: Any) -> None:
         start(lambda: sender.pool.num_processes)
 
 
-def start(slots: Callable[[], int]) -> None:
+def start(threads: Callable[[], int]) -> None:
     """In a thread of its own: the others have clusters to watch."""
-    told = {"name": own_name(), "slots": slots}
-    threading.Thread(target=report_until, args=[shutdown.asked], kwargs=told, name="slots", daemon=True).start()
+    told = {"name": own_name(), "threads": threads}
+    threading.Thread(target=report_until, args=[shutdown.asked], kwargs=told, name="threads", daemon=True).start()
 
 
-def report_until(stop: threading.Event, *, name: str, slots: Callable[[], int]) -> None:
+def report_until(stop: threading.Event, *, name: str, threads: Callable[[], int]) -> None:
     while True:
-        _try(lambda: ObservingWorker.report(name, slots=slots(), now=timezone.now()))
+        _try(lambda: ObservingWorker.report(name, threads=threads(), now=timezone.now()))
         if stop.wait(EVERY_S):
             break
     _try(lambda: ObservingWorker.leave(name))
@@ -49,7 +49,7 @@ def _try(write: Callable[[], None]) -> None:
     try:
         write()
     except DatabaseError as error:
-        log.warning("the slots of this worker could not be told", because=f"{type(error).__name__}: {error}")
+        log.warning("the threads of this worker could not be told", because=f"{type(error).__name__}: {error}")
     finally:
         if not connection.in_atomic_block:
             connection.close()

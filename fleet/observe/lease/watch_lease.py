@@ -55,10 +55,10 @@ class WatchLease:
 def take_lease(cluster_id: int, epoch: int, *, seconds: float = HELD_S, stop: Event = shutdown.asked) -> None:
     """Watch a cluster for a while, if its lease is free and due; then offer the next.
 
-    One that does not answer gives its slot back at once, and waits longer each time.
+    One that does not answer gives its thread back at once, and waits longer each time.
     """
     if Observer.gives_way(cluster_id, now=timezone.now()):
-        log.debug("others may answer and have no slot", cluster=cluster_id, epoch=epoch)
+        log.debug("others may answer and have no thread", cluster=cluster_id, epoch=epoch)
         return
     won = Observer.take(cluster_id, epoch=epoch, owner=own_name(), now=timezone.now())
     if won is None:

@@ -326,7 +326,7 @@ def test_a_cluster_that_does_not_answer_is_a_finding_with_the_error(cluster):
 
 def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     Observer.objects.update(lease_until=NOON)
-    ObservingWorker.report("one:7", slots=1, now=NOON)
+    ObservingWorker.report("one:7", threads=1, now=NOON)
     Observer.objects.create(cluster=a_cluster(), lease_until=NOON + timedelta(minutes=1))
 
     looking.look(cluster, now=NOON + timedelta(seconds=20))
@@ -334,7 +334,7 @@ def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
     assert f"No worker watches {cluster.name} since 2026-11-21 12:00:00 UTC" in finding.sentence
-    assert finding.action.startswith("1 slot for 2 clusters: raise -c")
+    assert finding.action.startswith("1 thread for 2 clusters: raise -c")
 
 
 @pytest.mark.parametrize("state", ["silent", "waiting"])

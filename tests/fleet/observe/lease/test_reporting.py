@@ -27,15 +27,15 @@ class Stop(Event):
         self.rows: list[list[int]] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        self.rows.append(list(ObservingWorker.objects.values_list("slots", flat=True)))
+        self.rows.append(list(ObservingWorker.objects.values_list("threads", flat=True)))
         self.left -= 1
         return self.left <= 0
 
 
-def test_it_says_so_again_and_again_and_takes_its_slots_away_when_it_is_told_to_end():
+def test_it_says_so_again_and_again_and_takes_its_threads_away_when_it_is_told_to_end():
     sizes, stop = iter([8, 6]), Stop(waits=2)
 
-    reporting.report_until(stop, name="host:1", slots=lambda: next(sizes))
+    reporting.report_until(stop, name="host:1", threads=lambda: next(sizes))
 
     assert stop.rows == [[8], [6]]
     assert not ObservingWorker.objects.exists()
@@ -52,7 +52,7 @@ def test_a_database_that_is_away_costs_one_report(monkeypatch):
 
     monkeypatch.setattr(ObservingWorker, "report", away_at_first)
 
-    reporting.report_until(stop, name="host:1", slots=lambda: 8)
+    reporting.report_until(stop, name="host:1", threads=lambda: 8)
 
     assert stop.rows == [[], [8]]
 
@@ -60,7 +60,7 @@ def test_a_database_that_is_away_costs_one_report(monkeypatch):
 @pytest.mark.parametrize(("queues", "reports"), [(("observe",), 1), (("default", "observe"), 1), (("rollouts",), 0)])
 def test_only_a_worker_that_takes_leases_reports(monkeypatch, queues, reports):
     begun: list[int] = []
-    monkeypatch.setattr(reporting, "start", lambda slots: begun.append(slots()))
+    monkeypatch.setattr(reporting, "start", lambda threads: begun.append(threads()))
 
     reporting.begin(sender=a_consumer(*queues))
 

@@ -1,4 +1,4 @@
-"""Who gets the lease when there are more clusters than slots, and when some of them do not answer."""
+"""Who gets the lease when there are more clusters than threads, and when some of them do not answer."""
 
 import heapq
 from datetime import datetime, timedelta
@@ -136,8 +136,8 @@ class Workers:
 
     HELD, DEAD, SWEEP = timedelta(seconds=60), timedelta(seconds=10), timedelta(seconds=10)
 
-    def __init__(self, dead: set[int], slots: int, seed: int) -> None:
-        self.dead, self.free, self.random = dead, slots, Random(seed)
+    def __init__(self, dead: set[int], threads: int, seed: int) -> None:
+        self.dead, self.free, self.random = dead, threads, Random(seed)
         self.queue: list[tuple[int, int]] = []
         self.events: list[tuple] = []
         self.heard: dict[int, datetime] = {}  # when a cluster that answers was last watched
@@ -193,21 +193,21 @@ class Workers:
 
 
 @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(dead=st.integers(0, 20), slots=st.integers(1, 8), well=st.integers(1, 8), seed=st.integers(0, 99))
-@example(dead=60, slots=4, well=1, seed=1)
-@example(dead=9, slots=3, well=3, seed=0)
-def test_a_cluster_that_answers_is_watched_however_many_others_do_not(monkeypatch, dead, slots, well, seed):
+@given(dead=st.integers(0, 20), threads=st.integers(1, 8), well=st.integers(1, 8), seed=st.integers(0, 99))
+@example(dead=60, threads=4, well=1, seed=1)
+@example(dead=9, threads=3, well=3, seed=0)
+def test_a_cluster_that_answers_is_watched_however_many_others_do_not(monkeypatch, dead, threads, well, seed):
     """Once it was watched, it waits no longer for its next lease than one that does not answer takes."""
     Cluster.objects.all().delete()
-    keys = [an_observer(f"c-{n}").cluster_id for n in range(dead + min(well, slots))]
+    keys = [an_observer(f"c-{n}").cluster_id for n in range(dead + min(well, threads))]
     Random(seed).shuffle(keys)
-    workers = Workers(set(keys[:dead]), slots, seed)
+    workers = Workers(set(keys[:dead]), threads, seed)
 
     workers.run(monkeypatch, until=NOON + timedelta(minutes=5))
 
-    # Nobody knows yet which of them will answer; at worst only the slots that the others leave are tried.
-    left = slots - min(well, slots) + 1
-    assert len(workers.firsts) == min(well, slots)
+    # Nobody knows yet which of them will answer; at worst only the threads that the others leave are tried.
+    left = threads - min(well, threads) + 1
+    assert len(workers.firsts) == min(well, threads)
     assert max(workers.firsts) <= Workers.DEAD * (dead // left + 2)
-    assert len(workers.gaps) >= min(well, slots)
+    assert len(workers.gaps) >= min(well, threads)
     assert max(workers.gaps) <= 2 * Workers.DEAD

@@ -12,26 +12,26 @@ WORKERS = "the workers of the queue “observe”"
 
 
 @dataclass(frozen=True)
-class Slots:
+class Threads:
     workers: int
     total: int
     in_use: int  # leases that are held
-    clusters: int  # also those that back off: they want a slot as soon as they answer
+    clusters: int  # also those that back off: they want a thread as soon as they answer
 
     @property
     def action(self) -> str:
         """What helps a cluster that nobody watches."""
         if not self.workers:
-            return "No worker of the queue “observe” reports: start one, with a slot for each cluster."
-        ratio = f"{count(self.total, 'slot')} for {count(self.clusters, 'cluster')}"
+            return "No worker of the queue “observe” reports: start one, with a thread for each cluster."
+        ratio = f"{count(self.total, 'thread')} for {count(self.clusters, 'cluster')}"
         if self.in_use and self.clusters > self.total:
             return f"{ratio}: raise -c of {WORKERS}, or start another worker."
         return f"{ratio}, {self.in_use} in use: look whether Redis answers, and at the log of {WORKERS}."
 
 
-def slots(*, now: datetime) -> Slots:
+def threads(*, now: datetime) -> Threads:
     """Two queries."""
     reporting = ObservingWorker.objects.filter(lease_until__gte=now)
-    said = reporting.aggregate(workers=Count("pk"), total=Sum("slots", default=0))
+    said = reporting.aggregate(workers=Count("pk"), total=Sum("threads", default=0))
     in_use = Count("pk", filter=Q(observer__lease_until__gte=now))
-    return Slots(**said, **Cluster.objects.order_by().aggregate(in_use=in_use, clusters=Count("pk")))
+    return Threads(**said, **Cluster.objects.order_by().aggregate(in_use=in_use, clusters=Count("pk")))

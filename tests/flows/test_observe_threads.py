@@ -1,4 +1,4 @@
-"""More clusters than slots to watch them from, and most of them dead: the one that lives does not notice."""
+"""More clusters than threads to watch them from, and most of them dead: the one that lives does not notice."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from tests.flows.test_observe_faults import a_node
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
-SLOTS, DEAD = 2, 4
+THREADS, DEAD = 2, 4
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def work(leases: SimpleQueue[tuple[int, int]], stop: threading.Event) -> None:
 def test_the_one_that_lives_stays_watched(clusters, offered):
     *hung, well = clusters
     stop = threading.Event()
-    threads = [threading.Thread(target=work, args=(offered, stop), daemon=True) for _ in range(SLOTS)]
+    threads = [threading.Thread(target=work, args=(offered, stop), daemon=True) for _ in range(THREADS)]
     for thread in threads:
         thread.start()
     until = time.monotonic() + PATIENCE_S
@@ -78,5 +78,5 @@ def test_the_one_that_lives_stays_watched(clusters, offered):
     assert Observer.objects.filter(cluster__in=[one.cluster for one in hung], failures__gt=1).count() == DEAD
     assert well.is_listed()
     leases_of_dead = sum(Observer.objects.exclude(cluster=well.cluster).values_list("epoch", flat=True))
-    # Each dead one may be tried before it is known to be; after that, at most one a slot for each lease of the living.
-    assert leases_of_dead <= DEAD + SLOTS * Observer.objects.get(cluster=well.cluster).epoch
+    # Each dead one may be tried before it is known to be; then at most one a thread for each lease of the living.
+    assert leases_of_dead <= DEAD + THREADS * Observer.objects.get(cluster=well.cluster).epoch
