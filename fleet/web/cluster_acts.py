@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
 from edges.requests import PersonRequest, answered
+from edges.why import SAY_WHY
 from edges.written import BadForm, kept_if_refused, read
 from fleet.clusters import acceptance, attempts
 from fleet.clusters.acceptance import CannotAccept
@@ -20,7 +21,6 @@ from people.rights import NotAllowed, Permission, require
 
 REFUSALS = (BadForm, CannotAccept, NotAllowed, ProductionAsks)
 WRITTEN = ("approval", "because")
-SAY_WHY = "Say why: the next person at this page will want to know."
 WHICH = f"Say what it is to be: {' or '.join(ApprovalRule.values)}."
 
 

@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from edges.requests import PersonRequest, answered, reason
+from edges.requests import PersonRequest, answered
+from edges.why import because_of
 from edges.written import read
 from health.inbox import acts, muting
 from health.inbox.rights import require_act, require_mute
@@ -47,7 +48,7 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     done = f"Lifted: what is still wrong in {row.place} is open again."
     with answered(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
-        muting.lift(row, actor=request.user.get_username(), because=reason(request), now=timezone.now())
+        muting.lift(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
     return _back(request, None)
 
 

@@ -10,12 +10,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
+from edges.fields import WholeNumber
 from edges.moves import LostRace
 from edges.requests import PersonRequest, answered, reason
+from edges.why import WhyForm, because_of
+from edges.written import BadForm, read
 from fleet.models import Pool
 from health.backtest.running import why_not as why_not_replayed
 from health.inbox import shadowing
-from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
+from health.inbox.limiting import CHANGED, LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rulebook import on_page
 from health.models import Finding, PoolLimits, RuleShadow
@@ -23,7 +26,7 @@ from people.rights import NotAllowed, Permission, require, why_not
 
 SHOWN = 50  # findings of a trial, the newest
 POOL_GONE = "The pool that this was for is gone, or none that you see. Choose another, and save it again."
-REFUSALS = (FindingRefusal, LostRace, NotAllowed)
+REFUSALS = (BadForm, FindingRefusal, LostRace, NotAllowed)
 
 
 class LimitsForm(forms.Form):
@@ -36,6 +39,12 @@ class LimitsForm(forms.Form):
     because = forms.CharField(max_length=1000)
 
 
+class UnlimitForm(WhyForm):
+    """`version`: of the limits as they were shown; without one nothing is taken away."""
+
+    version = WholeNumber(required=False, error_messages={"invalid": CHANGED})
+
+
 def rule(request: PersonRequest, rule: str) -> HttpResponse:
     key = whole(request.GET.get("pool", "")[:18])
     rows = {row.pool_id: row for row in _limits(request).filter(rule=rule)}
@@ -46,7 +55,7 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
     with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadowing.begin(rule, actor=request.user.get_username(), because=reason(request), now=timezone.now())
+        shadowing.begin(rule, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
     return redirect("rule", rule=rule)
 
 
@@ -55,7 +64,7 @@ def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
     with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadowing.end(row, actor=request.user.get_username(), because=reason(request), now=timezone.now())
+        shadowing.end(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
     return redirect("rule", rule=row.rule)
 
 
@@ -96,18 +105,17 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
 def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     row = get_object_or_404(_limits(request), pk=limits_id)
     where = f"{row.pool.cluster.name}/{row.pool.name}"
-    done, because = f"The rule’s own limits hold in {where} again.", reason(request)
+    done = f"The rule’s own limits hold in {where} again."
     try:
-        with answered(request, (BadAct, NotAllowed), done=done, ends_form=True):
+        with answered(request, (BadForm, BadAct, NotAllowed), done=done, ends_form=True):
             require_limit(request.user, row.pool)
-            remove_limits(
-                row, version=whole(request.POST.get("version", "")[:10]), actor=request.user.get_username(),
-                because=because, now=timezone.now(),
-            )  # fmt: skip
+            asked = read(UnlimitForm(request.POST))
+            del asked["key"]
+            remove_limits(row, **asked, actor=request.user.get_username(), now=timezone.now())
     except LostRace as refusal:
         messages.error(request, str(refusal))
         by_now = _limits(request).filter(pk=row.pk).first()
-        return _page(request, row.rule, form=_form(by_now, row.pool_id), removed_because=because, status=409)
+        return _page(request, row.rule, form=_form(by_now, row.pool_id), removed_because=reason(request), status=409)
     return redirect("rule", rule=row.rule)
 
 

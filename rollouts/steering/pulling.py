@@ -24,6 +24,7 @@ from wording.numbers import count, either
 
 MOST_EACH = 50  # nodes of one operating system: more would be a load on the registry, and prove little more
 MOST = 200  # of all
+HOW_MANY = f"Between 1 and {MOST_EACH} nodes of each operating system."
 
 
 def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
@@ -36,7 +37,7 @@ def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str 
     if (given := _given(plan, key)) is not None:
         return given
     if not 1 <= nodes_each <= MOST_EACH:
-        raise BadPlan(("nodes_each", f"Between 1 and {MOST_EACH} nodes of each operating system."))
+        raise BadPlan(("nodes_each", HOW_MANY))
     _refuse_what_has_no_sense(plan, now=now)
     chosen, left_out = _choose(plan, nodes_each, now=now)
     if not chosen:

@@ -15,6 +15,8 @@ from django.views.decorators.http import require_POST
 
 from edges.parts import part
 from edges.requests import PersonRequest, answered
+from edges.why import because_of
+from edges.written import BadForm
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.models import Freeze, MaintenanceWindow
 from rollouts.reads.restraints import restraint_by
@@ -25,7 +27,6 @@ from rollouts.steering.windowing import MAY
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.placing import places_for
 from rollouts.web.windows_page import window_rows
-from rollouts.web.written import because_of
 
 PAST = 20
 
@@ -78,7 +79,7 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     freeze = get_object_or_404(visible, pk=freeze_id)
     with answered(
         request,
-        (NotAllowed, Refusal),
+        (BadForm, NotAllowed, Refusal),
         done=f"Lifted: the plans of {freeze.place} go on where nothing else binds them.",
         ends_form=True,
     ):

@@ -7,18 +7,20 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest, answered
+from edges.why import because_of
+from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.models import ImagePull, Plan
 from rollouts.pulls.reading import newest_pull, why_no_pull, why_no_pull_by
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 from rollouts.steering.refusals import Refusal
+from rollouts.web.command_forms import PullForm
 from rollouts.web.loading import plan_for
-from rollouts.web.written import because_of, kept_if_refused
+from rollouts.web.written import kept_if_refused
 
-REFUSALS = (NotAllowed, Refusal)
+REFUSALS = (BadForm, NotAllowed, Refusal)
 
 
 def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
@@ -42,18 +44,11 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 @require_POST
 def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
-    plan, asked = plan_for(request.user, plan_id), request.POST
+    plan = plan_for(request.user, plan_id)
     asked_for = answered(request, REFUSALS, done="Asked: how far it is stands under “Image pulled beforehand”.")
     with asked_for, kept_if_refused(request, plan, "pull", REFUSALS):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        ask(
-            plan,
-            actor=request.user,
-            because=because_of(request),
-            nodes_each=whole(asked.get("nodes_each", "1")[:9]) or 0,
-            key=asked.get("key", "")[:100],
-            now=timezone.now(),
-        )
+        ask(plan, actor=request.user, **read(PullForm(request.POST)), now=timezone.now())
     return redirect("plan", plan_id=plan_id)
 
 

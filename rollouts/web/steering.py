@@ -1,8 +1,7 @@
 """The buttons of a plan: each is one call, the same that REST makes. A refusal comes back as a sentence on the page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -10,9 +9,10 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
 from edges.moves import IllegalMove, LostRace
-from edges.requests import PersonRequest, reason
+from edges.requests import PersonRequest
+from edges.why import WhyForm, because_of
+from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, require
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan
@@ -20,11 +20,13 @@ from rollouts.steering import commands, retrying
 from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS
+from rollouts.web.command_forms import CompleteForm, ResumeForm, StartForm
 from rollouts.web.loading import plan_for, target_for
-from rollouts.web.written import because_of, kept_if_refused
+from rollouts.web.written import kept_if_refused
 from wording.numbers import either
 
-REFUSALS = (IllegalMove, LostRace, NotAllowed, Refusal)
+REFUSALS = (BadForm, IllegalMove, LostRace, NotAllowed, Refusal)
+FORMS: Mapping[str, type[WhyForm]] = {"start": StartForm, "resume": ResumeForm, "complete": CompleteForm}
 
 
 @require_POST
@@ -40,19 +42,12 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
 
 
 def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
-    asked = request.POST
-    because, key = because_of(request), asked.get("key", "")[:100]
-    tell = partial(COMMANDS[verb], plan, actor=request.user, because=because, now=timezone.now())
-    if verb == "discard":
-        tell()
-    elif verb == "start":
-        expected = whole(asked.get("revision", "")) or 0
-        tell(key=key, expected_revision=expected, override_because=reason(request, "override_because"))
-    elif verb == "complete":
-        tell(key=key, seen=asked.get("seen", ""))
-    else:
-        # Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again.
-        tell(key=key, expected_state=asked.get("expected_state", "")[:16] if verb == "resume" else "")
+    asked = read(FORMS.get(verb, WhyForm)(request.POST))
+    if verb == "start":
+        asked["expected_revision"] = asked.pop("revision")
+    elif verb == "discard":
+        del asked["key"]  # there is nothing left to press it on again
+    COMMANDS[verb](plan, actor=request.user, now=timezone.now(), **asked)
 
 
 @require_POST

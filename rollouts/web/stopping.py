@@ -11,13 +11,14 @@ from django.views.decorators.http import require_POST
 
 from edges.parts import part
 from edges.requests import PersonRequest, answered
+from edges.why import WhyForm, because_of
+from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.models import Freeze
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering import freezing
 from rollouts.steering.freezing import Where
 from rollouts.steering.refusals import Refusal
-from rollouts.web.written import because_of
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,16 @@ def banner_part(request: PersonRequest) -> HttpResponse:
 @require_POST
 def put_in_force(request: PersonRequest) -> HttpResponse:
     done = "Stopped: nothing is let go anywhere until somebody lifts it."
-    with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
+    with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.STOP)
-        key = request.POST.get("key", "")[:100]
-        freezing.stop(actor=request.user.username, because=because_of(request), key=key, now=timezone.now())
+        freezing.stop(actor=request.user.username, **read(WhyForm(request.POST)), now=timezone.now())
     return redirect("freezes")
 
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
     done = "Lifted: the plans of the fleet go on where nothing else binds them."
-    with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
+    with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.RUN)
         freezing.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")

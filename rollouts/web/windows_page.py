@@ -14,6 +14,8 @@ from django.views.decorators.http import require_POST
 
 from edges.parts import part
 from edges.requests import PersonRequest, answered
+from edges.why import because_of
+from edges.written import BadForm
 from people.models import User
 from people.rights import NotAllowed
 from rollouts.models import Freeze, MaintenanceWindow
@@ -22,7 +24,6 @@ from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
 from rollouts.web.placing import places_for
 from rollouts.web.window_form import WindowForm
-from rollouts.web.written import because_of
 from rollouts.windows import Interval, union, zones
 from wording.durations import spell
 
@@ -68,7 +69,7 @@ def remove(request: PersonRequest, window_id: int) -> HttpResponse:
     visible = MaintenanceWindow.objects.visible_to(request.user).select_related("cluster", "pool")
     window = get_object_or_404(visible, pk=window_id)
     done = f"Removed: the window of {window.place} binds nobody any more."
-    with answered(request, (NotAllowed, Refusal), done=done, ends_form=True):
+    with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         where_of(window).require(request.user, MAY)
         remove_window(window, actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")

@@ -5,23 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from edges import written
-from edges.requests import PersonRequest, reason
+from edges.requests import PersonRequest
 from rollouts.models import Plan
-from rollouts.steering.refusals import BadPlan
 
-SAY_WHY = "Say why: the next person at this page will want to know."
 OF_A_PLAN = ("because", "override_because", "hours", "nodes_each")
-
-
-def because_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
-    """`missing`: what is said where there is none.
-
-    :raises BadPlan: when nothing was written
-    """
-    because = reason(request)
-    if not because:
-        raise BadPlan(("because", missing))
-    return because
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from edges.paging import Pages
 from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
 from edges.requests import PersonRequest
 from edges.rest import Edge
+from edges.why import WhyForm
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
 from fleet.models import Cluster, Node, Pod
@@ -67,6 +68,7 @@ from rollouts.steering.documents import read as read_plan_document
 from rollouts.steering.refusals import BadPlan
 from rollouts.web.breaking_glass import GlassForm
 from rollouts.web.budget_form import BudgetForm
+from rollouts.web.command_forms import CompleteForm, PullForm, ResumeForm, StartForm
 from rollouts.web.decision_form import DecisionForm
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freeze_form import FreezeForm
@@ -274,7 +276,17 @@ PARSERS = (
     Parser("Accept-Encoding", "headers", HEADERS_BYTES, lambda text: "gzip" in text, ("edges.parts",)),
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason of a form", "cut at 1,000 characters", FORM_BYTES, lambda text: text.strip()[:1000],
-           ("edges.requests", "rollouts.web.steering", "rollouts.web.stopping", "rollouts.web.image_pulls")),
+           ("edges.requests",)),
+    Parser("why, of a dialog", "1,000 and 100 characters", FORM_BYTES, _fields(WhyForm, "because", "key"),
+           ("edges.why", "rollouts.web.stopping")),
+    Parser("a plan is started", "18 digits, 1,000 and 100 characters", FORM_BYTES,
+           _fields(StartForm, "because", "key", "revision", "override_because"), ("rollouts.web.steering",)),
+    Parser("a plan goes on", "1,000, 100 and 16 characters", FORM_BYTES,
+           _fields(ResumeForm, "because", "key", "expected_state")),
+    Parser("a plan is completed", "1,000 and 100 characters; compared", FORM_BYTES,
+           _fields(CompleteForm, "because", "key", "seen")),
+    Parser("images to be pulled", "1,000 and 100 characters, 18 digits", FORM_BYTES,
+           _fields(PullForm, "because", "key", "nodes_each"), ("rollouts.web.image_pulls",)),
     Parser("cluster that was rebuilt", "64 and 1,000 characters", FORM_BYTES,
            _fields(AcceptForm, "uid", "because"), ("fleet.web.cluster_acts",)),
     Parser("whether a cluster asks", "the rules there are, 1,000 characters", FORM_BYTES,

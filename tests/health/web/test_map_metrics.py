@@ -147,13 +147,13 @@ def test_redis_that_is_away_leaves_every_gpu_unknown(viewer, settings):
     assert coloured(viewer) == [NO_DATA, NO_DATA]
 
 
-def test_bytes_of_another_layout_are_refused_and_a_metric_that_there_is_not_is_not_there(viewer):
+def test_bytes_of_another_index_are_refused_and_a_metric_that_there_is_not_is_not_there(viewer):
     user = make.a_user("root", role="admin")
     make.counted()
     version = SeenMap.by(user).version
 
-    assert viewer.get(f"/parts/fleet/map/metrics/temperature?layout={version}").status_code == 200
-    assert viewer.get("/parts/fleet/map/metrics/temperature?layout=other").status_code == 409
+    assert viewer.get(f"/parts/fleet/map/metrics/temperature?index={version}").status_code == 200
+    assert viewer.get("/parts/fleet/map/metrics/temperature?index=other").status_code == 409
     assert viewer.get("/parts/fleet/map/metrics/secret").status_code == 404
 
 

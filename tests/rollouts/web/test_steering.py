@@ -42,6 +42,26 @@ def test_a_draft_is_started_from_what_was_seen():
     assert plan.state == "holding"
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"revision": "one"}, "This names no revision of the plan"),
+        ({}, "This names no revision of the plan"),
+        ({"revision": "1", "because": "a" * 1001}, "at most 1000 characters (it has 1001)"),
+        ({"revision": "1", "key": "k" * 101}, "at most 100 characters (it has 101)"),
+    ],
+)
+def test_nothing_that_a_start_says_is_cut_off_or_made_up(asked, said):
+    """A key that is cut is that of another press; a reason, one that nobody wrote."""
+    plan = make.a_draft()
+
+    _, refused = tell(visiting(make.a_user("ada", role="operator")), plan, "start", **asked)
+
+    plan.refresh_from_db()
+    assert said in refused
+    assert plan.state == "draft"
+
+
 def test_what_stands_against_a_start_is_said_on_the_page():
     plan = make.a_draft(make.a_fleet(mode="observe-only"))
 
