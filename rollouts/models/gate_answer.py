@@ -10,14 +10,9 @@ from rollouts.gates.window import comes_by_itself
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
-class GateAnswer(models.Model):
-    """What a gate answered. One current row a gate, whose numbers move.
+class KeptAnswer(models.Model):
+    """What a gate answered, of whatever it was asked about."""
 
-    One more row whenever the answer or its cause changes, and after each move that rested on it: what a stage was
-    halted or passed on is never written again.
-    """
-
-    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="answers")
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
     cause = models.CharField(max_length=200, blank=True)  # why it answers so, without its numbers
@@ -26,9 +21,27 @@ class GateAnswer(models.Model):
     nodes = models.JSONField(default=list)
     since = models.DateTimeField()  # when this answer began
     at = models.DateTimeField()  # when it was last given
+    is_current = models.BooleanField(default=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What was compared with what, in the gate's own order."""
+        return dict(self.measured)
+
+
+class GateAnswer(KeptAnswer):
+    """What a gate of a stage answered. One current row a gate, whose numbers move.
+
+    One more row whenever the answer or its cause changes, and after each move that rested on it: what a stage was
+    halted or passed on is never written again.
+    """
+
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="answers")
     is_advisory = models.BooleanField(default=False)  # shown and stored, never counted
     rested_on_at = models.DateTimeField(null=True)  # when a move of its stage or plan rested on it; null: none has
-    is_current = models.BooleanField(default=True)
 
     class Meta:
         constraints = [
@@ -42,8 +55,3 @@ class GateAnswer(models.Model):
     def comes_by_itself(self) -> bool:
         """Whether it counts, and waits for what says itself when it comes: until then nobody is asked."""
         return not self.is_advisory and comes_by_itself(self.gate, self.cause)
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """What was compared with what, in the gate's own order."""
-        return dict(self.measured)
