@@ -19,7 +19,7 @@ class OperandsReady(Gate):
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         seen = [target for target in evidence.changed if target.is_seen]
-        down = [target for target in seen if lacking(target)]
+        down = [target for target in seen if target.baseline and lacking(target)]
         measured = {"ready": len(seen) - len(down), "of": len(evidence.counted)}
         if down:
             nodes = tuple(target.name for target in down)
@@ -27,6 +27,9 @@ class OperandsReady(Gate):
             overdue = any(now - target.state_since > self.timeout for target in down)
             say = fail if overdue else wait
             return say(sentence, cause=lacking(down[0]), nodes=nodes, measured=measured)
+        if unknown := tuple(target.name for target in seen if target.baseline is None):
+            sentence = f"Which operands were Ready on {names(unknown)} before the change is not known."
+            return wait(sentence, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
         if blind := tuple(target.name for target in seen if not _had_any(target)):
             before = f"No operand was Ready on {names(blind)} before the change"
             sentence = f"{before}: none would be missed, so that nothing shows that the stack is back."

@@ -51,6 +51,12 @@ def test_a_node_of_which_nothing_is_known_before_is_no_pass():
     assert GATE.judge(evidence(a_target(baseline=None)), now=NOON).answer is Answer.WAIT
 
 
+def test_a_node_of_which_nobody_knows_what_was_ready_fails_at_no_time():
+    said = GATE.judge(evidence(a_target(baseline=None)), now=NOON + timedelta(days=1))
+
+    assert (said.answer, said.cause, said.is_final) == (Answer.WAIT, "unknown-before", True)
+
+
 def test_waits_while_nodes_are_still_to_come():
     judgement = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
