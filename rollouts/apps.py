@@ -14,11 +14,13 @@ class RolloutsConfig(AppConfig):
         from rollouts.approvals.shown import tidy
         from rollouts.approvals.unasked import ask_from_now_on, lock_plans
         from rollouts.hooks.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
+        from rollouts.hooks.followed import FAILING
         from rollouts.hooks.objections import plans_that_rest_on
         from rollouts.hooks.standing_still import STILL
         from rollouts.messages.wake import plans_of
         from rollouts.web.timeline import lines_of_plans, plans_then
 
+        register(FAILING)
         register(GLASS)
         register(HALTED)
         register(LEFT_BEHIND)

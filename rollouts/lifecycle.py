@@ -1,4 +1,4 @@
-"""Every state of a plan, a stage and a target, and every move each may make. Pure: no Django, no I/O."""
+"""Every state of plans, stages, targets and followed rollouts, and every move of each. Pure: no Django, no I/O."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -35,6 +35,16 @@ class TargetState(StrEnum):
     CHANGED = "changed"  # the new version was read from the node itself
     FAILED = "failed"  # it did not come back; waits for a person (another try, or without it) or for a rollback
     EXCLUDED = "excluded"  # out of its stage: a person took it out and it stays held, or its node is gone
+
+
+class FollowedState(StrEnum):
+    """Of a rollout that others drive. Nothing of it is ours to move but our judgement of it."""
+
+    STANDING = "standing"  # nothing of the object changes: what it asks for is kept in mind
+    ROLLING = "rolling"  # somebody else changes nodes of it, and gates are asked
+    CAME_THROUGH = "came-through"  # every node runs the version, and every gate passed, for as long as a soak
+    REPLACED = "replaced"  # the version became another one meanwhile: that one is followed anew
+    GIVEN_UP = "given-up"  # it is not judged any more, and why is said
 
 
 PLAN_MOVES: Mapping[PlanState, frozenset[PlanState]] = {
@@ -84,8 +94,17 @@ TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
     TargetState.EXCLUDED: frozenset({TargetState.HELD}),
 }
 
+FOLLOWED_MOVES: Mapping[FollowedState, frozenset[FollowedState]] = {
+    FollowedState.STANDING: frozenset({FollowedState.ROLLING}),  # one that is followed no more is forgotten
+    FollowedState.ROLLING: frozenset({FollowedState.CAME_THROUGH, FollowedState.REPLACED, FollowedState.GIVEN_UP}),
+    FollowedState.CAME_THROUGH: frozenset(),
+    FollowedState.REPLACED: frozenset(),
+    FollowedState.GIVEN_UP: frozenset(),
+}
+
 PLAN_FINAL = frozenset(state for state, moves in PLAN_MOVES.items() if not moves)
 PLAN_UNDER_WAY = frozenset(PlanState) - PLAN_FINAL - {PlanState.DRAFT}
+FOLLOWED_OPEN = frozenset(state for state, moves in FOLLOWED_MOVES.items() if moves)
 BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # no longer to be recalled
 IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING})
 

@@ -6,7 +6,9 @@ from celery import shared_task
 from django.utils import timezone
 
 from rollouts.engine.round import run_round
-from rollouts.models import ImagePull, Plan
+from rollouts.following.rounds import run_followed, take_up
+from rollouts.models import FollowedRollout, ImagePull, Plan
+from rollouts.models.followed import queue_followed, wake_followed
 from rollouts.models.image_pull import queue_pull
 from rollouts.models.plan import queue_round, wake_plans
 from rollouts.pulls.rounds import run_pull
@@ -42,6 +44,21 @@ def sweep_image_pulls(**_: object) -> None:
 
 
 @shared_task(queue="rollouts", ignore_result=True)
+def look_at_followed(*, rollout_id: int, **_: object) -> None:
+    """Run one round of what others drive."""
+    run_followed(rollout_id=rollout_id, owner=owner(), clock=timezone.now)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def sweep_followed(**_: object) -> None:
+    """Take up each driver object of a followed cluster, and queue what is due."""
+    take_up(now=timezone.now())
+    for rollout_id in FollowedRollout.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        queue_followed(rollout_id)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
 def wake_plans_of(*, cluster_id: int, **_: object) -> None:
-    """Something in this cluster changed: look at the plans that rest on it."""
+    """Something in this cluster changed: look at the plans that rest on it, and at what others drive there."""
     wake_plans(Plan.objects.filter(cluster=cluster_id), now=timezone.now())
+    wake_followed(cluster_id, now=timezone.now())

@@ -9,7 +9,7 @@ from people.rights import Permission, scope_of
 
 class ClusterMode(models.TextChoices):
     OBSERVE_ONLY = "observe-only"  # nothing is ever written to the cluster
-    FOLLOW = "follow"  # nothing either; rollouts that others drive are to be judged (hazard Z34: to come)
+    FOLLOW = "follow"  # nothing either; rollouts that others drive are judged, by the gates that plans have
     OPERATE = "operate"  # plans may change the cluster
 
 

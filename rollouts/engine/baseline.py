@@ -10,7 +10,7 @@ from typing import Any
 from fleet.models import Node, Pod
 from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, validator_of, workloads_of
 from rollouts.gates.base import Baseline
-from rollouts.models import Plan
+from rollouts.models import Rollout
 
 
 def baseline_of(
@@ -61,7 +61,7 @@ def traits_of(node: Node) -> dict[str, str]:
     }
 
 
-def baselines(plan: Plan, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
+def baselines(plan: Rollout, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
     """Node uid → what it is like now, for the nodes of one wave."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids).order_by())
     pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)

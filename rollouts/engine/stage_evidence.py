@@ -29,7 +29,8 @@ from rollouts.gates.base import (
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
-from rollouts.models import Approval, GateAnswer, Plan, Stage, Target
+from rollouts.models import Approval, FollowedNode, GateAnswer, Plan, Rollout, Stage, Target
+from rollouts.models.gate_answer import KeptAnswer
 from rollouts.reads.headroom import read_room
 from rollouts.reads.matrix import combinations, despite
 from rollouts.reads.restraints import OpenHours
@@ -67,22 +68,22 @@ def stage_snapshot(
     answers = {answer.gate: answer for answer in stage.answers.all()}
     glass = frozenset(stage.glass_now(now=now))
     soaked = _soaked_by(gates, glass)
-    before = _most_ready(targets)
+    before = most_ready(targets)
     evidence = Evidence(
         seen_at=around.seen_at,
         to_version=plan.from_version if stage.is_rollback else plan.to_version,
-        targets=tuple(_target(target, around) for target in targets),
+        targets=tuple(target_evidence(target, around) for target in targets),
         approvals=_approvals(plan, stage, gates),
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
-        workloads_refused=_refused(plan, targets, before, around),
+        workloads_refused=refused_since(plan, targets, before, around),
         next_wave=None if going is None else _next_wave(plan, targets, going, around),
         windows=_windows(targets, around),
         combinations=said,
         compared=compared,
         despite=despite(plan),
-        others_passing_since=_passing_since(soaked, answers, off.last_ended(targets)),
+        others_passing_since=passing_since(soaked, answers, off.last_ended(targets)),
         others_uncounted=_uncounted(gates, soaked),
         opted_out={
             target.node_name: off.in_force[target.node_uid].neighbours
@@ -166,10 +167,10 @@ def _uncounted(gates: Iterable[Gate], soaked: Sequence[str]) -> tuple[str, ...]:
 
 def compares_owners(stages: Iterable[Stage]) -> bool:
     """Whether a node had pods of anybody when it was let go: else nobody asks how their owners fare now."""
-    return any(_most_ready(stage.targets.all()) for stage in stages)
+    return any(most_ready(stage.targets.all()) for stage in stages)
 
 
-def _most_ready(targets: Iterable[Target]) -> dict[str, int]:
+def most_ready(targets: Iterable[Target | FollowedNode]) -> dict[str, int]:
     """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
     most: dict[str, int] = {}
     for target in targets:
@@ -178,8 +179,8 @@ def _most_ready(targets: Iterable[Target]) -> dict[str, int]:
     return most
 
 
-def _refused(
-    plan: Plan, targets: Iterable[Target], before: Mapping[str, int], around: AroundStages
+def refused_since(
+    plan: Rollout, targets: Iterable[Target | FollowedNode], before: Mapping[str, int], around: AroundStages
 ) -> Mapping[str, str]:
     """Of the owners that have fewer pods than before. Asked where one has: one query then."""
     lacking = [owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready]
@@ -189,8 +190,8 @@ def _refused(
     return refused(plan, lacking, since=let_go + around.clock_ahead)
 
 
-def _passing_since(
-    keys: Sequence[str], current: Mapping[str, GateAnswer], seen_by_all: datetime | None
+def passing_since(
+    keys: Sequence[str], current: Mapping[str, KeptAnswer], seen_by_all: datetime | None
 ) -> datetime | None:
     """`seen_by_all`: since when no neighbour is kept off a node any more. None: none was."""
     if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
@@ -219,7 +220,7 @@ def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvi
     )
 
 
-def _target(target: Target, around: AroundStages) -> TargetEvidence:
+def target_evidence(target: Target | FollowedNode, around: AroundStages) -> TargetEvidence:
     node = around.nodes.get(target.node_uid)
     written = TargetEvidence(
         uid=target.node_uid,

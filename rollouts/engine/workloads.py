@@ -5,15 +5,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import starmap
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
 from gpu.operands import DRIVER, TITLES, VALIDATOR
 from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
-from rollouts.lifecycle import TargetState
-from rollouts.models import Plan, Target
+from rollouts.lifecycle import BEGUN, TargetState
+from rollouts.models import Plan, Rollout, Target
 
 REFUSED = "FailedCreate"  # the reason of the Event by which a controller says that its pod was refused
 MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
@@ -26,13 +27,13 @@ class DriverPod:
     revision_hash: str
 
 
-def driver_pods(plan: Plan) -> dict[str, DriverPod]:
+def driver_pods(plan: Rollout) -> dict[str, DriverPod]:
     """Node name → its driver pod, whichever object it is of. One query."""
     pods = Pod.objects.filter(cluster=plan.cluster_id, operand=DRIVER).not_done().order_by("pk")
     return {name: DriverPod(*pod) for name, *pod in pods.values_list("node_name", "owner_uid", "revision_hash")}
 
 
-def pods_on(plan: Plan, names: Collection[str]) -> dict[str, list[Pod]]:
+def pods_on(plan: Rollout, names: Collection[str]) -> dict[str, list[Pod]]:
     """Node name → the pods on it that matter. One query, none for no nodes."""
     if not names:
         return {}
@@ -57,22 +58,26 @@ def _owners(pods: PodQuerySet) -> Iterator[str]:
     return starmap(_owner, pods.order_by().values_list("owner_kind", "namespace", "owner_name", "name"))
 
 
-def _tenants(plan: Plan) -> PodQuerySet:
+def _tenants(plan: Rollout) -> PodQuerySet:
     return Pod.objects.filter(cluster=plan.cluster_id).tenants().not_done()
 
 
-def ready_by_owner(plan: Plan) -> Counter[str]:
+def ready_by_owner(plan: Rollout) -> Counter[str]:
     return Counter(_owners(_tenants(plan).filter(is_ready=True)))
 
 
-def crashing_owners(plan: Plan) -> list[str]:
+def crashing_owners(plan: Rollout) -> list[str]:
     """Owners with a pod that crashes on a node this plan has not touched: they were sick before it came."""
-    touched = Target.objects.filter(stage__plan=plan).exclude(state=TargetState.HELD).values("node_name")
+    touched: QuerySet[Any]
+    if isinstance(plan, Plan):
+        touched = Target.objects.filter(stage__plan=plan).exclude(state=TargetState.HELD).values("node_name")
+    else:
+        touched = plan.nodes.filter(state__in=BEGUN).values("node_name")
     crashing = _tenants(plan).filter(is_ready=False, restarts__gt=CRASHING).exclude(node_name__in=touched)
     return sorted(set(_owners(crashing)))
 
 
-def ready_and_waiting(plan: Plan) -> tuple[Counter[str], Counter[str]]:
+def ready_and_waiting(plan: Rollout) -> tuple[Counter[str], Counter[str]]:
     """Owner → how many of its pods are Ready, and how many wait for a node. One query."""
     rows = _tenants(plan).filter(Q(is_ready=True) | Q(node_name="")).order_by()
     pods = list(rows.values_list("is_ready", "node_name", "owner_kind", "namespace", "owner_name", "name"))
@@ -80,7 +85,7 @@ def ready_and_waiting(plan: Plan) -> tuple[Counter[str], Counter[str]]:
     return ready, Counter(_owner(*named) for _, node_name, *named in pods if not node_name)
 
 
-def refused(plan: Plan, owners: Collection[str], *, since: datetime) -> dict[str, str]:
+def refused(plan: Rollout, owners: Collection[str], *, since: datetime) -> dict[str, str]:
     """Owner → what its controller was told when it made a pod last, of those that were told no. One query.
 
     Such a pod never was, so that none is Pending: of a quota, a LimitRange or a webhook that says no the controller's

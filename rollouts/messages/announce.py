@@ -20,3 +20,12 @@ def plan_changed(plan_id: int, cluster_id: int, seq: int) -> None:
     topic = plan_group(plan_id)
     message = {"type": "topic.changed", "topic": topic, "keys": [topic, plans_of(cluster_id)], "seq": seq}
     announce.send((topic, PLANS_GROUP), message)
+
+
+FOLLOWED = "followed"  # the topic of every rollout that others drive: they are listed with the plans
+
+
+def followed_changed(cluster_id: int, seq: int) -> None:
+    """To who hears every plan of the cluster. `seq` is the count of the rollout's rounds."""
+    message = {"type": "topic.changed", "topic": FOLLOWED, "keys": [plans_of(cluster_id)], "seq": seq}
+    announce.send((PLANS_GROUP,), message)

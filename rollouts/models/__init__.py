@@ -2,6 +2,7 @@ from rollouts.models.approval import Approval
 from rollouts.models.break_glass import BreakGlass
 from rollouts.models.command import Command, Verb
 from rollouts.models.disruption import Disruption, DomainBudget
+from rollouts.models.followed import FollowedAnswer, FollowedNode, FollowedRollout, Rollout
 from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
@@ -22,6 +23,9 @@ __all__ = [
     "Command",
     "Disruption",
     "DomainBudget",
+    "FollowedAnswer",
+    "FollowedNode",
+    "FollowedRollout",
     "Freeze",
     "GateAnswer",
     "Hold",
@@ -31,6 +35,7 @@ __all__ = [
     "Plan",
     "PlanEvent",
     "PullJob",
+    "Rollout",
     "ShownBundle",
     "Stage",
     "StageKind",

@@ -15,7 +15,7 @@ from gpu.resources.words import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED, ControllerOff
-from rollouts.models import Plan
+from rollouts.models import Rollout
 from rollouts.models.plan import MARK
 from rollouts.ordering.harm import UNHARMED, Harm
 from rollouts.ordering.picking import FACTORS, Candidate
@@ -25,7 +25,7 @@ TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and th
 JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a plan rests on, with its object
 
 
-def nodes_of(driver_object: DriverObject | Plan) -> QuerySet[Node]:
+def nodes_of(driver_object: DriverObject | Rollout) -> QuerySet[Node]:
     """Every node on which a driver DaemonSet of the object runs, or should run. One query now, one when it is read."""
     cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
     daemonsets = list(_daemonsets(cluster_id, uid))
@@ -43,8 +43,8 @@ def changeable() -> Q:
     return Q(kind="NVIDIADriver") | (runs_drivers & ~Q(state="ignored"))
 
 
-def object_uid(driver_object: DriverObject | Plan) -> str:
-    return driver_object.object_uid if isinstance(driver_object, Plan) else driver_object.uid
+def object_uid(driver_object: DriverObject | Rollout) -> str:
+    return driver_object.uid if isinstance(driver_object, DriverObject) else driver_object.object_uid
 
 
 def is_held_by_others(node: Node) -> bool:
@@ -61,7 +61,7 @@ def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
     return Candidate(node.uid, node.name, facts, is_fit=is_fit, harm=harm)
 
 
-def driver_daemonsets(plan: Plan) -> list[Operand]:
+def driver_daemonsets(plan: Rollout) -> list[Operand]:
     return list(_daemonsets(plan.cluster_id, plan.object_uid))
 
 
@@ -98,7 +98,7 @@ def controller_off(driver_object: DriverObject) -> ControllerOff | None:
     return None if upgrade_policy(driver_object).get("autoUpgrade") is True else NO_AUTO_UPGRADE
 
 
-def judged_kinds(plan: Plan) -> tuple[str, ...]:
+def judged_kinds(plan: Rollout) -> tuple[str, ...]:
     """Not the kinds of other driver objects: where the ClusterPolicy says the version, NVIDIADrivers may be absent."""
     return (*JUDGED_KINDS, DRIVER_OBJECTS[plan.object_kind].name)
 
@@ -111,7 +111,7 @@ class Heard:
     oldest: datetime
 
 
-def heard(plan: Plan, *, now: datetime) -> Heard:
+def heard(plan: Rollout, *, now: datetime) -> Heard:
     """One query."""
     found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).order_by()
     marks = {mark.kind: mark for mark in found}
@@ -119,7 +119,7 @@ def heard(plan: Plan, *, now: datetime) -> Heard:
     return Heard(_stale_because(plan, marks, now=now), oldest)
 
 
-def _stale_because(plan: Plan, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
+def _stale_because(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
     cluster = plan.cluster
     for kind in judged_kinds(plan):
         mark = marks.get(kind)

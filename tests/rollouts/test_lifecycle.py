@@ -4,12 +4,14 @@ import pytest
 
 from rollouts.lifecycle import (
     BEGUN,
+    FOLLOWED_MOVES,
     IN_FLIGHT,
     PLAN_FINAL,
     PLAN_MOVES,
     PLAN_UNDER_WAY,
     STAGE_MOVES,
     TARGET_MOVES,
+    FollowedState,
     PlanState,
     StageState,
     TargetState,
@@ -19,8 +21,9 @@ TABLES = [
     (PlanState, PLAN_MOVES, PlanState.DRAFT),
     (StageState, STAGE_MOVES, StageState.WAITING),
     (TargetState, TARGET_MOVES, TargetState.HELD),
+    (FollowedState, FOLLOWED_MOVES, FollowedState.STANDING),
 ]
-BY_NAME = {"ids": ["plan", "stage", "target"]}
+BY_NAME = {"ids": ["plan", "stage", "target", "followed rollout"]}
 
 
 @pytest.mark.parametrize(("states", "moves", "_start"), TABLES, **BY_NAME)

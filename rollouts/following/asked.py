@@ -1,0 +1,38 @@
+"""Which gates judge a rollout that others drive, with which options, and why the others do not. Pure."""
+
+from collections.abc import Mapping
+
+from rollouts.gates.allocatable_restored import AllocatableRestored
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import Gate
+from rollouts.gates.compatibility import Compatibility
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.headroom import Headroom
+from rollouts.gates.mig_state import MigState
+from rollouts.gates.no_foreign_change import NoForeignChange
+from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.soak import Soak
+from rollouts.gates.validator_passed import ValidatorPassed
+from rollouts.gates.window import Window
+from rollouts.gates.workloads_ready import WorkloadsReady
+
+# In the order of the table of gates; each as a plan has it that sets nothing.
+ASKED: tuple[Gate, ...] = (
+    DriverVersion(),
+    OperandsReady(),
+    ValidatorPassed(),
+    AllocatableRestored(),
+    MigState(),
+    WorkloadsReady(),
+    FailureBudget(),
+    Soak(),
+)
+
+LEFT_OUT: Mapping[str, str] = {
+    ApprovalGate.key: "Who drives it asks nobody here.",
+    Compatibility.key: "It is asked before the first node goes; what does not go together is a finding of its cluster.",
+    Window.key: "Maintenance windows bind plans, and nobody else keeps to them.",
+    Headroom.key: "It is asked about the next wave, and which nodes go next is not ours to know.",
+    NoForeignChange.key: "All of it is a change by others.",
+}

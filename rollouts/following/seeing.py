@@ -1,0 +1,98 @@
+"""What is seen of a driver object that others change: when a rollout begins, where its nodes are, how it ends. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollouts.components.base import THROUGH, Phase
+from rollouts.lifecycle import BEGUN, FollowedState, TargetState
+from wording.durations import spell
+from wording.lists import names
+
+NOT_BEGUN = frozenset({TargetState.HELD, TargetState.RELEASED})
+STILL = timedelta(days=7)  # nothing of it has moved for so long: whoever drove it has left it there
+
+
+@dataclass(frozen=True)
+class NodeLook:
+    """One node of the object, by its rows."""
+
+    uid: str
+    name: str
+    phase: Phase
+    is_held: bool  # with the skip label, whosever it is
+    runs_it: bool  # what the object asks for: by what the node names as loaded, with a pod of the newest template
+    has_other_pod: bool = False  # than when it was last seen not to have begun; also where it has none now
+
+
+@dataclass(frozen=True)
+class Ending:
+    to: FollowedState
+    because: str
+
+
+def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
+    """Why a rollout begins. Blank: none does. `at_work`: nodes that the operator changes, or would next."""
+    if not version:
+        return ""  # the operator's own default: what nodes are to run is not said
+    if version != was:
+        return f"It asks for {version} now, and asked for {was or 'no version'}."
+    if at_work:
+        return f"The operator changes {names(at_work)}: no plan of ours asked it to."
+    return ""
+
+
+def became(node: NodeLook, was: TargetState | None) -> TargetState:
+    """Where a node is. `was`: where it was seen last; None: it was not.
+
+    What is silent while it moves is on its way, and not back where it began (hazard Z21).
+    """
+    if node.phase is Phase.FAILED:
+        return TargetState.FAILED
+    if node.phase in THROUGH and node.runs_it:
+        return TargetState.CHANGED
+    if node.phase is Phase.AT_WORK or node.has_other_pod:
+        return TargetState.CHANGING
+    if node.phase in THROUGH and was in BEGUN:
+        return TargetState.CHANGING
+    return TargetState.HELD if node.is_held else TargetState.RELEASED
+
+
+def shows_before(state: TargetState, *, is_first: bool, is_watched: bool) -> bool:
+    """Whether a node as it is now is what it is compared with later.
+
+    One that runs the version at first sight is, if somebody looked right before: else it may have changed unseen.
+    """
+    return state in NOT_BEGUN or (state is TargetState.CHANGED and is_first and is_watched)
+
+
+def ends(
+    states: Mapping[str, TargetState],
+    *,
+    version: str,
+    asked_for: str,
+    all_pass: bool,
+    is_known: bool,
+    moved_at: datetime,
+    now: datetime,
+) -> Ending | None:
+    """What becomes of a rollout whose nodes are in these states. None: it goes on.
+
+    `version` is its own, `asked_for` what the object asks for now; `is_known`: of some node it is known how it was.
+    """
+    if asked_for != version:
+        to = FollowedState.REPLACED if asked_for else FollowedState.GIVEN_UP
+        return Ending(to, f"The object asks for {asked_for or 'no version'} now.")
+    if all_pass:
+        return Ending(
+            FollowedState.CAME_THROUGH, "Every node runs it, and every gate has passed for as long as a soak."
+        )
+    there = [state for state in states.values() if state is not TargetState.EXCLUDED]
+    if not there:
+        return Ending(FollowedState.GIVEN_UP, "None of its nodes is there any more.")
+    if not is_known and all(state is TargetState.CHANGED for state in there):
+        because = "It was over before anybody looked: what its nodes were like before is not known."
+        return Ending(FollowedState.GIVEN_UP, because)
+    if now - moved_at > STILL:
+        return Ending(FollowedState.GIVEN_UP, f"Nothing of it has moved for {spell(STILL)}.")
+    return None

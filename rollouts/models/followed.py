@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models, transaction
+from django.db.models import F, Q
+
+from edges.moves import LostRace
+from edges.moving import write_move
+from fleet.messages import wake
+from fleet.models import Cluster
+from fleet.models.visible import Visible
+from rollouts.components import component_of
+from rollouts.components.base import Component
+from rollouts.lifecycle import FOLLOWED_MOVES, FOLLOWED_OPEN, FollowedState, TargetState
+from rollouts.messages import announce
+from rollouts.models.gate_answer import KeptAnswer
+from rollouts.models.plan import Plan
+
+LEASE = timedelta(seconds=15)  # a round reads rows alone; a killed worker costs this much
+
+
+class FollowedRolloutQuerySet(Visible["FollowedRollout"]):
+    """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
+
+    def open(self) -> FollowedRolloutQuerySet:
+        return self.filter(state__in=FOLLOWED_OPEN)
+
+    def due(self, *, now: datetime) -> FollowedRolloutQuerySet:
+        return self.open().filter(next_look_at__lte=now)
+
+    def told(self) -> FollowedRolloutQuerySet:
+        """Those of which there is something to tell: all but what is only kept in mind."""
+        return self.exclude(state=FollowedState.STANDING)
+
+
+class FollowedRollout(models.Model):
+    """A driver object of a cluster in the mode `follow`, and the rollout of it that others drive, once one begins."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="followed_rollouts")
+    component = models.CharField(max_length=32, default="driver")
+    object_kind = models.CharField(max_length=63)
+    object_name = models.CharField(max_length=253)
+    object_uid = models.CharField(max_length=64)
+    from_version = models.CharField(max_length=64, blank=True)  # asked for before; blank while it stands, or unknown
+    to_version = models.CharField(max_length=64, blank=True)  # asked for; blank: the operator's own default
+    driven_by = models.CharField(max_length=500, blank=True)  # what the object is marked as owned by; blank: nothing
+
+    state = models.CharField(max_length=16)
+    state_since = models.DateTimeField()
+    because = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
+
+    began_at = models.DateTimeField(null=True)  # when it was first seen; null: it stands
+    ended_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)  # the last round that had a fresh picture; null: none had
+    next_look_at = models.DateTimeField(null=True)
+    epoch = models.PositiveBigIntegerField(default=0)
+    lease_owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField()
+
+    objects = FollowedRolloutQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "object_uid"],
+                condition=Q(state__in=sorted(FOLLOWED_OPEN)),
+                name="one_followed_rollout_open_per_object",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_look_at"], condition=Q(state__in=sorted(FOLLOWED_OPEN)), name="followed_rollouts_due"
+            ),
+        ]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"followed rollout {self.pk} of {self.object_kind} {self.object_name}"
+
+    @property
+    def its_component(self) -> Component:
+        return component_of(self.component, self.object_kind, self.object_name)
+
+    @property
+    def is_open(self) -> bool:
+        """As `open` asks of rows."""
+        return FollowedState(self.state) in FOLLOWED_OPEN
+
+    def take_lease(self, *, owner: str, now: datetime) -> bool:
+        """Take the next round. False: another worker is in one, or it is over."""
+        free = FollowedRollout.objects.open().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
+        until = now + LEASE
+        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=until, next_look_at=until)
+        if taken:
+            self.epoch += 1
+        return bool(taken)
+
+    def keep_lease(self, *, now: datetime) -> None:
+        """Inside a transaction it proves that what is written with it is ours to write.
+
+        :raises LostRace: when the lease is another worker's by now, or it is over
+        """
+        mine = FollowedRollout.objects.open().filter(pk=self.pk, epoch=self.epoch)
+        if not mine.update(lease_until=now + LEASE):
+            raise LostRace(f"Epoch {self.epoch} of {self} is over.")
+
+    def end_lease(self, *, now: datetime, next_look_at: datetime) -> None:
+        FollowedRollout.objects.filter(pk=self.pk, epoch=self.epoch).update(lease_until=now, next_look_at=next_look_at)
+
+    def move(self, to: FollowedState, *, now: datetime, because: str, **columns: str | datetime) -> None:
+        """:raises IllegalMove, LostRace: as every move"""
+        was, kept = FollowedState(self.state), {"state_since": now, "because": because[:1000], **columns}
+        if not FOLLOWED_MOVES[to]:
+            kept["ended_at"] = now
+        with transaction.atomic():
+            write_move(self, FOLLOWED_MOVES, was, to, **kept)
+            self.tell()
+        self.state = to
+        for column, value in kept.items():
+            setattr(self, column, value)
+
+    def tell(self) -> None:
+        """Browsers, once it is committed: its epoch counts what they hear of it."""
+        cluster_id, epoch = self.cluster_id, self.epoch
+        transaction.on_commit(lambda: announce.followed_changed(cluster_id, epoch), robust=True)
+
+
+class FollowedNode(models.Model):
+    """One node of the object, as the rollout finds it. Its state is what is seen: nothing moves it but what it does.
+
+    `released` is a node that has not begun, `held` one whose skip label keeps the operator off it, `excluded` one that
+    is gone or no node of the object any more.
+    """
+
+    rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="nodes")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    state = models.CharField(max_length=16, choices=[(state.value, state.value) for state in TargetState])
+    state_since = models.DateTimeField()
+    baseline = models.JSONField(null=True)  # the node when it was last seen not to have begun; null: it never was
+    pod_hash = models.CharField(max_length=63, blank=True)  # of its driver pod then; blank: nobody knows
+    is_lost = models.BooleanField(default=False)  # its node went away after it had begun: it counts as failed
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rollout", "node_uid"], name="one_followed_node_per_node")]
+        ordering = ["rollout_id", "node_name"]
+
+    retried_at = None  # nobody asks us for another try of it
+
+
+class FollowedAnswer(KeptAnswer):
+    """What a gate says of a followed rollout. One current row a gate; one more when the answer or its cause changes."""
+
+    rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="answers")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rollout", "gate"], condition=Q(is_current=True), name="one_current_answer_per_followed_gate"
+            ),
+        ]
+        ordering = ["rollout_id", "gate", "-pk"]
+
+
+Rollout = Plan | FollowedRollout  # what gates are asked about
+
+
+def wake_followed(cluster_id: int, *, now: datetime) -> None:
+    """Have what is followed in a cluster looked at now. The row says it; the message only hints it."""
+    sleeping = FollowedRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now, lease_until__lte=now)
+    for pk in sleeping.values_list("pk", flat=True):
+        if FollowedRollout.objects.filter(pk=pk, next_look_at__gt=now, lease_until__lte=now).update(next_look_at=now):
+            queue_followed(pk)
+
+
+def queue_followed(rollout_id: int) -> None:
+    wake.queue("rollouts.tasks.look_at_followed", queue="rollouts", kwargs={"rollout_id": rollout_id}, expires=30)

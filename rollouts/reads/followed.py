@@ -1,0 +1,110 @@
+"""What rows say of rollouts that others drive: for pages, for REST and for what is found wrong."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from rollouts.gates import GATES
+from rollouts.gates.base import Answer
+from rollouts.lifecycle import TargetState
+from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
+from wording.lists import names
+from wording.numbers import count
+
+SHOWN = {  # state of a node → what it is called where nobody of ours holds or releases anything
+    TargetState.RELEASED: "before",
+    TargetState.HELD: "held",
+    TargetState.CHANGING: "changing",
+    TargetState.CHANGED: "changed",
+    TargetState.FAILED: "failed",
+    TargetState.EXCLUDED: "gone",
+}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many nodes are where. The parts add up to `total`; what is gone is in none of them."""
+
+    before: int = 0  # not begun, and nothing keeps the operator off them
+    held: int = 0  # not begun, and the skip label keeps the operator off them
+    changing: int = 0
+    changed: int = 0
+    failed: int = 0
+    gone: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.before + self.held + self.changing + self.changed + self.failed
+
+    @property
+    def parts(self) -> tuple[tuple[str, int], ...]:
+        """In the order in which they are drawn and told, without those that are none."""
+        told = (("changed", self.changed), ("failed", self.failed), ("changing", self.changing))
+        return tuple((word, number) for word, number in (*told, ("held", self.held), ("before", self.before)) if number)
+
+    @property
+    def sentence(self) -> str:
+        rest = (("changing", self.changing), ("failed", self.failed), ("held", self.held), ("not begun", self.before))
+        said = [f"{number} {word}" for word, number in rest if number]
+        return ", ".join([f"{self.changed} of {count(self.total, 'node')} changed", *said])
+
+
+@dataclass(frozen=True)
+class FollowedOnPage:
+    rollout: FollowedRollout
+    progress: Progress
+    answers: tuple[FollowedAnswer, ...]  # what each gate says now, in the order of the table
+
+    @property
+    def failing(self) -> tuple[FollowedAnswer, ...]:
+        return tuple(answer for answer in self.answers if answer.answer == Answer.FAIL)
+
+    @property
+    def what(self) -> str:
+        """ "ClusterPolicy cluster-policy from 570.172.08 to 580.95.05"."""
+        rollout = self.rollout
+        way = f"to {rollout.to_version}"
+        if rollout.from_version == rollout.to_version:
+            way = f"at {rollout.to_version}, as before"
+        elif rollout.from_version:
+            way = f"from {rollout.from_version} {way}"
+        return f"{rollout.object_kind} {rollout.object_name} {way}"
+
+    @property
+    def why(self) -> str:
+        """Why it is where it is: what halts a plan comes first, then what is waited for."""
+        if not self.rollout.is_open:
+            return self.rollout.because
+        if self.failing:
+            return would_have_halted(self.failing)
+        waits = next((answer for answer in self.answers if answer.answer == Answer.WAIT), None)
+        return waits.because if waits else self.rollout.because
+
+
+def would_have_halted(failing: Iterable[FollowedAnswer]) -> str:
+    first, *others = failing
+    also = f" {names([GATES[each.gate].title for each in others])} would have, too." if others else ""
+    return f"Quarterdeck would have halted here: {first.because}{also}"
+
+
+def followed_on_page(rollouts: Iterable[FollowedRollout]) -> list[FollowedOnPage]:
+    """Two queries."""
+    listed = list(rollouts)
+    keys = [rollout.pk for rollout in listed]
+    counts: dict[int, dict[str, int]] = {key: {} for key in keys}
+    nodes = FollowedNode.objects.filter(rollout__in=keys).order_by()
+    for key, state, number in nodes.values_list("rollout", "state").annotate(number=Count("pk")):
+        counts[key][SHOWN[TargetState(state)]] = number
+    answers: dict[int, list[FollowedAnswer]] = {key: [] for key in keys}
+    for answer in FollowedAnswer.objects.filter(rollout__in=keys, is_current=True):
+        answers[answer.rollout_id].append(answer)
+    order = list(GATES)
+    return [
+        FollowedOnPage(
+            rollout,
+            Progress(**counts[rollout.pk]),
+            tuple(sorted(answers[rollout.pk], key=lambda answer: order.index(answer.gate))),
+        )
+        for rollout in listed
+    ]
