@@ -15,7 +15,7 @@ from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from health.api.mutes import MuteSerializer
-from health.api.telemetry_history import TelemetryHistorySerializer, told_to
+from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, told_to
 from health.inbox.grouping import told_together
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
@@ -223,7 +223,7 @@ class FindingDetail(Edge):
 
 
 class FindingTelemetry(Edge):
-    @extend_schema(responses=TelemetryHistorySerializer)
+    @extend_schema(parameters=[SinceAsked], responses=TelemetryHistorySerializer)
     def get(self, request, finding_id: int) -> Response:
         """What the GPUs of its node said from half an hour before it began to half an hour after, by the cluster's
         Prometheus, with the limits of its rule. 404 also for one that is about no GPU's telemetry.
@@ -232,7 +232,7 @@ class FindingTelemetry(Edge):
         finding = self.load(visible, finding_id)
         if finding.node is None or not is_plotted(finding):
             raise Http404
-        told = plots_of(finding, finding.node, now=timezone.now())
+        told = plots_of(finding, finding.node, **asked_in(request, SinceAsked), now=timezone.now())
         return Response(told_to(self.user, finding.node, told))
 
 

@@ -17,6 +17,8 @@ from health.sources.history import WINDOWS, TelemetryHistory, history_of
 from people.models import User
 from people.rights import Permission, scope_of
 
+LATEST_S = 2**53  # a script's numbers are whole up to there
+
 
 class PlotLineSerializer(serializers.Serializer):
     name = serializers.CharField(help_text="As `GPU 3`.")
@@ -74,7 +76,15 @@ class TelemetryHistorySerializer(serializers.Serializer):
     marks_left_out = serializers.IntegerField()
 
 
-class HistoryAsked(Asked):
+class SinceAsked(Asked):
+    since = serializers.IntegerField(
+        min_value=0, max_value=LATEST_S, required=False, default=0,
+        help_text="Seconds since the epoch: only the instants from then on, and what happened since; the last instant"
+        " at least. For who has the earlier ones.",
+    )  # fmt: skip
+
+
+class HistoryAsked(SinceAsked):
     window = serializers.ChoiceField(choices=[(key, key) for key in WINDOWS], required=False, default="1h")
 
 
@@ -84,7 +94,7 @@ class NodeTelemetryHistory(OfANode):
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int) -> Response:
         node = self.node(node_id)
-        told = history_of(node, _window(request), now=timezone.now())
+        told = history_of(node, **asked_in(request, HistoryAsked), now=timezone.now())
         return Response(told_to(self.user, node, told))
 
 
@@ -94,7 +104,7 @@ class GpuTelemetryHistory(OfAGpu):
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int, index: int) -> Response:
         gpu = self.named_gpu(node_id, index)
-        told = plots_of_gpu(gpu, _window(request), now=timezone.now())
+        told = plots_of_gpu(gpu, **asked_in(request, HistoryAsked), now=timezone.now())
         return Response(told_to(self.user, gpu.node, told))
 
 
@@ -104,7 +114,8 @@ def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
     return dict(TelemetryHistorySerializer(told if sees_source else told.without_words()).data)
 
 
-def _window(request) -> str:
-    asked = HistoryAsked(data=request.query_params.dict())
+def asked_in(request, form: type[Asked]) -> dict[str, Any]:
+    """What the address asks for, by the fields of the form."""
+    asked = form(data=request.query_params.dict())
     asked.is_valid(raise_exception=True)
-    return asked.validated_data["window"]
+    return dict(asked.validated_data)

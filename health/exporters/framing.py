@@ -18,6 +18,11 @@ from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import put_in_words, remember
 
 
+def has_prometheus(cluster: Cluster) -> bool:
+    """Whether one is asked: what exporters say is then no frame."""
+    return TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists()
+
+
 def reading_of(
     cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float
 ) -> TelemetryReading | None:
@@ -25,7 +30,7 @@ def reading_of(
 
     :raises frames.FramesAway: Redis does not say what was before
     """
-    if not said or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
+    if not said or has_prometheus(cluster):
         return None
     kept = frames.newest(cluster.pk)
     before = kept.frame if kept else Frame(now, ())

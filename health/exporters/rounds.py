@@ -21,8 +21,9 @@ from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, Lost
 from fleet.models import ExportersState as State
 from fleet.models.exporter import ROUND_LEASE
 from gpu.operands import EXPORTERS
+from health.announce import telemetry_changed
 from health.exporters.asking import ExporterAnswer, answers
-from health.exporters.framing import contested_in, reading_of
+from health.exporters.framing import contested_in, has_prometheus, reading_of
 from health.exporters.keeping import Keeper
 from health.sources import frames
 from health.sources.keeping import keep
@@ -184,6 +185,8 @@ def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> No
         _useless(cluster, outcome.state).delete()
     if before.state != outcome.state:
         log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), because=outcome.message)
+    if outcome.answered and not has_prometheus(cluster):
+        telemetry_changed(cluster.pk, at=now)
     if outcome.has_changed or (before.state, before.message) != (outcome.state, columns["message"]):
         _tell(cluster, at=now)
 

@@ -46,9 +46,12 @@ def metrics_of(rule: str) -> list[str]:
     return list(dict.fromkeys([*drawn, *BESIDE]))
 
 
-def plots_of(finding: Finding, node: Node, *, now: datetime) -> TelemetryHistory:
-    """Of one for which `is_plotted`, and its node. Four queries, and at most one question to the Prometheus."""
+def plots_of(finding: Finding, node: Node, *, since: float = 0, now: datetime) -> TelemetryHistory:
+    """Of one for which `is_plotted`, and its node; `since` as in `history_of`. Four queries, and at most one question
+    to the Prometheus.
+    """
     first, last = finding.since - AROUND, min(now, finding.since + AROUND)
+    asked = steps_between(first.timestamp(), last.timestamp()).since(since)
 
     def is_subject(device: DeviceTelemetry) -> bool:
         known = GpuDevice(node.name, device.index, device.uuid, device.gi_id, device.profile)
@@ -56,22 +59,19 @@ def plots_of(finding: Finding, node: Node, *, now: datetime) -> TelemetryHistory
             return name_of(known) == finding.subject
         return device.uuid == finding.gpu_uuid
 
-    drawn = drawn_of(
-        node, WINDOW, steps_between(first.timestamp(), last.timestamp()), metrics=metrics_of(finding.rule),
-        is_subject=is_subject, now=now,
-    )  # fmt: skip
+    drawn = drawn_of(node, WINDOW, asked, metrics=metrics_of(finding.rule), is_subject=is_subject, now=now)
     limits = limits_of(finding)
     plots = [replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots]
     marks = sorted([*drawn.marks, *_marks(finding, first, last)], key=lambda mark: mark.at)
     return replace(drawn, plots=plots, marks=marks)
 
 
-def plots_of_gpu(gpu: Gpu, window: str, *, now: datetime) -> TelemetryHistory:
+def plots_of_gpu(gpu: Gpu, window: str, *, since: float = 0, now: datetime) -> TelemetryHistory:
     """Of one GPU and its slices, with the limits that hold for it now. Load it with its node and cluster.
 
-    Six queries, and at most one question to the Prometheus.
+    `since` as in `history_of`. Six queries, and at most one question to the Prometheus.
     """
-    drawn, limits = history_of(gpu.node, window, gpu=gpu, now=now), limits_for(gpu.node)
+    drawn, limits = history_of(gpu.node, window, gpu=gpu, since=since, now=now), limits_for(gpu.node)
     return replace(drawn, plots=[replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots])
 
 

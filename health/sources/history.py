@@ -139,11 +139,12 @@ _lock = threading.Lock()
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
-def history_of(node: Node, window: str, *, gpu: Gpu | None = None, now: datetime) -> TelemetryHistory:
-    """`window`: a key of WINDOWS. `gpu`: of this one of its GPUs only. Four queries, and at most one question to the
-    Prometheus.
+def history_of(node: Node, window: str, *, gpu: Gpu | None = None, since: float = 0, now: datetime) -> TelemetryHistory:
+    """`window`: a key of WINDOWS. `gpu`: of this one of its GPUs only. `since`: of its instants only those from then
+    on, in seconds since the epoch. Four queries, and at most one question to the Prometheus.
     """
-    return drawn_of(node, window, steps(WINDOWS[window], now=now.timestamp()), gpu=gpu, now=now)
+    asked = steps(WINDOWS[window], now=now.timestamp()).since(since)
+    return drawn_of(node, window, asked, gpu=gpu, now=now)
 
 
 def drawn_of(

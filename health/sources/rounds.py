@@ -12,6 +12,7 @@ import structlog
 from fleet.messages import announce
 from fleet.models import Cluster, LostLease, Node, Observer, Pod
 from gpu.operands import EXPORTERS
+from health.announce import telemetry_changed
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import AGAIN_AFTER, ROUND_LEASE
 from health.sources import frames
@@ -52,6 +53,8 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
     except LostLease as lost:
         log.warning("somebody else asks this source by now, or it was changed", because=str(lost))
         return None
+    if columns["state"] == SourceState.ANSWERING:
+        telemetry_changed(cluster_id, at=columns["answered_at"])
     if columns["state"] != source.state:
         log.info("telemetry", cluster=source.cluster.name, state=columns["state"], because=columns["message"])
         announce.cluster_changed(

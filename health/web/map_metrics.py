@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
+from edges.digits import whole
 from edges.parts import packed, part
 from edges.requests import PersonRequest
 from fleet.models import Node
@@ -44,12 +45,19 @@ MAP_METRICS: Mapping[str, MapMetric] = {
 @packed
 @part
 def map_metric(request: PersonRequest, name: str) -> HttpResponse:
-    """409: the map has another index by now than the one that is asked about, so that bytes would be another's."""
+    """Of one cluster alone where it is named. 409: the map has another index by now than the one that is asked about,
+    so that bytes would be another's.
+    """
     metric, seen = MAP_METRICS.get(name), SeenMap.by(request.user)
     if metric is None:
         raise Http404
     if request.GET.get("index", seen.version)[:64] != seen.version:
         return HttpResponse(status=409)
+    if named := request.GET.get("cluster"):
+        key = whole(named)
+        seen = replace(seen, clusters=[one for one in seen.clusters if one.cluster.pk == key])
+        if not seen.clusters:
+            raise Http404
     return HttpResponse(bytes_for(metric, seen, now=timezone.now()), content_type="application/octet-stream")
 
 

@@ -2,16 +2,16 @@
 import { arrange, sortNodes } from "./map-arrange.js";
 import { FAULTS, sortOne, sortOut } from "./map-colours.js";
 import { readChoice, showChoice, startControls, writeChoice } from "./map-controls.js";
-import { Index, Raster } from "./map-raster.js";
+import { answered, Index, Raster } from "./map-raster.js";
 import { Legend } from "./map-legend.js";
+import { Measure } from "./map-measure.js";
 import { Painter, paletteOf, writeLabels } from "./map-paint.js";
 import { Pointer } from "./map-pointer.js";
 import { count, titlesOf } from "./map-words.js";
-import { clock, now } from "./times.js";
+import { clock, isLate, now } from "./times.js";
 
-const LOOK_AGAIN_MS = 15000; // what no message tells: pools, a cluster that is not seen any more
+const LOOK_AGAIN_MS = 60000; // what no message tells: pools
 const AT_MOST_EVERY_MS = 1500, AFTER_AN_ERROR_MS = 5000, REORDER_MS = 3000, STILL_LOADING_MS = 3000;
-const MEASURE_EVERY_MS = 10000; // telemetry is of every 15 s
 const LEAST_HEIGHT_PX = 180, SHARE_OF_A_SMALL_SCREEN = 0.7;
 const TRIES = 3;
 
@@ -25,9 +25,8 @@ class FleetMap {
     this.choice = readChoice();
     this.legend = new Legend(panel.querySelector(".legend"), (key) => this.toggle(key));
     this.dirty = new Set(); // nodes to be painted anew
-    this.metricTags = {}; // name of a metric -> the ETag of its bytes
-    this.measuredAt = -Infinity; // by performance.now(): clocks are set
-    this.unmeasured = ""; // why the metric that is shown is not known
+    this.measure = new Measure(this);
+    this.late = new Map(); // topic of a cluster -> whether nothing was heard of it for too long
     this.pointer = new Pointer(this);
     startControls(panel, this.choice, (change) => this.choose(change));
   }
@@ -35,10 +34,11 @@ class FleetMap {
   async load() {
     clearTimeout(this.timer);
     this.timer = null;
+    if (document.hidden && this.raster) return; // once somebody looks
     try {
       await this.fetchAll();
       this.failedAt = null;
-      if (performance.now() - this.measuredAt > MEASURE_EVERY_MS) this.measure();
+      this.measure.ifDue();
     } catch (error) {
       this.failedAt ??= now();
       this.because = error.message;
@@ -69,34 +69,33 @@ class FleetMap {
     this.timer ??= setTimeout(() => this.load(), wait + Math.random() * 500);
   }
 
-  // Of the metric that is shown, as often as the map is looked at: a byte a GPU. Until it is known anew, as it was.
-  async measure() {
-    const { raster, choice: { colour: { metric: name } } } = this;
-    if (!name || !raster) return;
-    this.measuredAt = performance.now();
-    const headers = raster.metrics[name] && this.metricTags[name] ? { "If-None-Match": this.metricTags[name] } : {};
-    try {
-      const address = `${this.place.dataset.map}/metrics/${name}?index=${raster.index}`;
-      const response = await fetch(address, { headers, redirect: "manual" });
-      if (response.status === 409) return this.measureAgain();
-      await answered(response);
-      this.unmeasured = "";
-      if (response.status === 304) return;
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      if (bytes.length !== raster.gpus.length) return this.measureAgain(); // a node has more GPUs by now, or fewer
-      raster.metrics[name] = bytes;
-      this.metricTags[name] = response.headers.get("ETag");
-    } catch (error) {
-      raster.metrics[name] = null; // what is not known now is not shown as if it were
-      this.unmeasured = error.message;
-      this.tell();
+  // Each GPU that has another value of the metric now.
+  recolour(places, name) {
+    if (this.choice.colour.metric !== name || !this.out || this.choice.only.size) return this.redraw();
+    if (this.drawing) return undefined;
+    const nodes = new Set(places.map((place) => this.raster.nodeAt(place)));
+    for (const node of nodes) {
+      sortOne(this.out, this.raster, this.index, node, -1);
+      sortOne(this.out, this.raster, this.index, node, 1);
+      this.dirty.add(node);
     }
-    if (raster === this.raster) this.redraw();
+    if (nodes.size) this.paintSoon();
+    return undefined;
   }
 
-  measureAgain() {
-    this.measuredAt = -Infinity;
-    this.loadSoon();
+  // How old the picture of a cluster is goes by when it was heard last, which each heartbeat tells.
+  heard({ topic, at }) {
+    const cluster = this.clusters?.get(topic);
+    if (!cluster) return;
+    const was = this.late.get(topic) ?? !cluster.is_seen;
+    this.late.set(topic, isLate(at));
+    if (this.late.get(topic) !== was) this.loadSoon();
+  }
+
+  // Also what only grows older: no answer says that.
+  lookAgain() {
+    if (this.raster?.clusters.some((cluster) => !cluster.is_seen)) this.redraw();
+    this.loadSoon(0);
   }
 
   take(raster) {
@@ -146,7 +145,7 @@ class FleetMap {
     Object.assign(this.choice, change);
     writeChoice(this.choice);
     showChoice(this.panel, this.choice);
-    this.measure();
+    if ("colour" in change) this.measure.fetch();
     this.redraw();
     this.tell();
   }
@@ -254,9 +253,7 @@ class FleetMap {
     if (state === "loading" && this.isSlow) yield "Still loading: waiting for the server.";
     if (state === "empty") yield "No node with GPUs is known to be here.";
     if (!this.raster?.size || !this.arranged) return;
-    const { metric, title } = this.choice.colour;
-    if (metric && this.unmeasured) yield `The ${title} of the GPUs was not fetched (${this.unmeasured}). It is asked for again every ${LOOK_AGAIN_MS / 1000} s.`;
-    if (metric) yield "The cells of a node are its GPUs by their index; what no exporter says has no value.";
+    yield* this.measure.sentences(this.choice.colour.title);
     const shown = this.arranged.order.length, size = this.raster.size;
     if (shown < size) yield `${shown.toLocaleString("en")} of ${count(size, "node")} ${shown === 1 ? "is" : "are"} shown.`;
     if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.raster.gpus.length, "GPU")} does not fit here.`;
@@ -264,13 +261,6 @@ class FleetMap {
     const unseen = this.raster.clusters.filter((cluster) => cluster.nodes && !cluster.is_seen).length;
     if (unseen) yield `Hatched: ${count(unseen, "cluster")} not seen now, as ${unseen === 1 ? "it was" : "they were"} last.`;
   }
-}
-
-async function answered(asked) {
-  const response = await asked;
-  if (response.type === "opaqueredirect") throw new Error("it asks to sign in");
-  if (!response.ok && response.status !== 304) throw new Error(`it answered ${response.status}`);
-  return response;
 }
 
 async function fetchIndex(place) {
@@ -285,10 +275,15 @@ for (const panel of document.querySelectorAll("#map-panel")) {
     map.isSlow = true;
     map.tell();
   }, STILL_LOADING_MS);
-  setInterval(() => document.hidden || map.loadSoon(0), LOOK_AGAIN_MS);
-  document.addEventListener("live:changed", ({ detail }) => detail.topic.startsWith("cluster-") && map.hear(detail));
-  document.addEventListener("live:gap", () => map.loadSoon());
-  document.addEventListener("live:poll", () => map.loadSoon());
+  setInterval(() => document.hidden || map.lookAgain(), LOOK_AGAIN_MS);
+  const newer = ({ topic }) => topic.startsWith("telemetry-") && map.measure.hear(Number(topic.slice("telemetry-".length)));
+  document.addEventListener("live:changed", ({ detail }) => newer(detail) || (detail.topic.startsWith("cluster-") && map.hear(detail)));
+  document.addEventListener("live:gap", ({ detail }) => newer(detail) || map.loadSoon());
+  document.addEventListener("live:heard", ({ detail }) => map.heard(detail));
+  document.addEventListener("live:poll", () => {
+    map.measure.forget();
+    map.loadSoon();
+  });
   document.addEventListener("visibilitychange", () => document.hidden || map.loadSoon(0));
   document.addEventListener("theme:changed", () => map.redraw());
   for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", () => map.redraw());

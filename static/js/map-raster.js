@@ -47,6 +47,23 @@ export class Raster {
     }
   }
 
+  // Where the GPUs of a cluster begin and end; undefined: it has none here.
+  placeOf(key) {
+    const first = this.clusterOf.findIndex(({ id }) => id === key);
+    return first < 0 ? undefined : { from: this.starts[first], to: this.starts[first + this.clusterOf[first].nodes] };
+  }
+
+  // Whose a GPU is.
+  nodeAt(place) {
+    let low = 0, high = this.size;
+    while (low + 1 < high) {
+      const middle = (low + high) >> 1;
+      if (this.starts[middle] <= place) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
   readParts(node, bytes, at) {
     const numbers = [];
     while (numbers.length < 3) {
@@ -86,4 +103,11 @@ export class Raster {
     else this.parts.delete(node);
     return true;
   }
+}
+
+export async function answered(asked) {
+  const response = await asked;
+  if (response.type === "opaqueredirect") throw new Error("it asks to sign in");
+  if (!response.ok && response.status !== 304) throw new Error(`it answered ${response.status}`);
+  return response;
 }

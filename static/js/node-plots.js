@@ -1,8 +1,11 @@
 // Small multiples of what GPUs of a node said, or one of them: a line a GPU, gaps where no sample was, marks where something happened.
 import uPlot from "../vendor/uplot/uPlot.esm.js";
+import { extend, since } from "./plot-history.js";
 import { clock, now } from "./times.js";
 
-const EVERY_MS = 30000;
+const UNTOLD_MS = 60000; // then it is asked for although no message told of anything newer
+const AFRESH_MS = 600000; // then all of it: what is exported, and what has no sample any more
+const SPREAD_MS = 1000; // not all who look at it ask in the same instant
 const HEIGHT_PX = 150;
 const LATE_MS = 120000; // samples come some time after their instants
 const MARKS = { xid: "--bad", finding: "--ink" };
@@ -30,7 +33,8 @@ class NodePlots {
     this.until = Date.parse(place.dataset.until); // NaN: its time goes on
     this.plots = [];
     this.asked = 0;
-    this.drawn = 0; // which of those that were asked for
+    this.answered = 0; // which of those that were asked for
+    this.shown = {}; // the span that is drawn, and with whom it is compared
     this.window = place.querySelector("[data-window]") ? "1h" : "";
     this.said = place.querySelector("[data-said]");
     this.frame = place.querySelector("[data-plots]");
@@ -48,21 +52,43 @@ class NodePlots {
     this.resized.observe(this.frame);
     document.addEventListener("theme:changed", () => this.known && this.draw(this.known), { signal });
     document.addEventListener("visibilitychange", () => this.again(), { signal });
-    this.timer = setInterval(() => this.again(), EVERY_MS);
+    for (const name of ["live:changed", "live:gap"]) document.addEventListener(name, ({ detail }) => this.isAbout(detail) && this.againSoon(), { signal });
+    document.addEventListener("live:poll", () => this.againSoon(), { signal });
     this.load();
   }
 
   // Its element is gone, or is about something else now.
   end() {
     this.ended.abort();
-    clearInterval(this.timer);
+    clearTimeout(this.untold);
+    clearTimeout(this.soon);
     this.resized.disconnect();
     for (const plot of this.plots) plot.destroy();
   }
 
+  // Newer telemetry of its cluster, or that its source answers or does not: of which cluster, the section says.
+  isAbout({ topic, kinds }) {
+    const { cluster } = this.place.dataset;
+    return topic === `telemetry-${cluster}` || (topic === `cluster-${cluster}` && Boolean(kinds?.includes("telemetry")));
+  }
+
+  againSoon() {
+    this.soon ??= setTimeout(() => {
+      this.soon = null;
+      this.again();
+    }, Math.random() * SPREAD_MS);
+  }
+
   again() {
     if (!this.place.isConnected) return this.end();
-    if (!document.hidden && !this.isOver) this.load();
+    if (document.hidden || this.isOver) return undefined;
+    return this.hasAll ? this.follow() : this.load();
+  }
+
+  // Whether only what came since is missing.
+  get hasAll() {
+    const { known } = this;
+    return known && !known.trouble && this.shown.span === this.window && this.shown.twin === this.twin && !known.twin?.trouble && performance.now() - this.loadedAt < AFRESH_MS;
   }
 
   // Whether all of its time is drawn, with what came late: it does not change any more.
@@ -113,37 +139,80 @@ class NodePlots {
     this.load(); // what is on its way is of both
   }
 
+  // All of it. Where there is none, what is drawn stays, and is said to be of before.
   async load() {
-    const number = (this.asked += 1), at = Date.now(), span = this.window, twin = this.twin;
-    let known = null, words = "The server did not answer";
-    try {
-      const response = await this.fetch(this.place.dataset.history, span);
-      if (response.ok) known = { ...(await response.json()), twin: twin && (await this.other(twin, span)) };
-      else words = `The server answered ${response.status || "with another page"}`;
-    } catch {
-      // said below
-    }
-    const isWanted = number > this.drawn && span === this.window && twin === this.twin;
-    if (this.ended.signal.aborted || !isWanted) return;
-    if (!known) return this.say(`${words} at ${clock(now())} UTC: ${this.known ? "this is how it was before. " : ""}It is asked again in ${EVERY_MS / 1000} s.`, "is-warn");
-    this.drawn = number;
+    const span = this.window, twin = this.twin, at = Date.now();
+    const known = await this.ask(async () => {
+      const own = this.fetch(this.place.dataset.history, span);
+      const its = twin && this.other(twin, span);
+      return { ...(await own), twin: await its };
+    });
+    if (!known || span !== this.window || twin !== this.twin) return;
+    if (known.trouble && this.known?.plots.length && this.shown.span === span && this.shown.twin === twin) return this.tellOfBefore(known.trouble);
+    this.shown = { span, twin };
+    this.loadedAt = performance.now();
     this.drawnAt = at;
     this.draw(known);
   }
 
-  fetch(address, span) {
-    return fetch(address + (span && `?window=${span}`), { headers: { Accept: "application/json" }, redirect: "manual", signal: this.ended.signal });
+  // What came since, and nothing else is drawn anew.
+  async follow() {
+    const { known, twin, window: span } = this, at = Date.now();
+    const came = await this.ask(async () => {
+      const own = this.fetch(this.place.dataset.history, span, since(known));
+      const its = twin && this.fetch(twin.dataset.twin, span, since(known.twin));
+      return { own: await own, its: await its };
+    });
+    if (!came || known !== this.known || span !== this.window || twin !== this.twin) return;
+    if (came.own.trouble) return this.tellOfBefore(came.own.trouble);
+    const most = span ? known.times.length : Infinity;
+    if (!extend(known, came.own, most) || (twin && (came.its.trouble || !extend(known.twin, came.its, most)))) return this.load();
+    this.drawnAt = at;
+    this.drawOn(known);
+  }
+
+  // Null: another was asked for since, or there is no answer, which is said.
+  async ask(questions) {
+    const number = (this.asked += 1);
+    clearTimeout(this.untold);
+    this.untold = setTimeout(() => this.again(), UNTOLD_MS);
+    let answer = null, words = "";
+    try {
+      answer = await questions();
+    } catch (error) {
+      words = error.message;
+    }
+    if (this.ended.signal.aborted || number < this.answered) return null;
+    this.answered = number;
+    if (answer) return answer;
+    this.say(`${words} at ${clock(now())} UTC: ${this.known ? "this is how it was before. " : ""}It is asked again.`, "is-warn");
+    return null;
+  }
+
+  tellOfBefore(trouble) {
+    this.say(`${trouble} This is how it was at ${clock(this.drawnAt + (now() - Date.now()))} UTC.`, "is-warn");
+  }
+
+  async fetch(address, span, from) {
+    const asked = new URLSearchParams({ ...(from && { since: from }), ...(span && { window: span }) });
+    let response;
+    try {
+      response = await fetch(asked.size ? `${address}?${asked}` : address, { headers: { Accept: "application/json" }, redirect: "manual", signal: this.ended.signal });
+    } catch {
+      throw new Error("The server did not answer");
+    }
+    if (!response.ok) throw new Error(`The server answered ${response.status || "with another page"}`);
+    return response.json();
   }
 
   // What the twin said at the same time. Without an answer nothing of it is drawn, and that is said.
   async other(twin, span) {
+    const { name } = twin.dataset, { pairs } = this.place.dataset;
     try {
-      const response = await this.fetch(twin.dataset.twin, span);
-      if (response.ok) return { name: twin.dataset.name, pairs: this.place.dataset.pairs, ...(await response.json()) };
+      return { name, pairs, ...(await this.fetch(twin.dataset.twin, span)) };
     } catch {
-      // said below, as for any other answer
+      return { name, times: [], plots: [], marks: [], trouble: "The server does not say what it did." };
     }
-    return { name: twin.dataset.name, times: [], plots: [], trouble: "The server does not say what it did." };
   }
 
   say(words, look = "muted") {
@@ -158,6 +227,20 @@ class NodePlots {
     for (const plot of this.plots) plot.destroy();
     this.plots = [];
     this.frame.replaceChildren(...known.plots.map((plot) => this.figure(plot, known)));
+    this.tellBeside(known);
+  }
+
+  // The same plots, a little later.
+  drawOn(known) {
+    known.plots.forEach((plot, number) => {
+      const chart = this.plots[number];
+      chart.setData([known.times, ...valuesOf(plot, known)]);
+      chart.root.parentElement.setAttribute("aria-label", summary(plot, known));
+    });
+    this.tellBeside(known);
+  }
+
+  tellBeside(known) {
     const words = known.trouble || missing(known) + (known.twin?.trouble ? ` Of ${known.twin.name} nothing is drawn: ${known.twin.trouble}` : "");
     this.say(words, known.trouble || known.silent_since ? "is-warn" : "muted");
     this.list(known);
@@ -203,17 +286,14 @@ class NodePlots {
         drawAxes: [(chart) => drawLimits(chart, limits, of)],
         draw: [(chart) => drawMarks(chart, known.marks, of)],
         setCursor: [(chart) => tell(chart, plot, known, values, { factor, digits })],
+        setData: [(chart) => tell(chart, plot, known, values, { factor, digits })],
       },
     };
-    const lines = plot.lines.map((line) => line.values.map((value) => (value === null ? null : value * factor)));
     for (const line of twins) {
       const number = plot.lines.findIndex((own) => isPair(own, line, known.twin));
       options.series.push({ label: `${line.name} of ${known.twin.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: { show: false } });
-      lines.push(aligned(line.values, known.twin.times, known.times).map((value) => (value === null ? null : value * factor)));
     }
-    const chart = new uPlot(options, [known.times, ...lines], canvas);
-    tell(chart, plot, known, values, { factor, digits });
-    return chart;
+    return new uPlot(options, [known.times, ...valuesOf(plot, known)], canvas);
   }
 
   width() {
@@ -276,6 +356,13 @@ function tell(chart, plot, known, place, { factor, digits }) {
   });
   if (chosen !== null && chosen !== undefined) words.unshift(small(`${clock(known.times[chosen] * 1000)} `));
   place.replaceChildren(...words);
+}
+
+// A line each, in the unit that is read; those of the twin after its own, on the same instants.
+function valuesOf(plot, known) {
+  const { factor } = shown(plot);
+  const lines = [...plot.lines.map(({ values }) => values), ...twinsOf(plot, known).map(({ values }) => aligned(values, known.twin.times, known.times))];
+  return lines.map((values) => values.map((value) => (value === null ? null : value * factor)));
 }
 
 function twinsOf(plot, known) {

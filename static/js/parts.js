@@ -1,9 +1,8 @@
 // Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place.
-import { clock, now } from "./times.js";
+import { clock, isLate, now } from "./times.js";
 
 const AT_MOST_EVERY_MS = 2000;
 const AGAIN_AFTER_AN_ERROR_MS = 5000;
-const HEARD_TOO_LONG_MS = 90000; // the server calls a cluster stale after as much
 const due = new Map(); // id of a part -> its timer
 const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
@@ -47,7 +46,7 @@ function showHeard({ topic, at }) {
   for (const place of document.querySelectorAll(`[data-heard="${CSS.escape(topic)}"]`)) {
     const time = place.querySelector("time[data-when='ago']");
     if (time) time.setAttribute("datetime", at);
-    place.classList.toggle("is-late", now() - Date.parse(at) > HEARD_TOO_LONG_MS);
+    place.classList.toggle("is-late", isLate(at));
   }
 }
 

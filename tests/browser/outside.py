@@ -1,9 +1,10 @@
-"""What a person with kubectl does meanwhile, past Quarterdeck."""
+"""What goes on past a page meanwhile: what a person with kubectl does, what the socket tells, who looks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kubernetes import client, config
+from playwright.sync_api import Page
 
 from demo.stack import Stack
 
@@ -21,3 +22,26 @@ def cordoned(stack: Stack, name: str) -> Iterator[None]:
         yield
     finally:
         patch_node(stack, name, {"spec": {"unschedulable": False}})
+
+
+def tell(page: Page, name: str = "live:changed", **message: object) -> None:
+    """As the page's own socket would have it."""
+    page.evaluate(
+        "([name, detail]) => document.dispatchEvent(new CustomEvent(name, { detail }))", [name, message]
+    )  # fmt: skip
+
+
+def look_away(page: Page) -> None:
+    _look(page, is_hidden=True)
+
+
+def look_back(page: Page) -> None:
+    _look(page, is_hidden=False)
+
+
+def _look(page: Page, *, is_hidden: bool) -> None:
+    page.evaluate(
+        """hidden => { Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+        document.dispatchEvent(new Event("visibilitychange")); }""",
+        is_hidden,
+    )

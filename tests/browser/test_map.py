@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from demo.visitor import wait_until
 from tests.browser.conftest import PHONE
-from tests.browser.outside import cordoned
+from tests.browser.outside import cordoned, look_away, look_back, tell
 from tests.patience import PATIENCE_S
 
 SCREEN = {"width": 1600, "height": 900}
@@ -256,6 +256,67 @@ def test_a_metric_that_is_not_had_is_said_and_never_drawn_as_it_was(window):
     expect(page.locator(".map-note")).to_contain_text("The utilisation of the GPUs was not fetched (it answered 503)")
     expect(page.locator("[data-kind='no-data'] b")).to_have_text(str(gpus))
     watched.complaints.clear()  # the browser itself logs what was refused
+
+
+def coloured_by_temperature(page, values: dict[str, int]) -> tuple[int, list[str]]:
+    """The key of its cluster, and what is asked for: each GPU has the value, whichever that is by then."""
+    gpus, asked = 8 * len(drawn(page)), []
+
+    def answer(route):
+        asked.append(route.request.url)
+        route.fulfill(body=bytes([values["celsius"]] * gpus))
+
+    page.route("**/parts/fleet/map/metrics/temperature?index=*", answer)
+    page.select_option("[data-map-choice='colour']", "temperature")
+    expect(page.locator("[data-kind='2'] b")).to_have_text(str(gpus))
+    return int(page.request.get("/api/v1/clusters").json()["results"][0]["id"]), asked
+
+
+def test_newer_telemetry_colours_the_map_anew_with_the_bytes_of_its_cluster(window):
+    watched = window("viewer")
+    watched.is_live()
+    page, values = watched.page, {"celsius": 61}
+    cluster, asked = coloured_by_temperature(page, values)
+
+    values["celsius"] = 90
+    tell(page, topic=f"telemetry-{cluster}", seq=1)
+
+    expect(page.locator("[data-kind='2']")).to_be_hidden()
+    expect(page.locator("[data-kind='4'] b")).to_have_text(str(8 * len(drawn(page))))
+    assert asked[-1].endswith(f"&cluster={cluster}")
+
+
+def test_a_map_that_nobody_sees_asks_nothing_and_is_anew_when_somebody_looks(window):
+    watched = window("viewer")
+    page, values = watched.page, {"celsius": 61}
+    page.clock.install()
+    watched.is_live()
+    cluster, _ = coloured_by_temperature(page, values)
+    maps = []
+    page.on("request", lambda request: maps.append(request.url) if "/parts/fleet/map" in request.url else None)
+
+    look_away(page)
+    values["celsius"] = 90
+    tell(page, topic=f"telemetry-{cluster}", seq=1)
+    tell(page, "live:gap", topic=f"cluster-{cluster}")
+    page.clock.fast_forward("01:10")
+    page.evaluate("fetch('/')")
+
+    assert maps == []
+    look_back(page)
+    expect(page.locator("[data-kind='4'] b")).to_have_text(str(8 * len(drawn(page))))
+
+
+def test_a_cluster_that_is_not_heard_any_more_has_the_frame_fetched_again(window):
+    """No message tells of it: only the heartbeat says when it was heard last."""
+    watched = window("viewer")
+    watched.is_live()
+    page = watched.page
+    drawn(page)
+    cluster = page.request.get("/api/v1/clusters").json()["results"][0]["id"]
+
+    with page.expect_request("**/parts/fleet/map"):
+        tell(page, "live:heard", topic=f"cluster-{cluster}", at="2026-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("given", [{"viewport": PHONE}, {"forced_colors": "active"}, {"device_scale_factor": 2}])

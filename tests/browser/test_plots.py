@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Watched
+from tests.browser.outside import look_away, look_back, tell
 
 OWN = re.compile(r"/api/v1/nodes/\d+/telemetry/history")
 THE_TWIN = re.compile(r"/parts/nodes/\d+/twin$")
@@ -102,7 +103,100 @@ def test_what_goes_on_is_asked_for_again_however_old_its_newest_instant(looking,
     drawn(page)
 
     with page.expect_request(OWN):
-        looking.pass_time("00:31")
+        looking.pass_time("01:02")
+
+
+class Followed:
+    """The plots of a node as a server that has each instant answers: all of them, or those since a time."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.asked: list[str] = []
+        self.given: dict[str, Any] = {}
+        self.whole = said("1h")
+        (self.began, _), self.values = self.whole["times"], [60.0, 61.0]
+        page.route(OWN, self._answer)
+        open_a_node(page)
+        drawn(page, "1h")
+        self.cluster = page.get_attribute("#node-plots", "data-cluster")
+
+    def _answer(self, route: Route) -> None:
+        self.asked.append(route.request.url)
+        since = re.search(r"since=(\d+)", route.request.url)
+        left_out = round((float(since[1]) - self.began) / 15) if since else 0
+        plot = self.whole["plots"][0]
+        lines = [{**plot["lines"][0], "values": self.values[left_out:]}]
+        times = [self.began + 15 * at for at in range(left_out, len(self.values))]
+        route.fulfill(json={**self.whole, "times": times, "plots": [{**plot, "lines": lines}]} | self.given)
+
+    def comes(self, value: float, **given: Any) -> None:
+        """The next instant, and the message that it is there."""
+        self.values.append(value)
+        self.given = given
+        tell(self.page, topic=f"telemetry-{self.cluster}", seq=1)
+
+
+def test_newer_telemetry_is_fetched_since_what_is_drawn_and_drawn_on(looking):
+    page = looking.page
+    followed = Followed(page)
+    page.evaluate("window.canvas = document.querySelector('#node-plots canvas')")
+
+    followed.comes(75)
+
+    expect(page.locator("#node-plots .plot-values")).to_have_text("GPU 0 75")
+    expect(page.get_by_role("img", name="1 in all from 61 to 75 °C")).to_have_count(1)
+    assert all("since=" in url for url in followed.asked[1:])
+    assert page.evaluate("canvas.isConnected")
+
+
+def test_what_no_longer_fits_what_is_drawn_is_fetched_as_a_whole(looking):
+    page = looking.page
+    followed = Followed(page)
+
+    followed.comes(75, plots=said("1h", title="Power", key="power_watts")["plots"])
+
+    expect(page.get_by_role("img", name="Power")).to_have_count(1)
+    assert "since=" not in followed.asked[-1]
+
+
+def test_plots_stay_when_their_source_falls_silent_and_are_said_to_be_of_before(looking):
+    page = looking.page
+    followed = Followed(page)
+
+    followed.comes(75, plots=[], trouble="The cluster's Prometheus gives no history.")
+
+    expect(page.locator("#node-plots [data-said]")).to_contain_text("gives no history. This is how it was at ")
+    drawn(page, "1h")
+
+    followed.comes(76)
+
+    expect(page.locator("#node-plots .plot-values")).to_have_text("GPU 0 76")
+    expect(page.locator("#node-plots [data-said]")).to_be_hidden()
+
+
+def test_telemetry_of_another_cluster_and_of_a_tab_that_nobody_sees_is_not_fetched(looking):
+    page = looking.page
+    page.clock.install()
+    followed = Followed(page)
+    known = len(followed.asked)
+
+    tell(page, topic="telemetry-999", seq=1)
+    look_away(page)
+    followed.comes(75)
+    page.clock.fast_forward("00:03")
+    page.evaluate("fetch('/')")  # what was asked for before is known by then
+
+    assert len(followed.asked) == known
+    look_back(page)
+    expect(page.locator("#node-plots .plot-values")).to_have_text("GPU 0 75")
+
+
+def test_a_link_that_is_lost_has_plots_ask_as_the_other_parts_do(looking):
+    page = looking.page
+    Followed(page)
+
+    with page.expect_request(OWN):
+        tell(page, "live:poll")
 
 
 def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looking, answers):
@@ -117,13 +211,13 @@ def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looki
     page.evaluate(A_SECTION, [A_FINDING, (now + timedelta(minutes=20)).isoformat()])
     expect(page.locator("#finding-plots").get_by_role("img")).to_have_count(1)
     with page.expect_request(re.compile(A_FINDING)):
-        looking.pass_time("00:31")
+        looking.pass_time("01:02")
 
     page.evaluate(A_SECTION, [ANOTHER, (now - timedelta(hours=1)).isoformat()])
     expect(page.locator("#finding-plots [data-said]")).to_be_hidden()
     for _ in range(3):
         with page.expect_request(OWN):  # what goes on beside it
-            looking.pass_time("00:31")
+            looking.pass_time("01:02")
     assert answers.number(ANOTHER) == 1
 
 

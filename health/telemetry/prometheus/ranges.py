@@ -61,6 +61,11 @@ class Steps:
     def times(self) -> list[float]:
         return [self.first + self.step_s * place for place in range(self.number)]
 
+    def since(self, at: float) -> "Steps":
+        """Those of them from this time on; the last one where there are none."""
+        left_out = min(max(0, math.ceil((at - self.first) / self.step_s)), self.number - 1)
+        return Steps(self.first + self.step_s * left_out, self.step_s, self.number - left_out)
+
     def place(self, at: float) -> int:
         """-1: it is none of them."""
         if not self.first - 1 <= at <= self.last + 1:  # NaN is no time, either

@@ -163,6 +163,28 @@ def test_a_history_without_a_prometheus_says_so(bob, cluster):
     assert len(said["times"]) <= 300
 
 
+@pytest.mark.parametrize("asked", ["-1", "1e9", "NaN", "soon", str(2**53 + 1)])
+def test_a_history_is_refused_since_what_is_no_time(bob, cluster, asked):
+    node = make.a_node(cluster)
+
+    response = bob.get(f"/api/v1/nodes/{node.pk}/telemetry/history?since={asked}")
+
+    assert response.status_code == 400
+    assert [error["field"] for error in response.json()["errors"]] == ["since"]
+
+
+def test_a_history_since_a_time_has_what_happened_since(bob, cluster):
+    node = make.a_node(cluster)
+    for minutes in (5, 20):
+        make.a_node_event(node, at=NOON - timedelta(minutes=minutes))
+
+    since = int((NOON - timedelta(minutes=10)).timestamp())
+    said = bob.get(f"/api/v1/nodes/{node.pk}/telemetry/history?since={since}").json()
+
+    assert (said["times"][0], len(said["times"])) == (since, 41)
+    assert len(said["marks"]) == 1
+
+
 WORDS = "It sends us on to https://sso.internal/login"
 
 

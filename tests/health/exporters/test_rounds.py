@@ -10,6 +10,7 @@ from django.utils import timezone
 from fleet.messages import announce
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
+from health.announce import number_of
 from health.exporters import asking, rounds
 from health.exporters.keeping import Keeper
 from health.sources import frames
@@ -95,6 +96,22 @@ def test_a_round_is_due_once_in_half_a_minute_and_nothing_new_is_not_told(cluste
 
     assert ask(cluster, later=ASKED_EVERY + timedelta(seconds=1))
     assert told == [("exporters",)]
+
+
+@pytest.mark.parametrize("has_prometheus", [False, True])
+def test_newer_telemetry_is_told_once_a_round_where_no_prometheus_is_the_source(
+    cluster, redis, monkeypatch, has_prometheus
+):
+    messages: list[tuple[tuple[str, ...], dict]] = []
+    monkeypatch.setattr(announce, "send", lambda groups, message: messages.append((tuple(groups), message)))
+    if has_prometheus:
+        make.a_source(cluster)
+
+    ask(cluster)
+
+    topic, read_at = f"telemetry-{cluster.pk}", ExporterRound.objects.get(cluster=cluster).read_at
+    message = {"type": "topic.changed", "topic": topic, "keys": [topic], "seq": number_of(read_at)}
+    assert messages == ([] if has_prometheus else [((topic, "telemetry"), message)])
 
 
 def test_a_lease_that_is_lost_writes_nothing(cluster, monkeypatch):

@@ -70,6 +70,20 @@ def test_draws_what_has_samples_and_names_what_has_none(node):
     assert "Power" in known.not_exported
 
 
+@pytest.mark.parametrize(("age_s", "instants"), [(3600, 241), (60, 5), (50, 4), (0, 1), (-900, 1)])
+def test_of_who_has_the_earlier_instants_only_the_later_are_asked_for(node, age_s, instants):
+    keep(node.cluster)
+
+    with a_server(matrix(series("DCGM_FI_DEV_GPU_TEMP", (3600, 60), (60, 61), (0, 62)))) as (url, server):
+        make.a_source(node.cluster, url=url)
+        known = history_of(node, "1h", since=AT - age_s, now=NOON)
+
+    asked = parse_qs(*server.queries)
+    assert known.times == [AT - 15 * back for back in reversed(range(instants))]
+    assert known.plots[0].lines[0].values[-1] == 62
+    assert asked["start"] == [f"{known.times[0]:.0f}"]
+
+
 def test_draws_what_tensor_cores_memory_links_and_throttles_do(node):
     keep(node.cluster)
 

@@ -2,6 +2,8 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.messages import announce
+from health.announce import number_of
 from health.inbox.listening import BadSource, put_source, remove_source, try_source
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, hours, rounds
@@ -52,6 +54,33 @@ def test_keeps_a_frame_and_says_how_it_went(cluster, url):
     assert (row.state, row.message, row.devices) == (SourceState.ANSWERING, "", 1)
     assert row.exported == ["temperature_celsius"]
     assert frames.of_node(cluster.pk, "gpu-1").frame.columns["temperature_celsius"].values[0] == 61.0
+
+
+@pytest.fixture
+def told(monkeypatch) -> list[tuple[tuple[str, ...], dict]]:
+    messages: list[tuple[tuple[str, ...], dict]] = []
+    monkeypatch.setattr(announce, "send", lambda groups, message: messages.append((tuple(groups), message)))
+    return messages
+
+
+def test_browsers_are_told_once_of_each_round_that_was_answered_however_many_gpus_there_are(cluster, url, told):
+    a_source(cluster, url)
+    asked(cluster)
+    told.clear()  # that it answers at all
+
+    row = asked(cluster, at=NOON + timedelta(seconds=15))
+
+    topic = f"telemetry-{cluster.pk}"
+    message = {"type": "topic.changed", "topic": topic, "keys": [topic], "seq": number_of(row.answered_at)}
+    assert told == [((topic, "telemetry"), message)]
+
+
+def test_nobody_is_told_of_newer_telemetry_by_a_round_that_is_not_answered_or_not_due(cluster, url, told):
+    a_source(cluster, f"http://127.0.0.1:{a_closed_port()}")
+    asked(cluster)
+    asked(cluster, at=NOON + timedelta(seconds=1))
+
+    assert {message["type"] for _, message in told} == {"cluster.changed"}
 
 
 def test_says_since_when_it_is_silent_and_why(cluster):

@@ -172,3 +172,24 @@ def test_it_is_not_sent_again_and_costs_no_query_more_for_more_gpus(viewer, quer
         make.a_node(cluster, f"more-{number}")
     assert queries_of(viewer, path) == few
     assert TelemetrySource.objects.count() == 1
+
+
+def test_of_one_cluster_only_its_own_bytes_are_fetched(viewer):
+    for name, celsius in (("gpu-1", 61.0), ("gpu-2", 47.0)):
+        cluster = make.a_cluster()
+        make.a_node(cluster, name, gpus=1)
+        make.a_source(cluster)
+        tell(cluster, GpuDevice(name, 0, name), temperature_celsius=[celsius])
+
+    assert coloured(viewer) == [61, 47]
+    assert coloured(viewer, f"temperature?cluster={cluster.pk}") == [47]
+
+
+@pytest.mark.parametrize("asked", ["x", "0", "99999999999999999999999", "-1"])
+def test_a_cluster_that_nobody_sees_here_has_no_bytes(viewer, asked):
+    theirs = make.a_cluster()
+    make.a_node(theirs, gpus=1)
+    bob = visiting(make.a_user(role="viewer", on=make.a_cluster()))
+
+    assert viewer.get(f"/parts/fleet/map/metrics/temperature?cluster={asked}").status_code == 404
+    assert bob.get(f"/parts/fleet/map/metrics/temperature?cluster={theirs.pk}").status_code == 404

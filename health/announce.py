@@ -1,0 +1,26 @@
+"""Tell browsers that there is newer telemetry of a cluster. What it says they fetch, as far as they may see it.
+
+One message a round, however many GPUs: a round is every 15 s at most, of exporters every 30 s.
+"""
+
+from datetime import datetime
+
+from fleet.messages import announce
+
+TELEMETRY_GROUP = "telemetry"
+
+
+def telemetry_group(cluster_id: int) -> str:
+    return f"telemetry-{cluster_id}"
+
+
+def number_of(at: datetime) -> int:
+    """Of a round, by when it was answered: milliseconds since the epoch."""
+    return int(at.timestamp() * 1000)
+
+
+def telemetry_changed(cluster_id: int, *, at: datetime) -> None:
+    """`at`: when the round was answered, as its row has it."""
+    topic = telemetry_group(cluster_id)
+    message = {"type": "topic.changed", "topic": topic, "keys": [topic], "seq": number_of(at)}
+    announce.send((topic, TELEMETRY_GROUP), message)
