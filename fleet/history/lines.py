@@ -128,12 +128,17 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     """
     wider = replace(span, most=span.most + 1)
     found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
-    found += [line for more in MORE for line in more(node, user, wider)]
+    found += told_above(node, user, wider)
     found.sort(key=lambda line: (line.at, line.position), reverse=True)
     if len(found) <= span.most:
         return found, False
     cut = found[span.most].at
     return [line for line in found if line.at > cut] or found[: span.most], True
+
+
+def told_above(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
+    """What the apps above have of it, in no order."""
+    return [line for more in MORE for line in more(node, user, span)]
 
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from edges.rest import Asked
 from fleet.api.nodes import OfAGpu, OfANode
 from fleet.models import Node
 from health.api.telemetry import METRIC_KEYS
-from health.inbox.plotting import WINDOW, plots_of_gpu
+from health.inbox.plotting import WINDOW, plots_of_gpu, with_plans
 from health.models.finding import SEVERITIES
 from health.sources.history import WINDOWS, TelemetryHistory, history_of
 from people.models import User
@@ -53,8 +53,9 @@ class PlotSerializer(serializers.Serializer):
 
 class PlotMarkSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
-    kind = serializers.CharField(help_text="`xid`, `finding`, or the kind of an event of the node.")
+    kind = serializers.CharField(help_text="`xid`, `finding`, `plan`, or the kind of an event of the node.")
     sentence = serializers.CharField()
+    href = serializers.CharField(help_text="The page of what did it; blank: it has none.")
 
 
 class TelemetryHistorySerializer(serializers.Serializer):
@@ -72,7 +73,7 @@ class TelemetryHistorySerializer(serializers.Serializer):
         child=serializers.CharField(), help_text="Titles of those of which the source has no series."
     )
     silent_since = serializers.DateTimeField(allow_null=True, help_text="Of the source. Null: it is not silent.")
-    marks = PlotMarkSerializer(many=True, help_text="Xids, and what the timeline has; oldest first.")
+    marks = PlotMarkSerializer(many=True, help_text="Xids, what the timeline has, and plans; oldest first.")
     marks_left_out = serializers.IntegerField()
 
 
@@ -109,9 +110,10 @@ class GpuTelemetryHistory(OfAGpu):
 
 
 def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
-    """As far as they see the source of its cluster."""
+    """As far as they see the source of its cluster, with what the plans that they see did to it."""
     sees_source = scope_of(user, Permission.SEE).covers_cluster(node.cluster_id)
-    return dict(TelemetryHistorySerializer(told if sees_source else told.without_words()).data)
+    marked = with_plans(told if sees_source else told.without_words(), node, user)
+    return dict(TelemetryHistorySerializer(marked).data)
 
 
 def asked_in(request, form: type[Asked]) -> dict[str, Any]:

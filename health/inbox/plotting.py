@@ -5,8 +5,9 @@ What its rule reads comes first, then what one looks at beside it. Where a rule 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
+from fleet.history.lines import PLAN, Span, told_above
 from fleet.models import Gpu, Node
 from health.inbox.reading import AROUND
 from health.judging.limits import LimitsInForce
@@ -15,12 +16,13 @@ from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuRule
 from health.rules.limits import Comparing
-from health.sources.history import PlotLimit, PlotMark, TelemetryHistory, drawn_of, history_of
+from health.sources.history import MARKS_AT_MOST, PlotLimit, PlotMark, TelemetryHistory, drawn_of, history_of
 from health.sources.of_node import DeviceTelemetry
 from health.subjects import SLICE, name_of
 from health.telemetry.frame import GpuDevice
 from health.telemetry.metrics import METRICS, MetricKind
 from health.telemetry.prometheus.ranges import steps_between
+from people.models import User
 
 WINDOW = "around"  # what REST and the page call this span
 FINDING = "finding"  # the kind of its marks
@@ -73,6 +75,17 @@ def plots_of_gpu(gpu: Gpu, window: str, *, since: float = 0, now: datetime) -> T
     """
     drawn, limits = history_of(gpu.node, window, gpu=gpu, since=since, now=now), limits_for(gpu.node)
     return replace(drawn, plots=[replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots])
+
+
+def with_plans(drawn: TelemetryHistory, node: Node, user: User) -> TelemetryHistory:
+    """And what plans that they may see did meanwhile, each with the page of its plan. One query."""
+    asked = drawn.asked
+    since, until = (datetime.fromtimestamp(at, UTC) for at in (asked.first, asked.last + asked.step_s))
+    span = Span(kinds=frozenset({PLAN}), since=since, before=until, most=MARKS_AT_MOST + 1)
+    plans = [PlotMark(line.at, PLAN, line.sentence, line.href) for line in told_above(node, user, span)]
+    marks = sorted([*drawn.marks, *plans], key=lambda mark: mark.at)
+    left_out = drawn.marks_left_out + max(0, len(marks) - MARKS_AT_MOST)
+    return replace(drawn, marks=marks[-MARKS_AT_MOST:], marks_left_out=left_out)
 
 
 def limits_for(node: Node) -> dict[str, list[PlotLimit]]:

@@ -90,8 +90,9 @@ class Plot:
 @dataclass(frozen=True)
 class PlotMark:
     at: datetime
-    kind: str  # xid, finding, or the kind of an event of the node
+    kind: str  # xid, finding, plan, or the kind of an event of the node
     sentence: str
+    href: str = ""  # the page of what did it
 
 
 @dataclass(frozen=True)

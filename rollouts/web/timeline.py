@@ -4,21 +4,30 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 
+from django.db.models import Q
 from django.urls import reverse
 
 from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine, position_in
 from fleet.history.moment import TrueThen
 from people.models import User
-from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY
+from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState
 from rollouts.models import Plan, PlanEvent, Target
 from rollouts.web.states import glyph_of, word_of
 
+# Moves of a whole plan that each of its nodes is told of: from then on it does other things with them.
+TOLD_OF_NODES = (
+    PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.ABORTING, PlanState.ABORTED,
+)  # fmt: skip
+
 
 def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
+    """What they did to it, and what became of those that have it among their targets. One query."""
     if not span.has(PLAN):
         return
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
-    events = PlanEvent.objects.filter(span.of("at", "plans"), plan__in=plans, target__node_uid=node.uid)
+    with_it = Target.objects.filter(node_uid=node.uid).values("stage__plan")
+    is_told = Q(target__node_uid=node.uid) | Q(what="plan", to__in=TOLD_OF_NODES, plan__in=with_it)
+    events = PlanEvent.objects.filter(span.of("at", "plans"), is_told, plan__in=plans)
     for event in events.select_related("plan").order_by("-at", "-pk")[: span.most]:
         yield TimelineLine(
             at=event.at,
@@ -26,7 +35,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
             sentence=f"{event.plan.title}: {word_of(event.to)}. {event.because}",
             who=event.actor,
             href=reverse("plan", args=[event.plan_id]),
-            glyph=glyph_of("target", event.to),
+            glyph=glyph_of("target" if event.target_id else "plan", event.to),
             detail={"plan": event.plan_id, "was": event.was, "is": event.to},
             position=position_in("plans", event.pk),
         )

@@ -8,7 +8,7 @@ const AFRESH_MS = 600000; // then all of it: what is exported, and what has no s
 const SPREAD_MS = 1000; // not all who look at it ask in the same instant
 const HEIGHT_PX = 150;
 const LATE_MS = 120000; // samples come some time after their instants
-const MARKS = { xid: "--bad", finding: "--ink" };
+const MARKS = { xid: "--bad", finding: "--ink", plan: "--hold" }; // what else happened is dashed
 const SYNC = "node-plots";
 const AROUND = "around"; // the window of a finding
 // Told apart by colour-blind eyes, too; the ninth to sixteenth are dashed.
@@ -309,8 +309,9 @@ class NodePlots {
   list(known) {
     this.marks.replaceChildren(...known.marks.slice(-12).reverse().map((mark) => {
       const line = document.createElement("li");
+      const look = Object.assign(document.createElement("i"), { className: `is-${mark.kind in MARKS ? mark.kind : "other"}` });
       line.className = mark.kind === "xid" ? "is-warn" : mark.kind === "finding" ? "is-event" : "";
-      line.textContent = `${clock(mark.at)} ${mark.sentence}`;
+      line.append(look, `${clock(mark.at)} `, mark.href ? Object.assign(document.createElement("a"), { href: mark.href, textContent: mark.sentence }) : mark.sentence);
       return line;
     }));
     const left = known.marks_left_out + Math.max(0, known.marks.length - 12);
@@ -423,8 +424,17 @@ function drawMarks(chart, marks, of) {
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
     if (mark.kind === "xid") ctx.fillRect(x - 3 * devicePixelRatio, bbox.top, 6 * devicePixelRatio, 6 * devicePixelRatio);
+    if (mark.kind === "plan") drawTriangle(ctx, x, bbox.top, 5 * devicePixelRatio);
   }
   ctx.restore();
+}
+
+function drawTriangle(ctx, x, top, half) {
+  ctx.beginPath();
+  ctx.moveTo(x - half, top);
+  ctx.lineTo(x + half, top);
+  ctx.lineTo(x, top + 1.6 * half);
+  ctx.fill();
 }
 
 // From where on the rule calls it wrong: under the lines, with the word for how wrong.

@@ -191,6 +191,15 @@ def test_telemetry_of_another_cluster_and_of_a_tab_that_nobody_sees_is_not_fetch
     expect(page.locator("#node-plots .plot-values")).to_have_text("GPU 0 75")
 
 
+def test_what_a_plan_did_is_marked_and_leads_to_its_plan(looking, answers):
+    page = looking.page
+    mark = {"at": datetime.now(UTC).isoformat(), "kind": "plan", "sentence": "To 580: halted.", "href": "/plans/7"}
+    answers.give(OWN, lambda window: said(window) | {"marks": [mark]})
+    open_a_node(page)
+
+    expect(page.locator("#node-plots [data-marks] a", has_text="To 580: halted.")).to_have_attribute("href", "/plans/7")
+
+
 def test_a_link_that_is_lost_has_plots_ask_as_the_other_parts_do(looking):
     page = looking.page
     Followed(page)

@@ -24,6 +24,46 @@ def test_shows_what_was_seen_and_what_plans_did_in_one_line_of_time():
     assert f"/plans/{plan.pk}" in seen.links
 
 
+def test_that_a_plan_halts_or_is_rolled_back_is_told_of_each_of_its_nodes_and_of_no_other():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    node = plan.cluster.nodes.get(uid=target.node_uid)
+    other = make.a_node(plan.cluster, "gpu-elsewhere")
+    plan.move("halted", now=NOON, actor="engine", because="3 nodes are unhealthy.")
+    viewer = visiting(make.a_user(role="viewer"))
+
+    seen = page(viewer, f"/parts/nodes/{node.pk}/timeline")
+
+    assert f"{plan.title}: halted. 3 nodes are unhealthy." in seen.text
+    assert f"/plans/{plan.pk}" in seen.links
+    assert "unhealthy" not in page(viewer, f"/parts/nodes/{other.pk}/timeline").text
+
+
+def test_plots_of_a_node_its_gpu_and_its_finding_have_what_plans_did_as_marks_for_who_sees_the_plan():
+    plan = make.a_plan()
+    target = Target.objects.filter(stage__plan=plan).first()
+    node = plan.cluster.nodes.get(uid=target.node_uid)
+    finding = make.a_finding(plan.cluster, "GPU 0", node=node, rule="gpu-hot")
+    target.move("excluded", now=NOON, actor="ada", because="In repair.")
+    plan.move("halted", now=NOON, actor="engine", because="3 nodes are unhealthy.")
+    of_pool = make.a_user(role="viewer", on=node.pools.get())
+    places = (
+        f"/api/v1/nodes/{node.pk}/telemetry/history", f"/api/v1/nodes/{node.pk}/gpus/0/telemetry/history",
+        f"/api/v1/findings/{finding.pk}/telemetry",
+    )  # fmt: skip
+
+    for place in places:
+        seen = visiting(make.a_user(role="viewer")).get(place).json()["marks"]
+        unseen = visiting(of_pool).get(place).json()["marks"]
+
+        told = {(mark["sentence"], mark["href"]) for mark in seen if mark["kind"] == "plan"}
+        assert told == {
+            (f"{plan.title}: excluded. In repair.", f"/plans/{plan.pk}"),
+            (f"{plan.title}: halted. 3 nodes are unhealthy.", f"/plans/{plan.pk}"),
+        }
+        assert [mark for mark in unseen if mark["kind"] == "plan"] == []
+
+
 def test_a_node_that_is_gone_keeps_what_plans_did_to_it():
     plan = make.a_plan()
     target = Target.objects.filter(stage__plan=plan).first()
