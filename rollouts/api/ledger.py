@@ -1,4 +1,4 @@
-"""The ledger of disruption: which nodes plans have out, and how many of each zone, rack or NVLink domain may be."""
+"""The ledger of disruption: which nodes are out, and how many of each zone, rack or NVLink domain may be."""
 
 import django_filters as filters
 from django.db.models import QuerySet
@@ -20,7 +20,8 @@ DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 
 class DisruptionSerializer(RowSerializer):
     cluster = RefSerializer()
-    plan = serializers.IntegerField(source="plan_id", help_text="Its id.")
+    plan = serializers.IntegerField(source="plan_id", allow_null=True, help_text="Its id. Null: `taken_by` has it out.")
+    taken_by = serializers.CharField(help_text="Who has it out that is no plan. Blank: a plan has.")
     domains = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
         help_text="Kind and name of the failure domains it was in when it was let go; of a pool its id.",
@@ -28,7 +29,7 @@ class DisruptionSerializer(RowSerializer):
 
     class Meta:
         model = Disruption
-        fields = ("id", "cluster", "plan", "node_name", "node_uid", "domains", "taken_at", "ended_at")
+        fields = ("id", "cluster", "plan", "taken_by", "node_name", "node_uid", "domains", "taken_at", "ended_at")
 
 
 class DisruptionFilters(filters.FilterSet):
@@ -41,7 +42,7 @@ class DisruptionFilters(filters.FilterSet):
 
 
 class DisruptionList(Listing):
-    """Nodes that plans have, or had, out: a line each time, from the intent to let it go until it was back in order."""
+    """Nodes that are or were out, by whom: a line each time, from the intent to let it go until it was back."""
 
     serializer_class = DisruptionSerializer
     filterset_class = DisruptionFilters

@@ -44,7 +44,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     rows, drivers = nodes.selected, nodes.drivers
     policy = read_policy(plan, len(rows))
     restraints = restraints_of(plan, now=now)
+    taken = list(Disruption.objects.in_force().filter(cluster=plan.cluster_id).order_by())
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
+    restrained |= _out_by_others(plan, taken)
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages)
     going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
@@ -85,9 +87,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         frozen_because=first.sentence if first else "",
         restrained=restrained,
         budgets=budgets,
-        disruptions=frozenset(
-            Disruption.objects.in_force().filter(plan=plan).order_by().values_list("node_uid", flat=True)
-        ),
+        disruptions=frozenset(one.node_uid for one in taken if one.plan_id == plan.pk),
         policy=policy,
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),
@@ -139,6 +139,11 @@ def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
         max_parallel=parallel_of(policy),
         max_unavailable=unavailable_of(policy, nodes),
     )
+
+
+def _out_by_others(plan: Plan, taken: Iterable[Disruption]) -> dict[str, str]:
+    """Of the nodes that somebody who is no plan has out: uid → why none of them goes forward now."""
+    return {} if plan.state in GOES_BACK else {one.node_uid: one.not_free for one in taken if one.plan_id is None}
 
 
 def _busy(unheld: Sequence[str]) -> dict[str, str]:

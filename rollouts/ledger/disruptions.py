@@ -1,6 +1,7 @@
 """The ledger of disruption: which nodes of a cluster are out, by whom, and how much their domains have left.
 
-All plans of a cluster take from it in the transaction of their intent, one after another, whatever they change.
+All plans of a cluster take from it in the transaction of their intent, one after another, whatever they change; and so
+does whoever else takes nodes out, by a name.
 """
 
 from __future__ import annotations
@@ -38,31 +39,42 @@ class _Node(NamedTuple):
 COLUMNS = tuple(name for name in _Node._fields if name != "labels")
 
 
-class DomainIsFull(Exception):
-    """A failure domain may have no further node out."""
+class NoPlace(Exception):
+    """A failure domain may have no further node out, or somebody else has the node out."""
 
 
-def take(plan: Plan, taking: Mapping[str, str], *, goes_back: bool, now: datetime) -> None:
+def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_back: bool, now: datetime) -> None:
     """Write down that these nodes (name by uid) are out from now on, or that they are already.
 
-    Inside the transaction of the intent: the lock on the cluster's row makes one plan wait for another, so that the
-    second reads what the first has taken. It is the last lock of that transaction.
+    Inside the transaction of the intent: the lock on the cluster's row makes one taker wait for another, so that the
+    second reads what the first has taken. It is the last lock of that transaction. `by`: a plan, or the name of
+    whoever else takes nodes out.
 
-    :raises DomainIsFull: with the sentence of the domain that has none left
+    :raises NoPlace: with the sentence of the domain that has none left, or of the node that somebody else has out
     """
-    Cluster.objects.select_for_update(no_key=True).get(pk=plan.cluster_id)
-    reading = _Reading(plan.cluster_id, list(taking.values()), goes_back=goes_back)
+    Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
+    reading = _Reading(cluster_id, list(taking.values()), goes_back=goes_back)
+    there = {one.node_uid: one for one in reading.disruptions}
+    if because := _not_free([there[uid] for uid in taking if uid in there], by, goes_back=goes_back):
+        raise NoPlace(because)
     if because := reading.budgets().why_not(list(taking.values())):
-        raise DomainIsFull(because)
-    there = {one.node_uid for one in reading.disruptions}
+        raise NoPlace(because)
+    taker: dict[str, Any] = {"taken_by": by} if isinstance(by, str) else {"plan": by}
     Disruption.objects.bulk_create(
         Disruption(
-            cluster_id=plan.cluster_id, plan=plan, node_uid=uid, node_name=name, taken_at=now,
+            cluster_id=cluster_id, node_uid=uid, node_name=name, taken_at=now, **taker,
             domains=[[domain.kind.value, domain.key] for domain in reading.kept_of(name)],
         )
         for uid, name in taking.items()
         if uid not in there
     )  # fmt: skip
+
+
+def _not_free(there: Sequence[Disruption], by: Plan | str, *, goes_back: bool) -> str:
+    """Who restores what was waits for nobody who is no plan: a node that somebody has taken out is out already."""
+    taker = by if isinstance(by, str) else by.mark
+    others = (one for one in there if one.taker != taker and not (goes_back and one.plan_id is None))
+    return next((one.not_free for one in others), "")
 
 
 def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> Budgets:
@@ -127,10 +139,10 @@ class _Reading:
         return Allowance(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
 
     def _out(self) -> dict[str, str]:
-        """Name of each node that is out → it, and why: by a plan's word, else by what its row shows."""
-        found = {one.node_name: one.words for one in self.disruptions}
+        """Name of each node that is out → it, and why: by the ledger's word, else by what its row shows."""
         if self.goes_back:
-            return found
+            return {one.node_name: one.words for one in self.disruptions if one.plan_id}
+        found = {one.node_name: one.words for one in self.disruptions}
         seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
         return seen | found
 
@@ -140,7 +152,7 @@ class _Reading:
         return {node.name for node in broken} | {one.node_name for one in self.disruptions}
 
     def _by_domain(self, out: Mapping[str, str]) -> dict[Domain, dict[str, str]]:
-        """Of those that have a budget: who of each is out. A node that a plan took is where it was when it was taken.
+        """Of those that have a budget: who of each is out. A node that was taken is where it was when it was taken.
 
         What its row says besides counts, too: a label that somebody has given it since.
         """

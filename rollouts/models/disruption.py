@@ -21,12 +21,14 @@ class DisruptionQuerySet(Visible["Disruption"]):
 class Disruption(models.Model):
     """A line of the ledger: one node that is out, or about to be, and taken from each of its domains.
 
-    Written in the transaction of the intent to let the node go. Its domains are kept as they were then: labels that
-    GPU feature discovery gives a node are gone while its driver changes.
+    By a plan, or by somebody else under a name. Written in the transaction of the intent to let the node go. Its
+    domains are kept as they were then: labels that GPU feature discovery gives a node are gone while its driver
+    changes.
     """
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="disruptions")
-    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="disruptions")
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, null=True, related_name="disruptions")
+    taken_by = models.CharField(max_length=63, blank=True)  # who has it out that is no plan; blank: a plan
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
     domains = models.JSONField(default=list)  # [["zone", "eu-1a"], ["pool", "7"]]
@@ -40,14 +42,27 @@ class Disruption(models.Model):
             models.UniqueConstraint(
                 fields=["node_uid"], condition=Q(ended_at__isnull=True), name="one_disruption_at_a_time_per_node"
             ),
+            models.CheckConstraint(
+                condition=Q(plan__isnull=False, taken_by="") | (Q(plan__isnull=True) & ~Q(taken_by="")),
+                name="somebody_has_it_out",
+            ),
         ]
         indexes = [models.Index(fields=["cluster", "plan"], condition=Q(ended_at=None), name="disruptions_in_force")]
         ordering = ["cluster_id", "taken_at", "pk"]
 
     @property
+    def taker(self) -> str:
+        return f"plan-{self.plan_id}" if self.plan_id else self.taken_by
+
+    @property
     def words(self) -> str:
         """It and why it is out, as a sentence lists it."""
-        return f"{self.node_name} (plan-{self.plan_id})"
+        return f"{self.node_name} ({self.taker})"
+
+    @property
+    def not_free(self) -> str:
+        """Why nobody else may take its node out."""
+        return f"{self.node_name} is out already, by {self.taker}: one change at a time on a node."
 
 
 class DomainBudget(models.Model):

@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from demo.visitor import wait_until
 from fleet.models import DisruptionBudget, Node, Pod, Workload
-from rollouts.ledger.disruptions import DomainIsFull, read_budgets, take
+from rollouts.ledger.disruptions import NoPlace, read_budgets, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, DomainBudget, Plan
 from tests.locks import one_waits
@@ -33,7 +33,7 @@ def a_budget(plan: Plan, kind: str = "zone", most: int = 1, **given) -> DomainBu
 def taken(plan: Plan, *names: str, goes_back: bool = False) -> None:
     uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
     with transaction.atomic():
-        take(plan, {uid: uids[uid] for uid in sorted(uids)}, goes_back=goes_back, now=NOON)
+        take(plan.cluster_id, {uid: uids[uid] for uid in sorted(uids)}, by=plan, goes_back=goes_back, now=NOON)
 
 
 def why(plan: Plan, name: str, *, goes_back: bool = False) -> str:
@@ -57,10 +57,71 @@ def test_two_plans_take_from_one_budget_and_the_second_waits(plan: Plan):
     other = another_plan(plan)
     taken(plan, "n1")
 
-    with pytest.raises(DomainIsFull, match=f"Zone a may have 1 node unavailable and has 1: n1 .plan-{plan.pk}.\\."):
+    with pytest.raises(NoPlace, match=f"Zone a may have 1 node unavailable and has 1: n1 .plan-{plan.pk}.\\."):
         taken(other, "n2")
 
     assert [one.node_name for one in Disruption.objects.all()] == ["n1"]
+
+
+def taken_by(plan: Plan, by: Plan | str, *names: str, goes_back: bool = False) -> None:
+    uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
+    with transaction.atomic():
+        take(plan.cluster_id, uids, by=by, goes_back=goes_back, now=NOON)
+
+
+def test_who_is_no_plan_takes_from_the_same_budget(plan: Plan):
+    """Z15: either waits for the other."""
+    nodes(plan, "n1", "n2", "n3", zone="a")
+    a_budget(plan)
+    taken_by(plan, "quarantine", "n1")
+
+    full = "Zone a may have 1 node unavailable and has 1: n1 .quarantine."
+    with pytest.raises(NoPlace, match=full):
+        taken(plan, "n2")
+    with pytest.raises(NoPlace, match=full):
+        taken_by(plan, "repair", "n3")
+
+    Disruption.objects.filter(taken_by="quarantine").give_back(now=NOON)
+    taken(plan, "n2")
+    with pytest.raises(NoPlace, match=f"has 1: n2 .plan-{plan.pk}."):
+        taken_by(plan, "repair", "n3")
+
+
+def test_a_node_is_out_by_one_of_them_only(plan: Plan):
+    nodes(plan, "n1", "n2")
+    taken_by(plan, "quarantine", "n1")
+    taken(plan, "n2")
+
+    with pytest.raises(NoPlace, match=r"^n1 is out already, by quarantine: one change at a time on a node"):
+        taken(plan, "n1")
+    with pytest.raises(NoPlace, match=f"^n2 is out already, by plan-{plan.pk}: one change"):
+        taken_by(plan, "quarantine", "n2")
+    taken_by(plan, "quarantine", "n1")  # its own, once more
+
+    assert [(one.node_name, one.taker) for one in Disruption.objects.all()] == [
+        ("n1", "quarantine"),
+        ("n2", f"plan-{plan.pk}"),
+    ]
+
+
+def test_who_goes_back_waits_for_nobody_who_is_no_plan(plan: Plan):
+    """Z32: a node in quarantine may be there for days."""
+    nodes(plan, "n1", "n2", zone="a")
+    a_budget(plan)
+    taken_by(plan, "quarantine", "n1")
+
+    taken(plan, "n1", goes_back=True)
+    taken(plan, "n2", goes_back=True)
+
+    assert [one.taker for one in Disruption.objects.all()] == ["quarantine", f"plan-{plan.pk}"]
+
+
+@pytest.mark.parametrize("by", [{}, {"taken_by": "quarantine", "plan": "its"}], ids=["nobody", "two"])
+def test_each_line_is_of_exactly_one(plan: Plan, by: dict[str, str]):
+    given = {name: plan if value == "its" else value for name, value in by.items()}
+
+    with pytest.raises(IntegrityError, match="somebody_has_it_out"):
+        Disruption.objects.create(cluster=plan.cluster, node_uid="u", node_name="n1", taken_at=NOON, **given)
 
 
 @pytest.mark.parametrize("kind", ["zone", "nvlink-domain"])
@@ -462,7 +523,7 @@ def test_of_two_plans_that_race_for_the_last_place_one_loses():
         has_taken.wait(PATIENCE_S)
         try:
             taken(Plan.objects.get(pk=second.pk), "n2")
-        except DomainIsFull as refusal:
+        except NoPlace as refusal:
             refusals.append(str(refusal))
         finally:
             connection.close()
@@ -471,7 +532,7 @@ def test_of_two_plans_that_race_for_the_last_place_one_loses():
     thread.start()
     with transaction.atomic():
         first.keep_lease(now=NOON)
-        take(first, {Node.objects.get(name="n1").uid: "n1"}, goes_back=False, now=NOON)
+        take(first.cluster_id, {Node.objects.get(name="n1").uid: "n1"}, by=first, goes_back=False, now=NOON)
         has_taken.set()
         if connection.vendor == "postgresql":  # SQLite has one writer: the other waits for its transaction
             wait_until(one_waits, what="a plan that waits", timeout_s=PATIENCE_S)

@@ -21,7 +21,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live import stopped_in_cluster
-from rollouts.ledger.disruptions import DomainIsFull, take
+from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.reads.restraints import restraints_of, why_not
@@ -167,11 +167,11 @@ def _intend(
 
 
 def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
-    """In the ledger that all plans of the cluster share."""
+    """In the ledger that whoever takes nodes of the cluster out shares."""
     taking = {target.node_uid: target.node_name for target in targets}
     try:
-        take(plan, taking, goes_back=stage.is_rollback, now=now)
-    except DomainIsFull as full:
+        take(plan.cluster_id, taking, by=plan, goes_back=stage.is_rollback, now=now)
+    except NoPlace as full:
         raise LostRace(str(full)) from full
 
 

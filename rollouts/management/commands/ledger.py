@@ -10,7 +10,7 @@ from wording.instants import to_the_second
 
 
 class Command(BaseCommand):
-    help = "Show the ledger of disruption of a cluster: what its domains may have out, and which nodes plans have out."
+    help = "Show the ledger of disruption of a cluster: what its domains may have out, and who is out."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -22,6 +22,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{says(DomainKind(row.kind), row.max_unavailable, row.label)} {row.because}".strip())
         disruptions = list(Disruption.objects.in_force().filter(cluster=cluster).select_related("plan"))
         for one in disruptions:
-            self.stdout.write(f"{one.node_name}: out since {to_the_second(one.taken_at)}, by {one.plan}.")
+            self.stdout.write(
+                f"{one.node_name}: out since {to_the_second(one.taken_at)}, by {one.plan or one.taken_by}."
+            )
         if not disruptions:
-            self.stdout.write("No plan has a node out.")
+            self.stdout.write("Nobody has a node out.")

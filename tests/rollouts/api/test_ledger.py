@@ -69,11 +69,18 @@ def test_who_is_out_is_listed_by_cluster_and_by_whether_it_is_out_still(plan, ro
     out(plan, "n2", ended_at=NOON)
     out(a_plan(a_fleet("south")), "m1")
 
+    Disruption.objects.create(
+        cluster=plan.cluster, taken_by="quarantine", node_uid="uid-q", node_name="n3", taken_at=NOON, ended_at=NOON
+    )
+
     def named(**query) -> list[str]:
         return [one["node_name"] for one in root.get("/api/v1/disruptions", query).json()["results"]]
 
-    assert sorted(named(cluster="north")) == ["n1", "n2"]
+    assert sorted(named(cluster="north")) == ["n1", "n2", "n3"]
     assert named(cluster="north", is_in_force=True) == ["n1"]
-    assert named(cluster="north", is_in_force=False) == ["n2"]
+    assert named(cluster="north", is_in_force=False) == ["n2", "n3"]
+    shown = {one["node_name"]: one for one in root.get("/api/v1/disruptions").json()["results"]}
+    assert (shown["n1"]["plan"], shown["n1"]["taken_by"]) == (plan.pk, "")
+    assert (shown["n3"]["plan"], shown["n3"]["taken_by"]) == (None, "quarantine")
     eve = calling(a_user("eve", role="viewer", on=a_cluster("east")))
     assert eve.get("/api/v1/disruptions").json()["results"] == []

@@ -1,11 +1,13 @@
 """Places in the ledger in whole rounds: taken with the intent, kept while a node is out, and given back."""
 
 import pytest
+from django.db import transaction
 
 from edges.moves import LostRace
 from fleet.models import Node
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import ReleaseWave
+from rollouts.ledger.disruptions import take
 from rollouts.lifecycle import TargetState
 from rollouts.models import Disruption, DomainBudget, Hold, Plan
 from rollouts.reads.on_page import plan_on_page
@@ -34,6 +36,12 @@ def another_plan_has(ground: Ground, name: str) -> Plan:
         cluster=ground.cluster, plan=other, node_uid=node.uid, node_name=name, domains=pools, taken_at=ground.clock()
     )
     return other
+
+
+def somebody_has(ground: Ground, name: str, by: str = "quarantine") -> None:
+    node = Node.objects.get(cluster=ground.cluster, name=name)
+    with transaction.atomic():
+        take(ground.cluster.pk, {node.uid: name}, by=by, goes_back=False, now=ground.clock())
 
 
 def disruptions() -> list[str]:
@@ -78,6 +86,46 @@ def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Grou
     ground.rounds(1)
     assert ground.releases() == [CANARY]
     assert disruptions() == [CANARY]
+
+
+def test_it_waits_for_who_is_no_plan_and_says_for_whom(ground: Ground):
+    """Z15: quarantine and repair are to take from the same ledger."""
+    ground.armed()
+    one_pool(ground)
+    somebody_has(ground, REST[0])
+
+    ground.rounds(2)
+
+    assert ground.releases() == []
+    said = f"Pool north/h100 may have 1 node unavailable and has 1: {REST[0]} (quarantine)."
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
+    Disruption.objects.filter(taken_by="quarantine").give_back(now=ground.clock())
+    ground.rounds(1)
+    assert ground.releases() == [CANARY]
+
+
+def test_a_node_that_somebody_else_has_out_does_not_go(ground: Ground):
+    ground.armed()
+    somebody_has(ground, CANARY)
+
+    ground.rounds(2)
+
+    assert ground.releases() == []
+    said = f"{CANARY} is out already, by quarantine: one change at a time on a node."
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
+    assert Disruption.objects.in_force().get().taker == "quarantine"
+
+
+def test_a_release_loses_to_who_took_its_node_since(ground: Ground):
+    ground.armed()
+    writer = ground.writer()
+    somebody_has(ground, CANARY)
+
+    with pytest.raises(LostRace, match=f"{CANARY} is out already, by quarantine"):
+        waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
 
 
 def test_a_node_that_is_back_in_order_gives_its_place_back(ground: Ground):

@@ -77,7 +77,7 @@ def test_a_wave_is_let_go_while_somebody_says_who_has_to_be_asked(verb):
     refusals = while_it_is_written(
         lambda: plan.keep_lease(now=NOON),
         say,
-        lambda: take(plan, {target.node_uid: target.node_name}, goes_back=False, now=NOON),
+        lambda: take(plan.cluster_id, {target.node_uid: target.node_name}, by=plan, goes_back=False, now=NOON),
     )
 
     assert refusals == []

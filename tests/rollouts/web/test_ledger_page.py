@@ -35,8 +35,13 @@ def test_it_names_budgets_and_who_is_out_and_who_was(plan, root):
             ended_at=ended_at,
         )  # fmt: skip
 
+    Disruption.objects.create(
+        cluster=plan.cluster, taken_by="quarantine", node_uid="uid-q", node_name="gpu-sick", taken_at=NOON
+    )
+
     text = page(root, f"/clusters/{plan.cluster_id}/ledger").text
 
+    assert "gpu-sick quarantine" in text
     assert "Each zone may have any number of nodes unavailable." in text
     assert "Pool h200 may have 1 node unavailable at a time." in text
     out, back = text.split("Out now")[1].split("the last 1")
