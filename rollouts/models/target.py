@@ -3,7 +3,7 @@ from enum import StrEnum
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from people.rights import Permission, scope_of
+from fleet.models.visible import Visible
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PLAN_FINAL, TARGET_MOVES, TargetState
 from rollouts.models.hold import Hold
 from rollouts.models.moving import Moving
@@ -20,10 +20,8 @@ class Shown(StrEnum):
     STILL_HELD = "held"  # it had begun, and the plan ended without it
 
 
-class TargetQuerySet(models.QuerySet["Target"]):
-    def visible_to(self, user) -> "TargetQuerySet":
-        seen = scope_of(user, Permission.SEE)
-        return self if seen.everywhere else self.filter(stage__plan__cluster__in=seen.cluster_ids)
+class TargetQuerySet(Visible["Target"]):
+    by_cluster = "stage__plan__cluster"
 
     def forward(self) -> "TargetQuerySet":
         return self.exclude(stage__kind=StageKind.ROLLBACK)
@@ -33,7 +31,8 @@ class TargetQuerySet(models.QuerySet["Target"]):
         same_node = {"node_uid": OuterRef("node_uid")}
         holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node).in_the_way()
         back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.ROLLBACK, **same_node)
-        return self.annotate(is_kept=Exists(holds), is_back=Exists(back.filter(state=TargetState.CHANGED)))
+        seen = {"is_kept": Exists(holds), "is_back": Exists(back.filter(state=TargetState.CHANGED))}
+        return self.annotate(**seen)
 
     def gone_back(self) -> "TargetQuerySet":
         """Those that `shown_state` calls back, found by the database."""

@@ -56,8 +56,8 @@ def completion_of(plan: Plan) -> Completion:
     if refusal := _why_not(stages, current, numbers):
         return Completion(refusal)
     labelled = Node.objects.filter(cluster=plan.cluster_id, uid=OuterRef("node_uid"), is_held=True)
-    rows = current.targets.filter(state__in=LEFT_OUT).annotate(is_labelled=Exists(labelled)).order_by("position")
-    left = rows.values_list("node_name", "state", "is_labelled")
+    rows = current.targets.filter(state__in=LEFT_OUT).order_by("position")
+    left = rows.values_list("node_name", "state", Exists(labelled))
     return Completion(
         why_not="",
         failed=tuple(name for name, state, _ in left if state == TargetState.FAILED),
