@@ -4,7 +4,8 @@ export function startComforts() {
     const button = event.target.closest("[data-copy]");
     if (button) copy(button);
     const locked = event.target.closest("[aria-disabled='true'][aria-describedby]");
-    if (locked) document.getElementById(locked.getAttribute("aria-describedby"))?.classList.toggle("visually-hidden");
+    const why = locked && document.getElementById(locked.getAttribute("aria-describedby"));
+    if (why) why.isShown = !why.classList.toggle("visually-hidden"); // also when its part is fetched again: see parts.js
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       if (!menu.contains(event.target)) menu.removeAttribute("open");
     }

@@ -57,7 +57,7 @@ function announce(part) {
 }
 
 function keepOpen(name, node) {
-  return !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG"));
+  return !(name === "open" && (node.tagName === "DETAILS" || node.tagName === "DIALOG")) && !(name === "class" && node.isShown);
 }
 
 // What a script draws by itself: it is told by its name whether it is still about the same. A list that is unfolded
