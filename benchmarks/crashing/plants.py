@@ -17,13 +17,14 @@ from fleet.models import Cluster, ClusterMode
 from gpu import neighbours
 from gpu.labels import HELD_BY
 from kube import client
+from rollouts.components.driver import Driver
+from rollouts.components.throttle import Room
 from rollouts.engine import act, decide, live, observe, record, writer_lease
 from rollouts.engine import round as rounds
-from rollouts.engine.act import holds, opt_outs, version, waves
+from rollouts.engine.act import holds, levers, opt_outs, version, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide import budget, promoting, releasing, rolling_back
 from rollouts.engine.decide.acts import Recall
-from rollouts.engine.decide.budget import Room
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
@@ -63,7 +64,7 @@ def _keep_any_lease(plan: Plan, *, now: datetime) -> None:
     Plan.objects.filter(pk=plan.pk).update(lease_until=now + LEASE)
 
 
-INTEND, HOLD_NODE = waves._intend, waves.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
+INTEND, HOLD_NODE = waves._intend, levers.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
 
 
 def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> None:
@@ -94,7 +95,7 @@ def _change_whichever(writer: Writer, _uid: str, name: str, *given: Any, **named
         return None
 
 
-IS_STILL_WANTED, FREE_NODE = waves._is_still_wanted, waves.free_node  # noqa: SLF001
+IS_STILL_WANTED, FREE_NODE = waves._is_still_wanted, levers.free_node  # noqa: SLF001
 
 
 def _is_wanted_frozen_or_not(*given: Any) -> bool:
@@ -204,7 +205,7 @@ PLANTS = {
     ),
     "slots": Plant(
         "the operator's slots: only a stage's own budget says how many go",
-        (_instead(budget, "operator_room", ROOM),),
+        (_instead(Driver, "room", ROOM),),
     ),
     "slots-back": Plant(
         "the same, in the decision to let nodes go back",
@@ -240,7 +241,7 @@ PLANTS = {
     ),
     "free-ours": Plant(
         "the look whose hold it is, just before it is taken off",
-        (_instead(waves, "free_node", _free_anybodys), _instead(holds, "free_node", _free_anybodys)),
+        (_instead(levers, "free_node", _free_anybodys), _instead(holds, "free_node", _free_anybodys)),
     ),
     "read-back": Plant(
         "the live look that every node is held, just before the version is written",
@@ -256,7 +257,7 @@ PLANTS = {
     ),
     "fence": Plant(
         "the hold written anew by a recall, by which a release that is still on its way fails",
-        (_instead(waves, "hold_node", _hold_once),),
+        (_instead(levers, "hold_node", _hold_once),),
     ),
     "freeze": Plant(
         "freezes and the stop of the fleet",

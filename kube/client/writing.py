@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from kube.client.connection import FIELD_MANAGER, Connection
-from kube.client.decoding import decode
+from kube.client.decoding import decode, decode_by
 from kube.client.patches import Patch
-from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES
-from kube.structs import ClusterPolicySeen, LeaseSeen, NodeSeen, NvidiaDriverSeen
+from kube.client.reading import WHOLE_SPEC
+from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES, PODS
+from kube.structs import LeaseSeen, NodeSeen, PodSeen
 from kube.structs.workload import JobSeen
 
 JSON_PATCH = "application/json-patch+json"
@@ -28,10 +29,9 @@ def patch_driver_object(
     kind: str,
     name: str,
     patch: Patch,
-) -> NvidiaDriverSeen | ClusterPolicySeen:
-    """`kind` is NVIDIADriver or ClusterPolicy. Raises as `patch_node` does."""
-    resource = DRIVER_OBJECTS[kind]
-    return decode(_patch(connection, resource.path(name), patch), resource.struct)
+) -> dict[str, Any]:
+    """Its whole spec afterwards. `kind` is NVIDIADriver or ClusterPolicy. Raises as `patch_node` does."""
+    return decode_by(WHOLE_SPEC, _patch(connection, DRIVER_OBJECTS[kind].path(name), patch)).spec or {}
 
 
 def create_lease(connection: Connection, namespace: str, name: str, spec: dict[str, Any]) -> LeaseSeen:
@@ -72,6 +72,16 @@ def delete_job(connection: Connection, seen: JobSeen) -> None:
         "preconditions": {"uid": seen.uid},
     }
     connection.request("DELETE", JOBS.path(seen.name, namespace=seen.metadata.namespace), body=options)
+
+
+def delete_pod(connection: Connection, seen: PodSeen) -> None:
+    """As soon as its containers have ended.
+
+    :raises Absent: when it is gone
+    :raises Conflict: when it is another pod of the same name by now
+    """
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": seen.uid}}
+    connection.request("DELETE", PODS.path(seen.name, namespace=seen.namespace), body=options)
 
 
 def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:

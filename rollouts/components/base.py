@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from rollouts.checks import Check
+from rollouts.components.throttle import Throttle
+from rollouts.components.words import Words
 
 
 class Unit(StrEnum):
@@ -51,13 +53,42 @@ class NodeLabel:
         return labels.get(self.key) == self.value
 
 
+@dataclass(frozen=True)
+class RemoveLabel:
+    """A node goes once its hold is off. Until it has begun the hold can be put on again."""
+
+
+@dataclass(frozen=True)
+class DeletePod:
+    """A node goes with its pod of the object, deleted by its UID where it is not of the newest template.
+
+    Gone is gone: only what has its pod still is called back.
+    """
+
+
+Release = RemoveLabel | DeletePod
+
+
+def version_in(component: "Component", spec: Mapping[str, Any]) -> str:
+    """What an object asks for, by its whole spec. Blank: it names none."""
+    found: Any = {"spec": spec}
+    for name in component.path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
 class Component(Protocol):
     """One way of changing something. Made with the name of the object that it writes."""
 
     key: ClassVar[str]  # of what is changed; one may be changed by objects of several kinds
     kind: ClassVar[str]  # of the object that says how it should be
     unit: ClassVar[Unit]
-    hold: ClassVar[NodeLabel]  # a node with it does not begin to change; taken off, it may
+    path: ClassVar[tuple[str, ...]]  # of the version, in the object
+    operand: ClassVar[str]  # whose DaemonSets and pods change, of those that the object owns
+    hold: ClassVar[NodeLabel | None]  # a node with it does not begin to change. None: none does by itself
+    release: ClassVar[Release]  # what lets a node go
+    room: ClassVar[Throttle | None]  # of whoever carries the change out. None: a stage's budget alone
+    says: ClassVar[Words]
 
     @property
     def name(self) -> str: ...
@@ -74,8 +105,12 @@ class Component(Protocol):
         """Those parts of the object's spec that say what is made of it, without the field that a plan writes."""
         ...
 
-    def phase(self, state: str) -> Phase:
-        """`state`: what whoever carries the change out says of the node."""
+    def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase:
+        """`state`: what whoever carries the change out says of the node; the others say how its pod is."""
+        ...
+
+    def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
+        """Whether the release is seen to be done."""
         ...
 
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:

@@ -15,10 +15,13 @@ from typing import Any, ClassVar, cast
 
 from gpu.evictions import read_policy
 from gpu.labels import UPGRADE_SKIP
+from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, parallel_of, unavailable_of
 from gpu.versions import same
 from rollouts.checks import Check
-from rollouts.components.base import FieldPatch, NodeLabel, Phase, Unit
+from rollouts.components.base import FieldPatch, NodeLabel, Phase, Release, RemoveLabel, Unit
+from rollouts.components.throttle import ControllerOff, Throttle, operator_room
+from rollouts.components.words import BY_LABEL, Words
 from wording.lists import names
 from wording.numbers import are, count, either
 
@@ -67,7 +70,11 @@ class Driver:
     kind: ClassVar[str]
     path: ClassVar[tuple[str, ...]]  # of the version, in the object
     unit: ClassVar[Unit] = Unit.NODE
-    hold: ClassVar[NodeLabel] = NodeLabel(UPGRADE_SKIP, "true")
+    operand: ClassVar[str] = DRIVER
+    hold: ClassVar[NodeLabel | None] = NodeLabel(UPGRADE_SKIP, "true")
+    release: ClassVar[Release] = RemoveLabel()
+    room: ClassVar[Throttle | None] = staticmethod(operator_room)
+    says: ClassVar[Words] = BY_LABEL
 
     name: str
 
@@ -83,9 +90,12 @@ class Driver:
         resource = self.kind.lower()
         return f"kubectl patch {resource} {shlex.quote(self.name)} --type=merge -p {shlex.quote(body)}"
 
-    def phase(self, state: str) -> Phase:
+    def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase:
         """`state`: the label of the upgrade controller. What is none of these, it is at work on (nvidia.md 2.2)."""
         return PHASES.get(state, Phase.AT_WORK)
+
+    def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
+        return not has_label
 
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:
         return is_in_sync and same(loaded, wanted)
@@ -117,14 +127,6 @@ class Driver:
     def _mode(self, facts: DriverFacts) -> Iterator[Check]:
         """Whether this object is what says which driver runs."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class ControllerOff:
-    """What switches the operator's upgrade controller off, so that it changes no node and forgets each one's state."""
-
-    because: str
-    fix: str  # what a person does about it
 
 
 SANDBOXED = ControllerOff("sandboxWorkloads is on", "Switch it off in the ClusterPolicy")

@@ -9,9 +9,10 @@ from fleet.models import ResourceSlice
 from fleet.observe.mirror.rows.dra import slice_row
 from fleet.observe.mirror.rows.node import driver_version_in
 from fleet.states.pod import ENDED
-from gpu.operands import DRIVER, operand_of
+from gpu.operands import operand_of
 from kube import client
 from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
+from rollouts.components.base import version_in
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
 from rollouts.reads.queries import driver_daemonsets
@@ -62,7 +63,7 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     ]
     newest = {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
     return Live(
-        object_version=(seen.driver.version or "") if seen and seen.uid == plan.object_uid else "",
+        object_version=version_in(plan.its_component, spec) if seen and seen.uid == plan.object_uid else "",
         object_trouble=_trouble(plan, seen),
         spec=spec,
         hashes=newest,
@@ -83,8 +84,8 @@ def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
 def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:
     """A ClusterPolicy owns the DaemonSets of all operands."""
     owner = daemonset.metadata.owner
-    is_driver = operand_of(daemonset.pod_labels, daemonset.name) == DRIVER
-    return owner is not None and owner.uid == plan.object_uid and is_driver
+    is_what_changes = operand_of(daemonset.pod_labels, daemonset.name) == plan.its_component.operand
+    return owner is not None and owner.uid == plan.object_uid and is_what_changes
 
 
 def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:

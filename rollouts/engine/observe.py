@@ -12,10 +12,12 @@ from django.db.models import Prefetch
 from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.components.driver import NO_OBJECT
+from rollouts.components.throttle import UNBOUND as NO_THROTTLE
+from rollouts.components.throttle import UpgradePolicy
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs
-from rollouts.engine.snapshot import NodeSnapshot, Snapshot, UpgradePolicy
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
 from rollouts.gates.base import Gate
@@ -95,10 +97,13 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         newest_hashes=live.hashes,
         unsettled=live.unsettled,
         nodes=tuple(
-            replace(_node(plan, row, drivers.get(row.name), holds.get(row.uid), ahead), busy_with=busy.get(row.uid, ""))
+            replace(
+                _node(plan, row, drivers.get(row.name), holds.get(row.uid), live, ahead),
+                busy_with=busy.get(row.uid, ""),
+            )
             for row in rows
         ),
-        strays=tuple(_node(plan, row, None, holds.get(row.uid), ahead) for row in nodes.strays),
+        strays=tuple(_node(plan, row, None, holds.get(row.uid), live, ahead) for row in nodes.strays),
         gone=nodes.gone,
         object_trouble=live.object_trouble,
         opted_out=off.in_force,
@@ -131,7 +136,9 @@ def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
-    """The operator's throttle in nodes."""
+    """The throttle of whoever carries the change out, in nodes."""
+    if plan.its_component.room is None:
+        return NO_THROTTLE
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
     policy = upgrade_policy(row) if row else {}
     return UpgradePolicy(
@@ -154,20 +161,25 @@ def _busy(unheld: Sequence[str]) -> dict[str, str]:
     return {hold.node_uid: hold.plan.mark for hold in others}
 
 
-def _node(plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, ahead: timedelta) -> NodeSnapshot:
+def _node(
+    plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, live: Live, ahead: timedelta
+) -> NodeSnapshot:
+    component = plan.its_component
+    is_kept = hold is not None and hold.is_wanted  # where nothing is held, all that there is of a hold
+    is_in_sync = driver is not None and driver.revision_hash == live.hashes.get(driver.owner_uid)
     return NodeSnapshot(
         uid=row.uid,
         name=row.name,
-        has_label=row.is_held,
-        label_is_ours=row.held_by == plan.mark,
-        phase=plan.its_component.phase(row.upgrade_state),
+        has_label=row.is_held if component.hold else is_kept,
+        label_is_ours=row.held_by == plan.mark if component.hold else is_kept,
+        phase=component.phase(row.upgrade_state, has_pod=driver is not None, is_in_sync=is_in_sync),
         upgrade_state=row.upgrade_state,
         is_ready=row.is_ready,
         is_unschedulable=row.is_unschedulable,
         driver_version="" if row.driver_unknown_since else row.driver_version,
         pod_hash=driver.revision_hash if driver else "",
         hold_wanted=hold.is_wanted if hold else None,
-        hold_is_foreign=hold.is_foreign if hold else is_held_by_others(row),
+        hold_is_foreign=hold.is_foreign if hold else component.hold is not None and is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
         trouble=hold.trouble if hold else "",
         is_late_node=_is_late_node(plan, row, ahead),

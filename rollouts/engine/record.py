@@ -215,7 +215,8 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
     ours = Hold.objects.filter(plan=plan, is_foreign=False)
     there = {node.uid for node in seen}
     hold = plan.its_component.hold
-    labelled = {node.uid for node in seen if node.annotations.get(HELD_BY) == plan.mark and hold.is_on(node.labels)}
+    marked = (node for node in seen if node.annotations.get(HELD_BY) == plan.mark)
+    labelled = {node.uid for node in marked if hold is not None and hold.is_on(node.labels)}
     with transaction.atomic():
         plan.keep_lease(now=now)
         gone = ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled)

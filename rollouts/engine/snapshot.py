@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from gpu.versions import same
 from rollouts.components.base import BEGUN, Component, Phase
-from rollouts.components.driver import ControllerOff
+from rollouts.components.throttle import UpgradePolicy
+from rollouts.components.words import Words
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.ordering.domains import UNBOUND, Budgets
@@ -18,7 +18,7 @@ class NodeSnapshot:
 
     uid: str
     name: str
-    has_label: bool  # the label that keeps the upgrade controller off it is there
+    has_label: bool  # the label that keeps it from changing is there; where nothing is held, our row wants it kept
     label_is_ours: bool  # the annotation beside it names this plan
     phase: Phase  # how far its change is, as the component reads it
     upgrade_state: str  # in the words of whoever carries it out
@@ -88,15 +88,6 @@ class StageSnapshot:
 
 
 @dataclass(frozen=True)
-class UpgradePolicy:
-    """The operator's own throttle (NVIDIADriver or ClusterPolicy `upgradePolicy`)."""
-
-    off: ControllerOff | None  # None: its upgrade controller works
-    max_parallel: int  # 0: no limit
-    max_unavailable: int | None  # nodes; None: no limit
-
-
-@dataclass(frozen=True)
 class Snapshot:
     component: Component  # what is changed, and how
     seen_at: datetime  # the oldest of what this rests on
@@ -131,6 +122,10 @@ class Snapshot:
     opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
     operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
+
+    @property
+    def says(self) -> Words:
+        return self.component.says
 
     @property
     def has_daemonsets(self) -> bool:
@@ -173,6 +168,12 @@ class Snapshot:
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
 
+    def is_let_go(self, node: NodeSnapshot) -> bool:
+        """What lets it go is seen to be done."""
+        return self.component.is_let_go(
+            has_label=node.has_label, has_pod=bool(node.pod_hash), is_in_sync=self.is_in_sync(node)
+        )
+
     def runs(self, node: NodeSnapshot, version: str) -> bool:
         """Read back from the node itself, never from the word of whoever changed it."""
         return self.component.has_changed(wanted=version, loaded=node.driver_version, is_in_sync=self.is_in_sync(node))
@@ -180,7 +181,10 @@ class Snapshot:
     def never_changed(self, node: NodeSnapshot) -> bool:
         """It still has the driver pod that it had when the plan began, whatever became of the template since."""
         sealed = self.sealed_hashes.get(self.pod_daemonsets.get(node.uid, ""))
-        return bool(node.pod_hash) and node.pod_hash == sealed and same(node.driver_version, self.from_version)
+        is_its_pod = bool(node.pod_hash) and node.pod_hash == sealed
+        return is_its_pod and self.component.has_changed(
+            wanted=self.from_version, loaded=node.driver_version, is_in_sync=is_its_pod
+        )
 
     def is_as_before(self, node: NodeSnapshot) -> bool:
         """Once the old template is back: the node is of it, and names the old driver as loaded.

@@ -28,8 +28,8 @@ class DriverPod:
 
 
 def driver_pods(plan: Rollout) -> dict[str, DriverPod]:
-    """Node name → its driver pod, whichever object it is of. One query."""
-    pods = Pod.objects.filter(cluster=plan.cluster_id, operand=DRIVER).not_done().order_by("pk")
+    """Node name → its pod of what the plan changes, whichever object it is of. One query."""
+    pods = Pod.objects.filter(cluster=plan.cluster_id, operand=plan.its_component.operand).not_done().order_by("pk")
     return {name: DriverPod(*pod) for name, *pod in pods.values_list("node_name", "owner_uid", "revision_hash")}
 
 

@@ -142,7 +142,8 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     opt_outs = opt_outs_of(plan)
     stages = [_on_page(stage, opt_outs) for stage in rows]
     there = plan.holds.of_nodes_there(plan.cluster_id)
-    holds = [HoldSeen(*row) for row in there.values_list(*HoldSeen._fields)]
+    has_labels = plan.its_component.hold is not None  # else there is none to count
+    holds = [HoldSeen(*row) for row in there.values_list(*HoldSeen._fields)] if has_labels else []
     newest = plan.events.values_list("pk", flat=True).first()
     return PlanOnPage(
         **_standing(plan, list(plan.commands.standing()), now=now),

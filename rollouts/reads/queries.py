@@ -14,7 +14,8 @@ from gpu.operands import DRIVER
 from gpu.resources.words import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
-from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED, ControllerOff
+from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED
+from rollouts.components.throttle import ControllerOff
 from rollouts.models import Rollout
 from rollouts.models.plan import MARK
 from rollouts.ordering.harm import UNHARMED, Harm
@@ -28,7 +29,8 @@ JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a
 def nodes_of(driver_object: DriverObject | Rollout) -> QuerySet[Node]:
     """Every node on which a driver DaemonSet of the object runs, or should run. One query now, one when it is read."""
     cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
-    daemonsets = list(_daemonsets(cluster_id, uid))
+    operand = DRIVER if isinstance(driver_object, DriverObject) else driver_object.its_component.operand
+    daemonsets = list(_daemonsets(cluster_id, uid, operand))
     with_pod = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[d.uid for d in daemonsets]).values("node_name")
     wanted = Q(name__in=with_pod)
     for daemonset in daemonsets:
@@ -62,12 +64,13 @@ def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
 
 
 def driver_daemonsets(plan: Rollout) -> list[Operand]:
-    return list(_daemonsets(plan.cluster_id, plan.object_uid))
+    """Of what it changes."""
+    return list(_daemonsets(plan.cluster_id, plan.object_uid, plan.its_component.operand))
 
 
-def _daemonsets(cluster_id: int, owner_uid: str) -> QuerySet[Operand]:
-    """Of the driver, which a ClusterPolicy owns among those of all operands."""
-    return Operand.objects.filter(cluster=cluster_id, operand=DRIVER, owner_uid=owner_uid).order_by("name")
+def _daemonsets(cluster_id: int, owner_uid: str, operand: str) -> QuerySet[Operand]:
+    """Of one operand: a ClusterPolicy owns those of all."""
+    return Operand.objects.filter(cluster=cluster_id, operand=operand, owner_uid=owner_uid).order_by("name")
 
 
 def newest_hashes(cluster_id: int, daemonset_uids: Iterable[str]) -> dict[str, str]:

@@ -141,7 +141,7 @@ def _seal(
             node_uid=node.uid,
             node_name=node.name,
             wanted_since=now,
-            is_foreign=is_held_by_others(node),
+            is_foreign=plan.its_component.hold is not None and is_held_by_others(node),
         )
         for node in nodes
     )

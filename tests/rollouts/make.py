@@ -5,7 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from rollouts.components.driver_crd import DriverCrd
-from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
+from rollouts.components.throttle import UpgradePolicy
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import (
     ApprovalEvidence,
     Baseline,

@@ -82,8 +82,11 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
 def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
     """First those whose label was not read back as wanted yet: rows that stand still must not keep it at the first.
 
-    Those that a try has failed for come last: an act may have time for no more than them.
+    Those that a try has failed for come last: an act may have time for no more than them. None: no label holds a node,
+    and the rows are all that there is to write.
     """
+    if plan.its_component.hold is None:
+        return {}
     held = set(plan.holds.filter(placed_at__isnull=False).values_list("node_uid", flat=True))
     failed = set(plan.holds.exclude(trouble="").values_list("node_uid", flat=True))
     in_turn = sorted(nodes.items(), key=lambda node: (node[0] in failed, (node[0] in held) is is_wanted, node[1]))

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from edges.moves import LostRace
 from kube import client
+from rollouts.components.base import version_in
 from rollouts.engine.act.holds import hold_node, tell_of_removed, want
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
@@ -28,15 +29,15 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
         _intend(plan, now=now)
     else:
         _hold_the_rest(writer)
-    seen = client.get_driver_object(writer.connection, plan.object_kind, plan.object_name)
+    seen, spec = client.get_driver_object_whole(writer.connection, plan.object_kind, plan.object_name)
     if seen.uid != plan.object_uid:
         raise client.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
     change = writer.component.patch(act.old, act.new)
     patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
     if patch:  # whoever slept since may have lost his turn, and the plan may be given up, with every label off
         plan.keep_lease(now=writer.clock())
-    shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else seen
-    if (shown.driver.version or "") != act.new:
+    shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else spec
+    if version_in(writer.component, shown) != act.new:
         return  # Something in between changed it again; the next round reads it and says so.
     _written(plan, act, is_forward=is_forward, now=now)
 
@@ -47,7 +48,7 @@ def _not_held_live(writer: Writer) -> dict[str, str]:
     Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25). And not
     those that are gone: a label that nobody can place must not keep the version from being written for ever.
     """
-    free = {node.uid: node.name for node in client.list_nodes(writer.connection) if not writer.hold.is_on(node.labels)}
+    free = {node.uid: node.name for node in client.list_nodes(writer.connection) if not writer.is_kept(node.labels)}
     wanted = set(Hold.objects.filter(plan=writer.plan, is_wanted=True).values_list("node_uid", flat=True))
     with_driver_pod = _with_driver_pod(writer)
     return {uid: name for uid, name in free.items() if uid in wanted or name in with_driver_pod}

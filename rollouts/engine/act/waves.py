@@ -10,13 +10,11 @@ from django.db import transaction
 from django.db.models import Max
 
 from edges.moves import LostRace
-from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.approvals.unasked import GATE, why_live
-from rollouts.components.base import BEGUN
 from rollouts.engine.act import opt_outs
-from rollouts.engine.act.holds import free_node, hold_node
+from rollouts.engine.act.levers import lever_of
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
@@ -53,7 +51,8 @@ def recall(writer: Writer, act: Recall) -> None:
     """Hold again. A node that the operator begins in the same moment goes on: a label cannot stop it (hazard Z3)."""
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
     let_go = [TargetState.RELEASING, TargetState.RELEASED]
-    targets = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go))
+    there, lever = stage.targets.filter(node_name__in=act.targets, state__in=let_go), lever_of(writer)
+    targets = [target for target in there if lever.can_call_back(writer, target.node_name)]
     off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
     for target in targets:
         now = writer.clock()  # of each: the API server may take its time, and the lease moves forward only
@@ -61,9 +60,9 @@ def recall(writer: Writer, act: Recall) -> None:
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
             opt_outs.unwant(writer.plan, [target.node_uid], now=now)
-            target.move(TargetState.HELD, now=now, actor="engine", because="Held again before it began.")
+            target.move(TargetState.HELD, now=now, actor="engine", because=writer.component.says.recalled)
         beside = opt_outs.beside_recall(writer, off[target.node_uid])
-        if seen := hold_node(writer, target.node_uid, target.node_name, anew=True, beside=beside):
+        if seen := lever.call_back(writer, target.node_uid, target.node_name, beside=beside):
             opt_outs.settle(writer, seen, off[target.node_uid])
 
 
@@ -98,7 +97,7 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
 def _may_go_live(writer: Writer, target: Target) -> NodeSeen | None:
     """The node as the API server shows it, if it may go. None: it may not.
 
-    What the rows say may be old: it must still be held by us, schedulable, and not begun (Z6, Z25).
+    What the rows say may be old: it must still be ours, schedulable, and not begun (Z6, Z25).
     """
     try:
         seen = client.get_node(writer.connection, target.node_name)
@@ -108,9 +107,7 @@ def _may_go_live(writer: Writer, target: Target) -> NodeSeen | None:
 
 
 def _is_free_to_go(writer: Writer, target: Target, seen: NodeSeen) -> bool:
-    is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels)
-    not_begun = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) not in BEGUN
-    if seen.uid != target.node_uid or not is_ours or not not_begun:
+    if seen.uid != target.node_uid or not lever_of(writer).may_go(writer, seen):
         return False
     if restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
         return False
@@ -189,13 +186,13 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
 
 
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
-    """Take the labels off, and ask before each whether somebody has said stop since."""
+    """One node after another, and ask before each whether somebody has said stop since."""
     off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
     for target in targets:
         may_go = partial(_is_still_wanted, writer, stage, target)
         rows = off[target.node_uid]
         beside = opt_outs.beside_release(writer, rows)
-        if seen := free_node(writer, target.node_uid, target.node_name, even_queued=True, may_go=may_go, beside=beside):
+        if seen := lever_of(writer).let_go(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
             opt_outs.read_back(writer, seen, rows)
 

@@ -32,7 +32,14 @@ class Writer:
 
     @property
     def hold(self) -> NodeLabel:
+        """The label. Only asked for where the component has one: nobody else's nodes come as far as that."""
+        if self.component.hold is None:
+            raise LookupError(f"Nothing holds a node from the {self.component.key}.")
         return self.component.hold
+
+    def is_kept(self, labels: Mapping[str, str]) -> bool:
+        """It carries the hold, or there is none to carry."""
+        return self.component.hold is None or self.component.hold.is_on(labels)
 
     def some(self, nodes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """As many nodes as one act has time for. The lease is moved on the way.

@@ -16,8 +16,8 @@ from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.decide.troubles import with_troubles
 from rollouts.engine.snapshot import Snapshot
-from rollouts.lifecycle import PlanState
-from wording.numbers import count
+from rollouts.lifecycle import IN_FLIGHT, PlanState
+from wording.numbers import are, count
 
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
@@ -38,13 +38,20 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     if snapshot.object_trouble:
         return Decision(f"Halted. {snapshot.object_trouble} {ABORT_FREES}", judgements=judgements)
     if snapshot.write_intended and (unheld := to_hold(snapshot)):
-        sentence = f"Holding {count(len(unheld), 'node')} again."
+        sentence = snapshot.says.holding_again.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
     if snapshot.template_change:
         because = changed_template(snapshot)
         return Decision(f"Halted. {because}", acts=called_back, judgements=judgements, void_because=because)
-    waits = "Halted. A person decides: roll back, resume or abort."
+    waits = f"Halted. {_under_way(snapshot)}A person decides: roll back, resume or abort."
     return Decision(waits, acts=called_back, judgements=judgements)
+
+
+def _under_way(snapshot: Snapshot) -> str:
+    """Of what is let go and cannot be called back, as a sentence before another. Blank: there is none."""
+    going = [target for stage in snapshot.forward for target in stage.in_state(*IN_FLIGHT)]
+    said = snapshot.says.halted if going else ""
+    return said and f"{said.format(nodes=count(len(going), 'node'), are=are(len(going)))} "
 
 
 BY_STATE = {

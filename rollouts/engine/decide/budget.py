@@ -1,34 +1,28 @@
-"""How many nodes may be let go now: the smaller of the stage's budget and the operator's free slots. Pure.
+"""How many nodes may be let go now: the smaller of the stage's budget and what the component's throttle leaves. Pure.
 
 And which of its lines in the ledger end.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
-from gpu.upgrade_controller import CORDON_REQUIRED
 from rollouts.components.base import Phase
-from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot, UpgradePolicy
+from rollouts.components.throttle import Room
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.allocatable_restored import fewer
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.operands_ready import lacking
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from wording.numbers import are, count
+from wording.numbers import count
 
 # Of the way forward: what was let go and not called back yet, or called back in the moment in which it began.
 MAY_BEGIN = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.HELD})
 
 
-@dataclass(frozen=True)
-class Room:
-    nodes: int
-    because: str  # what sets the number, for a person
-
-
 def room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
     ours = _stage_room(snapshot, stage)
-    operators = operator_room(snapshot.policy, snapshot.nodes, waiting=_waiting(stage))
+    throttle = snapshot.component.room
+    operators = throttle(snapshot.policy, snapshot.nodes, waiting=_waiting(stage)) if throttle else ours
     return min(ours, operators, key=lambda one: one.nodes)
 
 
@@ -95,21 +89,3 @@ def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: date
 def _waiting(stage: StageSnapshot) -> int:
     """Targets let go that the operator has not begun: they will take slots that look free."""
     return len(stage.in_state(TargetState.RELEASING, TargetState.RELEASED))
-
-
-def operator_room(policy: UpgradePolicy, nodes: tuple[NodeSnapshot, ...], *, waiting: int) -> Room:
-    """The upgrade controller's own arithmetic (k8s-operator-libs, GetUpgradesAvailable), less what we have let go.
-
-    A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.
-    """
-    in_progress = sum(node.has_begun for node in nodes)
-    most = len(nodes) if policy.max_unavailable is None else policy.max_unavailable
-    # A cordoned node that is about to be cordoned counts twice there: so it does here.
-    unavailable = sum(node.is_unavailable for node in nodes) + sum(n.upgrade_state == CORDON_REQUIRED for n in nodes)
-    parallel = (policy.max_parallel or len(nodes)) - in_progress
-    by_unavailable = most - unavailable
-    free = max(0, min(parallel, by_unavailable) - waiting)
-    if by_unavailable < parallel:
-        return Room(free, f"the operator allows {most} unavailable and {unavailable} {are(unavailable)}")
-    begun = f"{in_progress} {are(in_progress)} on the way"
-    return Room(free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {begun}")

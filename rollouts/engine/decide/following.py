@@ -72,7 +72,7 @@ def _next_state(
     if target.state is TargetState.EXCLUDED:
         return None
     if has_escaped(snapshot, stage, target, node):
-        return TargetState.CHANGING, "It took the new driver although it was held."
+        return TargetState.CHANGING, snapshot.says.has_escaped
     if target.state is TargetState.HELD:
         return _of_a_held_one(snapshot, stage, target, node)
     if stage.is_rollback and _waits_again(target, node):
@@ -80,11 +80,11 @@ def _next_state(
     if node.phase is Phase.FAILED:
         return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
     if is_changed(snapshot, stage, node):
-        return TargetState.CHANGED, f"{node.driver_version} is loaded."
+        return TargetState.CHANGED, snapshot.says.changed.format(loaded=node.driver_version)
     if node.has_begun:
-        return TargetState.CHANGING, f"The operator has begun: {node.upgrade_state}."
-    if target.state is TargetState.RELEASING and not node.has_label:
-        return TargetState.RELEASED, "The hold is gone."
+        return TargetState.CHANGING, snapshot.says.begun.format(state=node.upgrade_state)
+    if target.state is TargetState.RELEASING and snapshot.is_let_go(node):
+        return TargetState.RELEASED, snapshot.says.let_go
     if target.state is TargetState.CHANGED:
         return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
     return None

@@ -27,7 +27,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.object_trouble:
         return _free_all(snapshot)
     if let_go := recall(snapshot):
-        return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
+        return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
     if snapshot.write_intended and not (snapshot.has_old_version or snapshot.has_new_version):
         return free_strays(snapshot) or _end(snapshot, f"Given up. {snapshot.by_others}. {_who_is_held(snapshot)}")
     if snapshot.write_intended and (restoring := restore(snapshot)):
@@ -72,8 +72,9 @@ def _free_all(snapshot: Snapshot) -> Decision:
     begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
     pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."
-    holds = "Every hold of this plan is gone." if unmarked(snapshot) else "Every hold is gone."
-    return _end(snapshot, f"Given up. {snapshot.object_trouble} {holds} {changed} {pods}")
+    holds = snapshot.says.ours_gone if unmarked(snapshot) else snapshot.says.all_gone
+    parts = ("Given up.", snapshot.object_trouble, holds, changed, pods)
+    return _end(snapshot, " ".join(part for part in parts if part))
 
 
 def _end(snapshot: Snapshot, because: str) -> Decision:
@@ -100,13 +101,13 @@ def _still_changing(snapshot: Snapshot) -> Decision | None:
 
 def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     off = snapshot.policy.off
-    first = f"{off.because}. {off.fix}, take the label off" if off else "Take the label off"
-    helps = f"{first}, and the operator puts {snapshot.from_version} back (docs/takeover.md)."
+    helps = snapshot.says.helps.format(version=snapshot.from_version)
+    helps = f"{off.because}. {off.fix}, {helps[:1].lower()}{helps[1:]}" if off else helps
     held = tuple(node.name for node in left if node.has_label)
     free = tuple(node.name for node in left if not node.has_label)
     cordoned = tuple(node.name for node in left if node.has_label and node.is_unschedulable)
     parts = (
-        f"{names(held)} changed or failed, and {stay(len(held))} held. {helps}" if held else "",
+        f"{snapshot.says.given_up.format(names=names(held), stay=stay(len(held)))} {helps}" if held else "",
         f"{names(cordoned)} {are(len(cordoned))} cordoned." if cordoned else "",
         f"{names(free)} {are(len(free))} not as before and not held: the operator goes on there." if free else "",
     )

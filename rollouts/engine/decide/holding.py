@@ -15,7 +15,7 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.object_trouble:
         return Decision(snapshot.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.object_trouble),))
     if snapshot.has_new_version and snapshot.write_intended:
-        because = f"{snapshot.to_version} is written; every node of the object was held before."
+        because = snapshot.says.written.format(version=snapshot.to_version)
         return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))
     if not snapshot.has_old_version:
         because = (
@@ -29,7 +29,7 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision(waits)
     free = (node for node in snapshot.nodes if (not node.is_held and not node.has_begun) or node.is_unwritten)
     if unheld := {node.uid: node.name for node in free}:
-        sentence = f"Holding every node of the driver object before {snapshot.to_version} is written."
+        sentence = snapshot.says.holding_all.format(version=snapshot.to_version)
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
     if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
         return freeing
@@ -39,11 +39,9 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.unsettled:
         return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
     act = WriteVersion(snapshot.from_version, snapshot.to_version)
-    return Decision(
-        f"Writing {snapshot.to_version}: {every(len(snapshot.nodes), 'node')} {are(len(snapshot.nodes))} held.",
-        acts=(act,),
-        look_again_in=SOON,
-    )
+    number = len(snapshot.nodes)
+    sentence = snapshot.says.writing.format(version=snapshot.to_version, every=every(number, "node"), are=are(number))
+    return Decision(sentence, acts=(act,), look_again_in=SOON)
 
 
 def _not_yet(snapshot: Snapshot) -> str:

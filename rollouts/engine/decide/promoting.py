@@ -56,7 +56,7 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
     if moves:
         return Decision(AS_BEFORE, acts=called_back, moves=moves, judgements=judgements, look_again_in=timedelta(0))
     if unheld := to_hold(snapshot):
-        sentence = f"Holding {count(len(unheld), 'node')} that should not change now."
+        sentence = snapshot.says.holding.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
     if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
         return replace(freeing, acts=(*called_back, *freeing.acts), judgements=judgements)
@@ -110,12 +110,12 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
     if snapshot.object_trouble:
         return current.index, snapshot.object_trouble
     if not snapshot.has_new_version:
-        return current.index, f"{snapshot.by_others}: it should be {snapshot.to_version}. What is held stays held."
+        return current.index, f"{snapshot.by_others}: it should be {snapshot.to_version}. {snapshot.says.stays}"
     if snapshot.template_change:
         return current.index, changed_template(snapshot)
     again = given_another_try(snapshot)
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
-        return current.index, _says_escaped(escaped)
+        return current.index, _says_escaped(snapshot, escaped)
     for stage in snapshot.forward:
         if failed := first(Answer.FAIL, counted(stage, judgements.get(stage.index, {}))):
             return stage.index, failed[1].because
@@ -134,14 +134,14 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     )
 
 
-def _says_escaped(escaped: Sequence[NodeSnapshot]) -> str:
+def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
     """With what is known of why: whose label is gone, somebody let go; a label does not stop a driver pod made anew."""
     freed = tuple(node.name for node in escaped if not node.has_label)
     held = tuple(node.name for node in escaped if node.has_label)
     its = either(len(freed), "its hold", "their holds")
     said = (
         f"{names(freed)} took the new driver: somebody took {its} off." if freed else "",
-        f"{names(held)} took the new driver although held." if held else "",
+        snapshot.says.escaped.format(names=names(held)) if held else "",
     )
     return " ".join(sentence for sentence in said if sentence)
 
@@ -221,7 +221,7 @@ def _finish(snapshot: Snapshot) -> Decision:
     parts = (
         f"Promoted, but for {count(len(out), 'node')}." if out else "Every stage passed.",
         f"{names(free)} {was(len(free))} taken out, and {are(len(free))} not held." if free else "",
-        f"{names(held)} {stay(len(held))} held with the driver there is (docs/takeover.md)." if held else "",
+        snapshot.says.left.format(names=names(held), stay=stay(len(held))) if held else "",
         f"{kept}." if kept else "",
     )
     because = " ".join(part for part in parts if part)

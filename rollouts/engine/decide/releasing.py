@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 from gpu.upgrade_controller import LOOKS_AGAIN
 from rollouts.components.base import Phase
+from rollouts.components.throttle import Room
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave, RequeueFailed
 from rollouts.engine.decide.another_try import to_queue, waiting, waiting_anywhere
-from rollouts.engine.decide.budget import Room, room
+from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
@@ -35,8 +36,8 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     if not held:
         on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
         if on_the_way:
-            waits = f"{stage.name}: {count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way; {LOOKS_AGAIN}."
-            return Decision(waits, look_again_in=SOON)
+            going = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way"
+            return Decision(f"{stage.name}: {going}; {snapshot.says.under_way}.", look_again_in=SOON)
         moves = (MoveStage(stage.index, StageState.SOAKING, _all_gone(stage)),)
         return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
     if stuck := to_queue(snapshot, stage):
@@ -176,9 +177,9 @@ def _has_failed(node: NodeSnapshot) -> bool:
 
 def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:
     """What a worker that was killed between its intent and its act has left."""
-    labelled = {node.uid for node in snapshot.nodes if node.has_label}
+    kept = {node.uid for node in snapshot.nodes if not snapshot.is_let_go(node)}
     releasing = stage.in_state(TargetState.RELEASING)
-    left = tuple(target.name for target in releasing if target.uid in labelled)
+    left = tuple(target.name for target in releasing if target.uid in kept)
     return FinishRelease(stage.index, left) if left else None
 
 

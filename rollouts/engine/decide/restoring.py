@@ -16,9 +16,10 @@ from wording.numbers import count, either
 def restore(snapshot: Snapshot) -> Decision | None:
     """Steps 1 to 4. None: they are done."""
     if let_go := recall(snapshot, snapshot.forward):
-        return Decision("Holding again what was let go and has not begun.", acts=let_go, look_again_in=SOON)
+        return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
     if unheld := _not_held(snapshot):
-        return Decision(f"Holding {count(len(unheld), 'node')} first.", acts=(PlaceHolds(unheld),), look_again_in=SOON)
+        sentence = snapshot.says.holding_first.format(nodes=count(len(unheld), "node"))
+        return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=SOON)
     if not (snapshot.has_old_version or snapshot.has_new_version):
         return Decision(f"{snapshot.by_others}. Set it back, or abort.")
     if not snapshot.has_old_version:

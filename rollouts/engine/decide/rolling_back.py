@@ -86,8 +86,8 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
             if waiting := in_the_operators_hands(snapshot):
                 return waiting
             are_others = held_by_others(snapshot) or unmarked(snapshot)
-            whose = "every hold of this plan is gone" if are_others else "every hold is gone"
-            is_back = f"{nobody_changed(snapshot)}: the old version is back and {whose}"
+            gone = "every hold of this plan is gone" if are_others else "every hold is gone"
+            is_back = f"{nobody_changed(snapshot)}: {snapshot.says.is_back.format(gone=gone)}"
             because = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
             return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)

@@ -135,7 +135,7 @@ def test_a_worker_that_lost_its_turn_while_it_read_the_object_writes_nothing(
     held: Ground, monkeypatch: pytest.MonkeyPatch
 ):
     """Z1: others may have given the plan up since, and taken every label off."""
-    writer, read = held.writer(), client.get_driver_object
+    writer, read = held.writer(), client.get_driver_object_whole
 
     def sleep_and_read(*asked):
         seen = read(*asked)
@@ -143,7 +143,7 @@ def test_a_worker_that_lost_its_turn_while_it_read_the_object_writes_nothing(
         held.take_lease()
         return seen
 
-    monkeypatch.setattr(client, "get_driver_object", sleep_and_read)
+    monkeypatch.setattr(client, "get_driver_object_whole", sleep_and_read)
     with pytest.raises(LostRace):
         write_version(writer, FORWARD)
 

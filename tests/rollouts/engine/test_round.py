@@ -11,7 +11,7 @@ from kube.client.errors import error_for
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.engine import round as rounds
-from rollouts.engine.act import holds, waves
+from rollouts.engine.act import holds, levers, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.troubles import PACE
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -75,8 +75,8 @@ def test_a_release_is_seen_in_the_rows_before_it_counts_as_done(ground: Ground):
 
 POINTS = {
     "before the intent": (waves, "_intend", killed),
-    "between intent and act": (waves, "free_node", killed),
-    "between act and result": (waves, "free_node", after(holds.free_node)),
+    "between intent and act": (levers, "free_node", killed),
+    "between act and result": (levers, "free_node", after(holds.free_node)),
 }
 
 

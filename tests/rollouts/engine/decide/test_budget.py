@@ -1,12 +1,16 @@
 """The upgrade controller's own arithmetic, as NVIDIA's GetUpgradesAvailable does it, and ours beside it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu.upgrade_controller import unavailable_of
-from rollouts.engine.decide.budget import operator_room, room
-from rollouts.engine.snapshot import NodeSnapshot, UpgradePolicy
+from rollouts.components.driver_crd import DriverCrd
+from rollouts.components.throttle import UpgradePolicy, operator_room
+from rollouts.engine.decide.budget import room
+from rollouts.engine.snapshot import NodeSnapshot
 from rollouts.lifecycle import TargetState
 from tests.rollouts.make import (
     a_changed_node,
@@ -193,3 +197,17 @@ def test_one_node_counts_once_however_broken_it_is():
     nodes = (a_node_snapshot("n0", is_ready=False, is_unschedulable=True), a_node_snapshot("n1"))
 
     assert room(a_snapshot(stage, nodes=nodes), stage).nodes == 1
+
+
+class Unthrottled(DriverCrd):
+    room = None
+
+
+def test_without_a_throttle_the_stages_budget_alone_says_how_many():
+    stage = a_stage(a_held_target("n1"), a_held_target("n2"), max_unavailable=2)
+    snapshot = a_snapshot(stage, nodes=fleet("upgrade-required", "upgrade-required"), policy=a_policy(max_parallel=1))
+
+    assert room(snapshot, stage).nodes == 1
+    alone = room(replace(snapshot, component=Unthrottled("h100")), stage)
+
+    assert (alone.nodes, alone.because) == (2, "the stage may have 2 unavailable: none of it used")

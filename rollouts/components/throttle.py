@@ -1,0 +1,69 @@
+"""The throttle of whoever carries a change out: how many nodes it takes at once, and how many are free. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpu.upgrade_controller import CORDON_REQUIRED
+from wording.numbers import are
+
+
+@dataclass(frozen=True)
+class Room:
+    nodes: int
+    because: str  # what sets the number, for a person
+
+
+@dataclass(frozen=True)
+class ControllerOff:
+    """What switches the operator's upgrade controller off, so that it changes no node and forgets each one's state."""
+
+    because: str
+    fix: str  # what a person does about it
+
+
+@dataclass(frozen=True)
+class UpgradePolicy:
+    """The operator's own throttle (NVIDIADriver or ClusterPolicy `upgradePolicy`)."""
+
+    off: ControllerOff | None  # None: its upgrade controller works, or there is none to work
+    max_parallel: int  # 0: no limit
+    max_unavailable: int | None  # nodes; None: no limit
+
+
+UNBOUND = UpgradePolicy(off=None, max_parallel=0, max_unavailable=None)
+
+
+class Standing(Protocol):
+    """What a throttle counts of a node."""
+
+    @property
+    def has_begun(self) -> bool: ...
+    @property
+    def is_unavailable(self) -> bool: ...
+    @property
+    def upgrade_state(self) -> str: ...
+
+
+class Throttle(Protocol):
+    def __call__(self, policy: UpgradePolicy, nodes: Sequence[Standing], *, waiting: int) -> Room:
+        """`waiting`: what was let go and has not begun."""
+        ...
+
+
+def operator_room(policy: UpgradePolicy, nodes: Sequence[Standing], *, waiting: int) -> Room:
+    """The upgrade controller's own arithmetic (k8s-operator-libs, GetUpgradesAvailable), less what we have let go.
+
+    A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.
+    """
+    in_progress = sum(node.has_begun for node in nodes)
+    most = len(nodes) if policy.max_unavailable is None else policy.max_unavailable
+    # A cordoned node that is about to be cordoned counts twice there: so it does here.
+    unavailable = sum(node.is_unavailable for node in nodes) + sum(n.upgrade_state == CORDON_REQUIRED for n in nodes)
+    parallel = (policy.max_parallel or len(nodes)) - in_progress
+    by_unavailable = most - unavailable
+    free = max(0, min(parallel, by_unavailable) - waiting)
+    if by_unavailable < parallel:
+        return Room(free, f"the operator allows {most} unavailable and {unavailable} {are(unavailable)}")
+    begun = f"{in_progress} {are(in_progress)} on the way"
+    return Room(free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {begun}")

@@ -1,0 +1,60 @@
+"""What sentences call holding and letting go: where a label holds a node, and where nothing does. Pure."""
+
+from dataclasses import dataclass
+
+from gpu.upgrade_controller import LOOKS_AGAIN
+
+
+@dataclass(frozen=True)
+class Words:
+    """Sentences and parts of them; who says them fills in what is in braces. The defaults are of a hold by a label."""
+
+    holding_all: str = "Holding every node of the driver object before {version} is written."
+    writing: str = "Writing {version}: {every} {are} held."
+    written: str = "{version} is written; every node of the object was held before."
+    holding: str = "Holding {nodes} that should not change now."
+    holding_again: str = "Holding {nodes} again."
+    holding_first: str = "Holding {nodes} first."
+    recalling: str = "Holding again what was let go and has not begun."
+    recalled: str = "Held again before it began."
+    stays: str = "What is held stays held."  # after a halt
+    begun: str = "The operator has begun: {state}."
+    let_go: str = "The hold is gone."
+    changed: str = "{loaded} is loaded."
+    escaped: str = "{names} took the new driver although held."
+    has_escaped: str = "It took the new driver although it was held."
+    under_way: str = LOOKS_AGAIN
+    halted: str = ""  # of a halt while nodes are on their way
+    all_gone: str = "Every hold is gone."  # at an end
+    ours_gone: str = "Every hold of this plan is gone."  # where others hold some
+    is_back: str = "the old version is back and {gone}"
+    left: str = "{names} {stay} held with the driver there is (docs/takeover.md)."
+    given_up: str = "{names} changed or failed, and {stay} held."
+    helps: str = "Take the label off, and the operator puts {version} back (docs/takeover.md)."
+
+
+BY_LABEL = Words()
+BY_ITS_POD = Words(
+    holding_all="Nothing has to be held before {version} is written: a node changes once its pod is deleted.",
+    writing="Writing {version}: a node changes once its pod is deleted.",
+    written="{version} is written; a node changes once its pod is deleted.",
+    holding="Taking note of {nodes} that should not change now.",
+    holding_again="Taking note of {nodes}.",
+    holding_first="Taking note of {nodes}.",
+    recalling="Calling back what was to go and has its pod still.",
+    recalled="Called back before its pod was deleted.",
+    stays="No further pod is deleted.",
+    begun="Its pod was deleted, which nobody can take back.",
+    let_go="Its pod is gone.",
+    changed="Its pod is of the newest template.",
+    escaped="{names} took the new version by a pod made anew.",
+    has_escaped="It took the new version by a pod made anew.",
+    under_way="a pod that was deleted does not come back",
+    halted="{nodes} {are} on the way and cannot be called back: a pod that was deleted does not come back.",
+    all_gone="",
+    ours_gone="",
+    is_back="the old version is back",
+    left="{names} {stay} with the pod there is.",
+    given_up="{names} changed or failed, and {stay} as it is.",
+    helps="Delete its pod by hand, and it is made anew with {version}.",
+)
