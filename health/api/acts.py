@@ -61,12 +61,12 @@ class Assignments(ActEdge):
         return Response(status=204)
 
 
-class Releases(ActEdge):
+class Unassignments(ActEdge):
     @extend_schema(request=NoteRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
         """Nobody looks after it any more: it is open again, and nobody's."""
         finding = self.finding(finding_id)
-        acts.release(finding, **self.told, **self.read(NoteRequest))
+        acts.unassign(finding, **self.told, **self.read(NoteRequest))
         return Response(status=204)
 
 

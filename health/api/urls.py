@@ -1,6 +1,6 @@
 from django.urls import path
 
-from health.api.acts import Assignments, Feedback, FindingAcknowledgements, Releases
+from health.api.acts import Assignments, Feedback, FindingAcknowledgements, Unassignments
 from health.api.findings import FindingDetail, FindingGroups, FindingList, FindingTelemetry
 from health.api.gpu import GpuDetail
 from health.api.gpu_views import GpuViewDetail, GpuViewList
@@ -31,7 +31,7 @@ urlpatterns = [
     path("findings/<int:finding_id>", FindingDetail.as_view(), name="api-finding"),
     path("findings/<int:finding_id>/acknowledgements", FindingAcknowledgements.as_view()),
     path("findings/<int:finding_id>/assignments", Assignments.as_view()),
-    path("findings/<int:finding_id>/releases", Releases.as_view()),
+    path("findings/<int:finding_id>/unassignments", Unassignments.as_view()),
     path("findings/<int:finding_id>/telemetry", FindingTelemetry.as_view(), name="api-finding-telemetry"),
     path("findings/<int:finding_id>/feedback", Feedback.as_view()),
     path("gpu-health", GpuHealthList.as_view(), name="api-gpu-health"),

@@ -60,7 +60,7 @@ def assign(
     _tell(finding, "assign", act, actor=actor, because=because, key=key, seen=seen, now=now, to=to)
 
 
-def release(finding: Finding, *, actor: str, because: str = "", key: str = "", seen: str = "", now: datetime) -> None:
+def unassign(finding: Finding, *, actor: str, because: str = "", key: str = "", seen: str = "", now: datetime) -> None:
     """Nobody looks after it any more.
 
     :raises FindingRefusal: when nobody does; LostRace: it changed meanwhile
@@ -72,9 +72,9 @@ def release(finding: Finding, *, actor: str, because: str = "", key: str = "", s
         elif finding.assigned_to:
             _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to="")
         else:
-            raise FindingRefusal("It is nobody's: there is nothing to release.")
+            raise FindingRefusal("It is nobody's: there is nothing to unassign.")
 
-    _tell(finding, "release", act, actor=actor, because=because, key=key, seen=seen, now=now)
+    _tell(finding, "unassign", act, actor=actor, because=because, key=key, seen=seen, now=now)
 
 
 def accept(finding: Finding, *, actor: str, because: str, key: str = "", seen: str = "", now: datetime) -> None:

@@ -40,11 +40,11 @@ VERBS: Mapping[str, FindingVerb] = {
         needs_reason=False,
         changes=("assigned_to",),
     ),
-    "release": FindingVerb(
-        "Release",
+    "unassign": FindingVerb(
+        "Unassign",
         UNRESOLVED,
         "Nobody looks after it then: it is open again, and nobody's.",
-        "Released: it is nobody's now.",
+        "Unassigned: it is nobody's now.",
         needs_reason=False,
         changes=("assigned_to",),
     ),

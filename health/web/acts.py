@@ -23,7 +23,7 @@ from health.web.written import REFUSALS, kept_if_refused
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
     "assign": acts.assign,
-    "release": acts.release,
+    "unassign": acts.unassign,
     "accept": acts.accept,
     "dismiss": acts.dismiss,
 }

@@ -17,7 +17,7 @@ from wording.instants import to_the_minute
 
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
-    "release": acts.release,
+    "unassign": acts.unassign,
     "accept": acts.accept,
     "dismiss": acts.dismiss,
 }

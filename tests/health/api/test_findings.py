@@ -52,11 +52,11 @@ def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
     assert post(amy, f"{path}/assignments", {"to": "nobody"}).status_code == 400
     assert post(amy, f"{path}/feedback", {"feedback": "dismissed", "because": "Riser."}).status_code == 204
     assert post(amy, f"{path}/feedback", {"feedback": "accepted"}).status_code == 400
-    assert post(amy, f"{path}/releases").status_code == 204
+    assert post(amy, f"{path}/unassignments").status_code == 204
 
     told = amy.get(f"/api/v1/{path}").json()
 
-    assert [one["verb"] for one in told["acts"]] == ["release", "dismiss", "assign", "acknowledge"]
+    assert [one["verb"] for one in told["acts"]] == ["unassign", "dismiss", "assign", "acknowledge"]
     assert told["finding"]["feedback"] == "dismissed"
     assert told["precision"] == {"accepted": 0, "dismissed": 1}
 
@@ -97,7 +97,7 @@ def test_a_mute_that_cannot_be_is_refused(finding, ada, body):
 
 def test_who_has_no_right_there_acts_on_nothing(finding, bob, eve):
     mute = make.a_mute(finding.cluster)
-    acts = ("acknowledgements", "assignments", "releases", "feedback")
+    acts = ("acknowledgements", "assignments", "unassignments", "feedback")
     for path in (*(f"findings/{finding.pk}/{what}" for what in acts), f"mutes/{mute.pk}/lifts"):
         assert post(bob, path).status_code == 403
         assert post(eve, path).status_code == 404
@@ -130,7 +130,7 @@ def test_a_shell_can_do_as_much(finding, capsys):
     with pytest.raises(CommandError, match="At most 14 days"):
         call_command("finding", "mute", str(finding.pk), "--hours", "900", "--because", "x")
     with pytest.raises(CommandError, match="There is no finding 999"):
-        call_command("finding", "release", "999")
+        call_command("finding", "unassign", "999")
 
 
 def test_a_finding_of_a_gpu_has_its_series_and_another_has_none(bob, eve, finding):

@@ -118,14 +118,14 @@ def test_what_is_resolved_meanwhile_is_assigned_to_nobody(finding):
 def test_what_is_released_is_open_and_nobodys(finding):
     acts.acknowledge(finding, actor="ada", now=NOON)
     late = read(finding)
-    acts.release(finding, actor="ada", now=NOON)
+    acts.unassign(finding, actor="ada", now=NOON)
 
     seen = read(finding)
     assert (seen.state, seen.assigned_to, seen.acknowledged_by) == (FindingState.OPEN, "", "")
     with pytest.raises(LostRace):
-        acts.release(late, actor="amy", now=LATER)
+        acts.unassign(late, actor="amy", now=LATER)
     with pytest.raises(FindingRefusal, match="nobody's"):
-        acts.release(seen, actor="amy", now=LATER)
+        acts.unassign(seen, actor="amy", now=LATER)
 
 
 def test_a_release_of_what_became_somebody_elses_loses(finding):
@@ -136,7 +136,7 @@ def test_a_release_of_what_became_somebody_elses_loses(finding):
     acts.assign(finding, to="zoe", actor="ada", now=NOON)
 
     with pytest.raises(LostRace):
-        acts.release(late, actor="amy", now=LATER)
+        acts.unassign(late, actor="amy", now=LATER)
 
 
 @pytest.mark.parametrize(("tell", "feedback"), [(acts.accept, "accepted"), (acts.dismiss, "dismissed")])
@@ -263,7 +263,7 @@ ACTS = st.lists(
     st.tuples(
         st.sampled_from(("ada", "amy")),
         st.sampled_from(
-            ("acknowledge", "assign", "release", "accept", "dismiss", "mute", "lift", "resolve", "again", "look")
+            ("acknowledge", "assign", "unassign", "accept", "dismiss", "mute", "lift", "resolve", "again", "look")
         ),
         st.booleans(),  # on what was read before the other's last act
     ),

@@ -178,7 +178,7 @@ def test_a_viewer_sees_each_button_with_the_reason(cluster, bob):
     assert 'data-dialog="dialog-act' not in html
 
 
-@pytest.mark.parametrize("verb", ["acknowledge", "assign", "release", "accept", "dismiss", "mute"])
+@pytest.mark.parametrize("verb", ["acknowledge", "assign", "unassign", "accept", "dismiss", "mute"])
 def test_who_may_not_changes_nothing(cluster, bob, verb):
     finding = make.a_finding(cluster)
 
@@ -294,7 +294,7 @@ def told(client, finding, verb: str, seen: str, **given: str) -> str:
     return page(client, f"/findings?finding={finding.pk}").text
 
 
-@pytest.mark.parametrize("verb", ["assign", "release"])
+@pytest.mark.parametrize("verb", ["assign", "unassign"])
 def test_what_became_somebody_elses_since_the_page_was_opened_is_theirs(cluster, ada, verb):
     finding = make.a_finding(cluster, assigned_to="zoe")
     make.a_user("bob", role="viewer")
