@@ -182,12 +182,15 @@ def most_ready(targets: Iterable[Target | FollowedNode]) -> dict[str, int]:
 def refused_since(
     plan: Rollout, targets: Iterable[Target | FollowedNode], before: Mapping[str, int], around: AroundStages
 ) -> Mapping[str, str]:
-    """Of the owners that have fewer pods than before. Asked where one has: one query then."""
-    lacking = [owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready]
-    if not lacking:
-        return {}
-    let_go = min(base.at for target in targets if (base := read_baseline(target.baseline)))
-    return refused(plan, lacking, since=let_go + around.clock_ahead)
+    """Of the owners that have fewer pods than before, since the last of their nodes was let go. Asked where one has."""
+    lacking = {owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready}
+    since: dict[str, datetime] = {}
+    for target in targets:
+        base = target.baseline or {}
+        for owner in lacking & set(base.get("owners_ready") or {}):
+            let_go = datetime.fromisoformat(base["at"]) + around.clock_ahead
+            since[owner] = max(let_go, since.get(owner, let_go))
+    return refused(plan, since) if since else {}
 
 
 def passing_since(

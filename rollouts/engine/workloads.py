@@ -1,7 +1,7 @@
 """The pods that matter to a plan: what runs on its nodes, and how its owners fare in the whole cluster."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import starmap
@@ -85,16 +85,39 @@ def ready_and_waiting(plan: Rollout) -> tuple[Counter[str], Counter[str]]:
     return ready, Counter(_owner(*named) for _, node_name, *named in pods if not node_name)
 
 
-def refused(plan: Rollout, owners: Collection[str], *, since: datetime) -> dict[str, str]:
-    """Owner → what its controller was told when it made a pod last, of those that were told no. One query.
+def refused(plan: Rollout, since: Mapping[str, datetime]) -> dict[str, str]:
+    """Owner → what its controller was told when it made a pod last, of those that were told no. Two queries at most.
 
     Such a pod never was, so that none is Pending: of a quota, a LimitRange or a webhook that says no the controller's
-    own Events tell, and nothing else (hazard Z31).
+    own Events tell, and nothing else (hazard Z31). An Event outlives what it tells: where the owner has a newer pod,
+    the API server has taken one since. `since`: by owner, by the cluster's clock; what is older is not quoted.
     """
-    told = ClusterEvent.objects.filter(cluster=plan.cluster_id, reason=REFUSED, is_warning=True, last_at__gte=since)
-    named = told.order_by("last_at", "pk").values_list("about_kind", "about_namespace", "about_name", "message")
-    last = {f"{kind} {namespace}/{name}": message for kind, namespace, name, message in named}
-    return {owner: last[owner][:MOST_OF_A_REFUSAL] for owner in owners if owner in last}
+    first = min(since.values())
+    told = ClusterEvent.objects.filter(cluster=plan.cluster_id, reason=REFUSED, is_warning=True, last_at__gte=first)
+    columns = ("about_kind", "about_namespace", "about_name", "last_at", "message")
+    last: dict[str, tuple[datetime, str]] = {}
+    for kind, namespace, name, at, message in told.order_by("last_at", "pk").values_list(*columns):
+        if at is not None:  # as none of those is
+            last[f"{kind} {namespace}/{name}"] = (at, message)
+    found = {owner: last[owner] for owner, at in since.items() if owner in last and last[owner][0] >= at}
+    newest = _newest_pods(plan, found) if found else {}
+    return {
+        owner: message[:MOST_OF_A_REFUSAL]
+        for owner, (at, message) in found.items()
+        if owner not in newest or at >= newest[owner]
+    }
+
+
+def _newest_pods(plan: Rollout, owners: Collection[str]) -> dict[str, datetime]:
+    """Owner → when the API server took the newest pod that it still shows of it; those on their way out, too."""
+    by_name = {owner.partition("/")[2] for owner in owners}
+    pods = Pod.objects.filter(cluster=plan.cluster_id).filter(Q(owner_name__in=by_name) | Q(name__in=by_name))
+    found: dict[str, datetime] = {}
+    for *named, at in pods.order_by("created_at").values_list(
+        "owner_kind", "namespace", "owner_name", "name", "created_at"
+    ):
+        found[_owner(*named)] = at
+    return {owner: found[owner] for owner in owners if owner in found}
 
 
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:

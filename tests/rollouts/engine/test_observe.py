@@ -232,6 +232,40 @@ def test_what_refuses_the_pods_of_an_owner_since_its_node_was_let_go_is_said(pla
     assert seen(plan).stages[0].evidence.workloads_refused == told
 
 
+@pytest.mark.parametrize(("pod_after", "is_said"), [(-60, True), (60, True), (61, False), (900, False)])
+def test_what_refused_a_pod_is_not_said_once_a_newer_one_was_taken(plan: Plan, pod_after: int, is_said):
+    """Z31. The quota was raised: the Event stays for an hour, and the pod that was taken since is not Ready yet."""
+    row = Node.objects.get(name="node-0")
+    a_pod(row, "model-0")
+    written = baselines(plan, [row.uid], now=NOON)[row.uid]
+    Target.objects.filter(node_name="node-0").update(baseline=written, state="changed")
+    Pod.objects.filter(name="model-0").delete()
+    refused_pod(plan, at=NOON + timedelta(seconds=60))
+    a_pod(row, "model-1", is_ready=False, created_at=NOON + timedelta(seconds=pod_after))
+    a_pod(row, "model", owner_name="other", created_at=NOON + timedelta(hours=1))
+    a_pod(row, "model-2", namespace="team-b", created_at=NOON + timedelta(hours=1))
+
+    told = {"Deployment team-a/model": "exceeded quota: gpus"} if is_said else {}
+    assert seen(plan).stages[0].evidence.workloads_refused == told
+
+
+@pytest.mark.parametrize(("let_go_after", "is_said"), [(30, True), (90, False)])
+def test_what_refused_a_pod_before_another_of_its_nodes_was_let_go_is_not_said(plan: Plan, let_go_after: int, is_said):
+    """Z31: nothing is judged by what is older than our last act on it."""
+    rows = list(Node.objects.filter(name__in=["node-0", "node-1"]).order_by("name"))
+    for number, row in enumerate(rows):
+        a_pod(row, f"model-{number}")
+        at = NOON + timedelta(seconds=let_go_after * number)
+        written = baselines(plan, [row.uid], now=at)[row.uid]
+        Target.objects.filter(node_name=row.name).update(
+            baseline=written, state="changed", stage=plan.stages.get(index=0)
+        )
+    Pod.objects.filter(name="model-1").delete()
+    refused_pod(plan, at=NOON + timedelta(seconds=60))
+
+    assert bool(seen(plan).stages[0].evidence.workloads_refused) is is_said
+
+
 def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
     a_pod(Node.objects.get(name="node-0"), "model-0", started_at=NOON, is_ready=False)
     Target.objects.filter(node_name="node-0").update(state="changed")
