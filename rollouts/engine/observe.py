@@ -27,6 +27,7 @@ from rollouts.ledger.disruptions import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
 from rollouts.ordering.domains import UNBOUND, Budgets
+from rollouts.reads.asked_windows import LET_GO, let_go_outside
 from rollouts.reads.operators import operator_down
 from rollouts.reads.queries import clock_ahead, controller_off, heard, is_held_by_others, upgrade_policy
 from rollouts.reads.restraints import GOES_BACK, restraints_of
@@ -49,6 +50,10 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     taken = list(Disruption.objects.in_force().filter(cluster=plan.cluster_id).order_by())
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
     restrained |= _out_by_others(plan, taken)
+    there = {row.uid for row in rows}
+    openings = restraints.openings_of(_not_begun(stages, there), lasting=_must_last(stages))
+    if plan.state == PlanState.PROMOTING:  # whatever goes back waits for no window (hazard Z32)
+        restrained = let_go_outside(stages, openings, there, now=now) | restrained
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages)
     going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
@@ -65,7 +70,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         oldest,
         ahead,
         plan.mark,
-        restraints.openings_of(_still_to_go(stages, {row.uid for row in rows}), lasting=_must_last(stages)),
+        openings,
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
@@ -209,11 +214,10 @@ def _asks(stage: Stage, gate: type[Gate]) -> bool:
     return stage.state in LETS_GO and not stage.is_rollback and gate.key in stage.gate_options
 
 
-def _still_to_go(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
-    """The nodes that a gate asks maintenance windows for."""
-    asking = [stage for stage in stages if _asks(stage, Window)]
-    held = (target for stage in asking for target in stage.targets.all() if target.state == TargetState.HELD)
-    return [target.node_uid for target in held if target.node_uid in there]
+def _not_begun(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
+    """The nodes that a gate asks maintenance windows for: still to go, or let go and not begun."""
+    targets = (target for stage in stages if _asks(stage, Window) for target in stage.targets.all())
+    return [one.node_uid for one in targets if one.state in {TargetState.HELD, *LET_GO} and one.node_uid in there]
 
 
 def _must_last(stages: Iterable[Stage]) -> timedelta:

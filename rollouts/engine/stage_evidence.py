@@ -48,7 +48,7 @@ class AroundStages:
     seen_at: datetime
     clock_ahead: timedelta
     mark: str  # of the plan, as our labels name it
-    openings: Mapping[str, OpenHours]  # by uid of a node still to go, where a gate asks: none binds the others
+    openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
 
 
 def stage_snapshot(

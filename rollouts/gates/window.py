@@ -2,7 +2,9 @@
 
 Where windows are, they bind nodes with or without this gate. It adds that there must be one: of a node that no
 window covers, as after somebody removed it, nothing says when it may go. And it begins no wave shortly before the
-closing, since what has begun goes on (hazard Z3). A window that is closed asks nobody: it says itself when it opens.
+closing, since what has begun goes on (hazard Z3). What was let go and has not begun is held again once no window
+covers it any more, as when one closes (`rollouts.reads.asked_windows`). A window that is closed asks nobody: it says
+itself when it opens.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,8 +46,7 @@ class Window(Gate):
             return passed("No node is left to go.", cause="none-left")
         measured: dict[str, Any] = {"needed_s": self.must_last.total_seconds()} if self.must_last else {}
         if bare := _nodes(one for one in windows if not one.sentence):
-            sentence = f"No maintenance window covers {names(bare)}: make one of the pool or of the cluster."
-            return wait(sentence, cause="no-window", nodes=bare, measured=measured, is_final=True)
+            return wait(says_bare(bare), cause="no-window", nodes=bare, measured=measured, is_final=True)
         under_way = [one for one in windows if one.is_open(now)]
         fit = [one for one in under_way if one.lasts(self.must_last, now)]
         if len(fit) < len(under_way):
@@ -58,8 +59,19 @@ class Window(Gate):
         others = "" if len(fit) == 1 == len(windows) else f" {_share(open_, every)} in one that is open."
         return passed(f"{ends.sentence}{others}", measured=measured)
 
+    def why_not(self, one: WindowEvidence, *, now: datetime) -> str:
+        """Why none of these goes now. Blank: a window covers them, is open, and stays so for as long as is asked."""
+        if not one.sentence:
+            return says_bare(one.nodes)
+        if one.lasts(self.must_last, now):
+            return ""
+        return self._says_short(one) if one.is_open(now) else one.sentence
+
+    def _says_short(self, one: WindowEvidence) -> str:
+        return f"{one.sentence} {spell(self.must_last)} of it must be left when a wave goes."
+
     def _too_little(self, short: WindowEvidence, measured: dict[str, Any], *, now: datetime) -> Judgement:
-        sentence = f"{short.sentence} {spell(self.must_last)} of it must be left when a wave goes"
+        sentence = self._says_short(short).removesuffix(".")
         later = any(opens_at > now and closes_at - opens_at >= self.must_last for opens_at, closes_at in short.openings)
         if later:
             return wait(f"{sentence}: it waits for the next.", cause=CLOSES_SOON, nodes=short.nodes, measured=measured)
@@ -89,6 +101,10 @@ class Window(Gate):
 def comes_by_itself(gate: str, cause: str) -> bool:
     """Whether what a gate waits for says itself when it comes: nobody is asked about it."""
     return gate == Window.key and cause in COMES_BY_ITSELF
+
+
+def says_bare(nodes: Sequence[str]) -> str:
+    return f"No maintenance window covers {names(nodes)}: make one of the pool or of the cluster."
 
 
 def _nodes(windows: Iterable[WindowEvidence]) -> tuple[str, ...]:

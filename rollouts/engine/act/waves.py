@@ -22,7 +22,8 @@ from rollouts.engine.live import stopped_in_cluster
 from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
-from rollouts.reads.restraints import restraints_of, why_not
+from rollouts.reads.asked_windows import why_not_let_go
+from rollouts.reads.restraints import restraints_of
 
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the rollback stage
 
@@ -181,7 +182,7 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
         raise LostRace(f"{stage.name} may not release anything any more.")
     if plan.commands.in_force().exists():
         raise LostRace("The plan is paused.")
-    if because := why_not(plan, [target.node_uid for target in targets], now=now):
+    if because := why_not_let_go(stage, targets, now=now):
         raise LostRace(because)
 
 
@@ -206,4 +207,4 @@ def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
     releasing = Target.objects.filter(pk=target.pk, state=TargetState.RELEASING)
     if paused or not (free.exists() and releasing.exists()):
         return False
-    return not why_not(writer.plan, [target.node_uid], now=writer.clock())
+    return not why_not_let_go(stage, [target], now=writer.clock())

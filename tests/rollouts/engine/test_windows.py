@@ -174,6 +174,137 @@ def test_no_wave_goes_into_a_window_that_closes_too_soon(ground: Ground):
     assert "30 min of it must be left when a wave goes: it waits for the next." in ground.plan.waiting_for
 
 
+def in_its_window(ground: Ground, *, minutes_left: int = 60, **options) -> MaintenanceWindow:
+    """An armed plan whose canary goes in a window only, and the one that is open."""
+    ground.armed()
+    asks_for_one(ground, **options)
+    ground.plan.stages.filter(index=0).update(state="promoting")
+    opens_at = (ground.clock() - timedelta(minutes=30)).time().replace(second=0)
+    return a_window(ground, opens_at=opens_at, minutes=30 + minutes_left)
+
+
+def intend(ground: Ground) -> None:
+    """The release is recorded, and the worker is killed before it takes the label off: its lease runs out."""
+    writer = ground.writer()
+    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, because="", now=ground.clock())
+    ground.clock.move(seconds=16)
+
+
+def test_a_release_loses_to_a_window_that_was_removed_in_this_moment(ground: Ground):
+    """Z3."""
+    window = in_its_window(ground)
+    writer = ground.writer()
+    window.delete()
+
+    with pytest.raises(LostRace, match=f"No maintenance window covers {CANARY}"):
+        waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+
+
+def test_a_release_loses_to_a_window_that_was_shortened_in_this_moment(ground: Ground):
+    window = in_its_window(ground, must_last_s=1800)
+    writer = ground.writer()
+    MaintenanceWindow.objects.filter(pk=window.pk).update(duration_s=40 * 60)
+
+    with pytest.raises(LostRace, match="30 min of it must be left when a wave goes"):
+        waves.release_wave(writer, WAVE)
+
+    assert ground.releases() == []
+
+
+def test_a_recorded_release_is_not_carried_out_once_the_window_is_removed(ground: Ground):
+    window = in_its_window(ground)
+    intend(ground)
+    window.delete()
+
+    waves.finish_release(ground.writer(), FinishRelease(0, (CANARY,)))
+
+    assert ground.releases() == []
+    assert CANARY in ground.held()
+
+
+def released(ground: Ground) -> None:
+    ground.rounds(2)
+    assert CANARY not in ground.held()
+
+
+@pytest.mark.parametrize("let_go", [intend, released])
+def test_what_was_let_go_is_held_again_where_no_window_covers_it_any_more(ground: Ground, let_go):
+    """Z3. Its stage goes in a window only: without any nothing says until when it may begin."""
+    window = in_its_window(ground)
+    let_go(ground)
+    ground.releases()  # read until here
+    window.delete()
+
+    ground.rounds(1)
+    said = ground.plan.waiting_for
+    why = plan_on_page(ground.plan, now=ground.clock()).why
+    ground.rounds(2)
+
+    bare = f"No maintenance window covers {CANARY}: make one of the pool or of the cluster."
+    assert said == f"Holding {CANARY} again. {bare}"
+    assert why == said
+    assert ground.releases() == []
+    assert ground.held() == set(NODES)
+    assert ground.target().state == TargetState.HELD
+    assert f"No maintenance window covers {CANARY}: make one" in ground.plan.waiting_for
+
+
+def test_what_had_begun_when_the_window_was_removed_goes_on(ground: Ground):
+    window = in_its_window(ground)
+    ground.rounds(2)
+    ground.set_state(CANARY, "drain-required")
+    ground.round()
+    window.delete()
+
+    ground.rounds(2)
+
+    assert ground.target().state == TargetState.CHANGING
+    assert CANARY not in ground.held()
+
+
+def test_a_release_that_nobody_finished_in_time_waits_for_the_next_window(ground: Ground):
+    """Its worker was killed: what is left of the window by then is less than the stage asks for."""
+    in_its_window(ground, minutes_left=40, must_last_s=1800)
+    intend(ground)
+    ground.clock.move(minutes=20)
+
+    ground.rounds(1)
+    said = ground.plan.waiting_for
+    ground.rounds(1)
+
+    assert said.startswith(f"Holding {CANARY} again. The maintenance window of cluster north is open until ")
+    assert said.endswith(" 30 min of it must be left when a wave goes.")
+    assert ground.releases() == []
+    assert ground.target().state == TargetState.HELD
+
+
+def test_who_went_in_time_is_not_called_back_before_the_window_closes(ground: Ground):
+    in_its_window(ground, minutes_left=40, must_last_s=1800)
+    released(ground)
+    ground.clock.move(minutes=20)
+
+    ground.rounds(2)
+
+    assert ground.target().state == TargetState.RELEASED
+
+
+@pytest.mark.parametrize("given", [{"advisory": True}, {}], ids=["advisory", "passed over"])
+def test_a_gate_that_does_not_count_calls_nobody_back(ground: Ground, given):
+    window = in_its_window(ground, **given)
+    if not given:
+        until = ground.clock() + timedelta(hours=4)
+        ground.stage().glass.create(gate="window", by="ada", because="Now.", at=ground.clock(), until=until)
+    released(ground)
+    window.delete()
+
+    ground.rounds(2)
+
+    assert ground.target().state == TargetState.RELEASED
+
+
 def test_no_rollback_waits_for_a_window(ground: Ground):
     """Z32."""
     ground.armed()
