@@ -70,6 +70,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         oldest,
         ahead,
         plan.mark,
+        restrained,
         openings,
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))

@@ -12,7 +12,7 @@ from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
-from rollouts.gates.base import Judgement, When
+from rollouts.gates.base import BOUND, Judgement, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState
 from rollouts.models import Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
@@ -41,7 +41,7 @@ def record_answers(
             opens = _opens(current.get((stage.pk, Window.key)), answers.get(Window.key))
             for gate, judgement in answers.items():
                 before = current.get((stage.pk, gate))
-                is_anew = opens and GATES[gate].when is When.WAVE
+                is_anew = (opens and GATES[gate].when is When.WAVE) or _was_bound(before, judgement)
                 answer = _answer(stage, gate, judgement, before, is_anew=is_anew, now=now)
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
@@ -71,6 +71,11 @@ def _opens(before: GateAnswer | None, window: Judgement | None) -> bool:
     """Whether what said itself when it comes does so no more: what waits from here on, a person may have to end."""
     was_shut = before is not None and before.comes_by_itself
     return was_shut and window is not None and not comes_by_itself(Window.key, window.cause)
+
+
+def _was_bound(before: GateAnswer | None, judgement: Judgement) -> bool:
+    """Whether a freeze or a window has let some node go since, so that what it waits for is another thing."""
+    return before is not None and before.cause == BOUND != judgement.cause
 
 
 def _answer(

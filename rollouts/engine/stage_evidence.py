@@ -15,6 +15,7 @@ from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
+    BOUND,
     LEFT_OUT,
     Answer,
     ApprovalEvidence,
@@ -48,6 +49,7 @@ class AroundStages:
     seen_at: datetime
     clock_ahead: timedelta
     mark: str  # of the plan, as our labels name it
+    restrained: Mapping[str, str]  # uid of a node → what keeps it from being let go beside its plan
     openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
 
 
@@ -79,6 +81,7 @@ def stage_snapshot(
         workloads_ready_before=before,
         workloads_refused=refused_since(plan, targets, before, around),
         next_wave=None if going is None else _next_wave(plan, targets, going, around),
+        bound_because=_bound_because(targets, around),
         windows=_windows(targets, around),
         combinations=said,
         compared=compared,
@@ -108,9 +111,10 @@ def stage_snapshot(
 
 
 def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, now: datetime) -> dict[str, datetime]:
-    """By gate: now, of one that did not wait, or that nobody was to be asked about before the window opened."""
+    """By gate: now, of one that did not wait, or that nobody was to be asked about while nothing might go."""
     is_shut = any(row.comes_by_itself for row in answers.values())
     unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
+    unhurried |= {key for key, row in answers.items() if row.cause == BOUND}
     return {
         key: row.since if row.answer == Answer.WAIT and key not in unhurried else now for key, row in answers.items()
     }
@@ -124,6 +128,13 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
     pods = [pod for node in going for pod in around.pods.get(node.name, ()) if pod.is_tenant and pod.deleted_at is None]
     room = read_room(plan.cluster_id, {node.gpu_product for node in going})
     return room.next_wave(going, pods, busy=busy)
+
+
+def _bound_because(targets: Sequence[Target], around: AroundStages) -> str:
+    """What keeps back most of those still to go, where all of them are restrained. Blank: not so."""
+    held = [target.node_uid for target in targets if target.state == TargetState.HELD]
+    said = Counter(around.restrained[uid] for uid in held if uid in around.restrained)
+    return said.most_common(1)[0][0] if held and said.total() == len(held) else ""
 
 
 def _windows(targets: Sequence[Target], around: AroundStages) -> tuple[WindowEvidence, ...] | None:

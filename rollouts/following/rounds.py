@@ -332,7 +332,7 @@ def _around(
     ready, waiting = ready_and_waiting(rollout) if most_ready(_begun(nodes)) else (Counter[str](), Counter[str]())
     names = [node.node_name for node in _begun(nodes)]
     ahead = clock_ahead(rollout.cluster_id)
-    return AroundStages(by_uid, pods_on(rollout, names), ready, waiting, is_stale, seen_at, ahead, "", {})
+    return AroundStages(by_uid, pods_on(rollout, names), ready, waiting, is_stale, seen_at, ahead, "", {}, {})
 
 
 def _stage(

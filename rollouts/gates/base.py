@@ -180,6 +180,9 @@ class Evidence:
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it
     next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
+    bound_because: str = (
+        ""  # what keeps every node still to go from going, a freeze or a window; blank: not all of them
+    )
     windows: tuple[WindowEvidence, ...] | None = None  # asked as that; None: none of the nodes still to go is seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about
@@ -237,9 +240,11 @@ class Gate(ABC):
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {
+    BOUND: "Nothing may go now, whatever it says: it is asked once something may.",
     TO_COME: "It waits for nodes to come, and holds nothing up.",
     UNSEEN: "What nobody sees is passed over by nobody.",
     NO_TARGET: "A stage without a node is completed or rolled back, not passed over.",

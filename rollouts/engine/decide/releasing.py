@@ -14,7 +14,7 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, Judgement, When
+from rollouts.gates.base import BOUND, Answer, Judgement, When
 from rollouts.gates.soak import Soak
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
@@ -127,12 +127,14 @@ def wait_for_gates(
 def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozenset[str]:
     """Gates about which nobody is asked. A window that is closed says itself when it opens, too.
 
-    Until then no wave goes: what another gate would have before each may come as late as that.
+    Until then no wave goes: what another gate would have before each may come as late as that. Nor about what is bound
+    by a freeze, or by a window that no gate asks for.
     """
+    unhurried = UNHURRIED | {key for key, judgement in waiting.items() if judgement.cause == BOUND}
     window = waiting.get(Window.key)
     if window is None or not comes_by_itself(Window.key, window.cause):
-        return UNHURRIED
-    return UNHURRIED | {gate.key for gate in stage.gates if gate.when is When.WAVE}
+        return unhurried
+    return unhurried | {gate.key for gate in stage.gates if gate.when is When.WAVE}
 
 
 def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:

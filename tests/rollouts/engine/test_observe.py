@@ -422,6 +422,42 @@ def a_window(plan: Plan, *, opens: int, pool: Pool | None = None, hours: int = 2
     )  # fmt: skip
 
 
+def test_what_keeps_every_node_back_is_known_to_the_gates(plan: Plan):
+    plan.stages.filter(index=0).update(state="passed")
+    plan.stages.filter(index=1).update(gate_options={"headroom": {}, "driver_version": {}}, state="opening")
+    pool = a_pool(plan.cluster, "one")
+    Node.objects.get(name="node-1").pools.add(pool)
+    a_window(plan, opens=16, pool=pool)
+    some = seen(plan).stages[1].evidence
+    a_window(plan, opens=16)
+
+    every = seen(plan).stages[1].evidence
+
+    assert (some.bound_because, some.next_wave is None) == ("", False)
+    assert every.bound_because.endswith("closed until 16:00 UTC.")
+    assert every.next_wave is None
+
+
+def test_a_gate_has_waited_for_nobody_while_nothing_might_go(plan: Plan):
+    with_headroom(plan)
+    answered(plan.stages.get(index=0), "headroom", "wait", cause="bound", since=NOON - timedelta(days=3))
+
+    assert seen(plan).stages[0].waiting_since == {"headroom": NOON}
+
+
+@pytest.mark.parametrize(("state", "is_bound"), [("promoting", True), ("rolling-back", False), ("aborting", False)])
+def test_what_was_let_go_is_bound_by_a_window_that_is_gone_only_on_the_way_forward(plan: Plan, state, is_bound):
+    """Z3, Z32."""
+    plan.stages.filter(index=0).update(gate_options={"window": {}, "driver_version": {}}, state="promoting")
+    Target.objects.filter(node_name="node-0").update(state="released")
+    Plan.objects.filter(pk=plan.pk).update(state=state)
+
+    restrained = seen(Plan.objects.get(pk=plan.pk)).restrained
+
+    bare = "No maintenance window covers node-0: make one of the pool or of the cluster."
+    assert restrained == ({Node.objects.get(name="node-0").uid: bare} if is_bound else {})
+
+
 def with_window(plan: Plan, **given) -> None:
     plan.stages.filter(index=0).update(state="passed")
     plan.stages.filter(index=1).update(gate_options={"window": {}, "driver_version": {}}, state="promoting", **given)

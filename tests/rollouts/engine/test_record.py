@@ -121,6 +121,22 @@ def test_the_time_for_which_a_window_was_closed_counts_for_no_other_wait(plan: P
     assert waiting_since(plan, window="never", headroom=headroom, at=fourth) == [third, third]
 
 
+def test_the_time_for_which_nothing_might_go_counts_for_no_wait_for_room(plan: Plan):
+    """A freeze, or a window that no gate asks for: once it lets a node go, the room has its whole patience."""
+
+    def waiting_since(cause: str, at: datetime) -> datetime:
+        waits = Judgement(Answer.WAIT, f"{cause}.", cause=cause)
+        record_answers(plan, plan.stages.all(), {0: {"headroom": waits}}, now=at)
+        return GateAnswer.objects.get(stage__plan=plan, is_current=True, gate="headroom").since
+
+    first, second, third, fourth = (NOON + number * SECOND for number in range(4))
+
+    assert waiting_since("bound", first) == first
+    assert waiting_since("bound", second) == first
+    assert waiting_since("short", third) == third
+    assert waiting_since("unseen", fourth) == third
+
+
 def test_a_window_that_is_only_advisory_keeps_nobodys_patience(plan: Plan):
     Stage.objects.filter(plan=plan, index=0).update(gate_options={"window": {"advisory": True}, "headroom": {}})
 

@@ -129,6 +129,7 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         workloads_ready_before=counts,
         workloads_refused=st.sampled_from([{}, {"a": "exceeded quota: gpus"}]),
         next_wave=st.none() | waves,
+        bound_because=st.sampled_from(["", "It is said."]),
         windows=st.none() | windows,
         combinations=st.lists(
             st.builds(Combination, st.sampled_from(Support), st.just("It is said."), st.integers(0, 3)), max_size=2

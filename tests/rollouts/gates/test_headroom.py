@@ -35,6 +35,15 @@ def test_a_pod_that_asks_for_none_of_a_resource_fits_where_there_is_none_of_it()
     assert judged(wants(0), has={H100: ({},)}).answer is Answer.PASS
 
 
+def test_of_a_wave_that_a_freeze_or_a_window_keeps_back_it_says_that():
+    shown = evidence(a_held_target("node-1"), bound_because="The fleet is frozen by ada: Quarter end.")
+
+    judgement = Headroom().judge(shown, now=NOON)
+
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, "bound")
+    assert judgement.because == "Room is looked for once a node may go. The fleet is frozen by ada: Quarter end."
+
+
 def test_waits_with_the_deficit_in_numbers():
     judgement = judged(wants(4), wants(2), has=free(4, 1))
 

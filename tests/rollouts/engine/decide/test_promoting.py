@@ -612,6 +612,20 @@ def test_what_goes_before_each_wave_is_not_asked_about_while_none_goes(given):
     assert bool(asks) is bool(given)
 
 
+@pytest.mark.parametrize("because", ["Pool north/h200 is frozen by ada: Quarter end.", ""], ids=["bound", "unseen"])
+def test_nobody_is_asked_about_room_while_a_freeze_or_a_window_keeps_every_node(because):
+    """Without the gate `window`, too: who would find room has no node to find it for."""
+    shown = evidence(a_held_target("b"), bound_because=because)
+    long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
+    stage = a_stage(evidence=shown, gates=(Headroom(), DriverVersion()), state=OPENING, **long_ago)
+
+    decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
+
+    assert bool(decision.pause_because) is not bool(because)
+    if because:
+        assert decision.waiting_for == f"Stage 0: Room is looked for once a node may go. {because}"
+
+
 def test_a_window_that_is_not_there_is_asked_about_in_the_end():
     """Nothing that is still to come opens it: a person has to make one."""
     assert "No maintenance window covers b" in waits_for_windows(WindowEvidence(("b",))).pause_because
