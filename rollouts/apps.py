@@ -16,7 +16,7 @@ class RolloutsConfig(AppConfig):
         from rollouts.hooks.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
         from rollouts.hooks.followed import FAILING
         from rollouts.hooks.objections import plans_that_rest_on
-        from rollouts.hooks.standing_still import STILL
+        from rollouts.hooks.standing_still import STILL, UNLOOKED
         from rollouts.messages.wake import plans_of
         from rollouts.web.timeline import lines_of_plans, plans_then
 
@@ -26,6 +26,7 @@ class RolloutsConfig(AppConfig):
         register(LEFT_BEHIND)
         register(OPTED_OUT)
         register(STILL)
+        register(UNLOOKED)
         OBJECTIONS.append(plans_that_rest_on)
         LOCKS.append(lock_plans)
         LISTENERS.append(ask_from_now_on)

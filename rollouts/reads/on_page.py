@@ -23,6 +23,7 @@ from wording.instants import moment, to_the_minute
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
+LOOK = "Look whether one of the queue “rollouts” runs."
 UNSHOWN = ("facts", "baseline")  # of a target: most of what is written of it, and asked for elsewhere
 
 
@@ -186,13 +187,20 @@ def unlooked(plan: Plan, *, now: datetime) -> str:
 
     A round that takes long moves its lease; who waits for a cluster to answer has said when it is asked again.
     """
-    if not plan.is_under_way or plan.next_look_at is None or now - max(plan.next_look_at, plan.lease_until) <= BLIND:
-        return ""
-    since = f"since {moment(plan.looked_at, now=now)}" if plan.looked_at else "yet"
-    return (
-        f"No worker has looked at it {since}: nothing of it is let go, held again or judged. Look whether one of the "
-        "queue “rollouts” runs."
-    )
+    since = moment(plan.looked_at, now=now) if plan.looked_at else ""
+    return f"{says_unlooked('it', since)} {LOOK}" if is_unlooked(plan, now=now) else ""
+
+
+def is_unlooked(plan: Plan, *, now: datetime) -> bool:
+    if not plan.is_under_way or plan.next_look_at is None:
+        return False
+    return now - max(plan.next_look_at, plan.lease_until) > BLIND
+
+
+def says_unlooked(called: str, since: str) -> str:
+    """`since`: blank of one at which nobody ever has."""
+    when = f"since {since}" if since else "yet"
+    return f"No worker has looked at {called} {when}: nothing of it is let go, held again or judged."
 
 
 def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:

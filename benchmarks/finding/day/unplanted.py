@@ -17,4 +17,5 @@ UNPLANTED = {
     "opt-out-left-behind": NO_PLANS,
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,
+    "plan-unlooked": NO_PLANS,
 }

@@ -7,7 +7,7 @@ import pytest
 from fleet.models import Observer
 from health.judging import looking
 from health.models import Finding
-from rollouts.hooks.standing_still import OF_PEOPLE, STILL
+from rollouts.hooks.standing_still import OF_PEOPLE, STILL, UNLOOKED
 from rollouts.models import Freeze, Hold, Plan, Stage, Target
 from rollouts.steering import commands
 from tests import make
@@ -48,10 +48,16 @@ def test_people_have_a_day():
     assert len(said(plan, NOON + OF_PEOPLE + HOUR)) == 1
 
 
+def paused(plan: Plan, at: datetime) -> None:
+    """And a worker has looked since."""
+    commands.pause(plan, actor=make.a_user("ben", role="operator"), because="Lunch.", now=at)
+    Plan.objects.filter(pk=plan.pk).update(next_look_at=NOON + 365 * OF_PEOPLE)
+
+
 @pytest.mark.parametrize("state", ["promoting", "rolling-back"])
 def test_a_pause_is_not_forgotten_and_names_who_made_it(state):
     plan = a_plan(state)
-    commands.pause(plan, actor=make.a_user("ben", role="operator"), because="Lunch.", now=NOON + HOUR)
+    paused(plan, NOON + HOUR)
 
     assert said(plan, NOON + HOUR + OF_PEOPLE) == []
     (told,) = said(plan, NOON + HOUR + OF_PEOPLE + HOUR)
@@ -69,17 +75,31 @@ def test_a_label_that_was_seen_to_come_or_go_is_a_move(state, moved):
     assert len(said(plan, NOON + 3 * HOUR)) == 1
 
 
-def test_a_soak_has_an_end_of_its_own():
+def soaking(*, judged_at: datetime) -> Plan:
     plan = a_plan("promoting")
     Stage.objects.filter(plan=plan, index=0).update(state="soaking")
+    answered(plan.stages.get(index=0), "soak", "wait", at=judged_at)
+    return plan
 
-    assert said(plan, NOON + 7 * OF_PEOPLE) == []
+
+def test_a_soak_has_an_end_of_its_own():
+    assert said(soaking(judged_at=NOON + 7 * OF_PEOPLE), NOON + 7 * OF_PEOPLE + HOUR) == []
+
+
+def test_a_soak_whose_gates_nobody_judges_is_told():
+    """Its rounds fail, or its cluster does not answer: no gate is asked, so that none runs out of patience."""
+    plan = soaking(judged_at=NOON + HOUR)
+
+    (told,) = said(plan, NOON + 2 * HOUR + timedelta(seconds=1))
+
+    what = f"No gate of plan #{plan.pk} “New driver” has been judged since 2026-11-21 13:00 UTC, for more than 1 h."
+    assert told.startswith(f"{what} The operator is asked.")
 
 
 def test_a_pause_that_outlives_the_soak_has_none():
     plan = a_plan("promoting")
     Stage.objects.filter(plan=plan, index=0).update(state="soaking")
-    commands.pause(plan, actor=make.a_user("ben", role="operator"), because="Lunch.", now=NOON)
+    paused(plan, NOON)
 
     (told,) = said(plan, NOON + OF_PEOPLE + HOUR)
     assert "ben paused it: Lunch." in told
@@ -140,13 +160,84 @@ def test_a_stage_that_opens_with_its_window_is_not_still_unless_somebody_is_aske
     assert len(said(plan, NOON + 3 * OF_PEOPLE)) == told
 
 
-def test_a_plan_at_which_no_worker_looks_waits_for_no_window():
+@pytest.mark.parametrize(("cause", "told"), [("bound", 0), ("short", 1)])
+def test_a_stage_that_no_gate_keeps_from_opening_with_its_window_is_not_still(cause, told):
+    """It has no gate `window`: the headroom waits for it."""
     plan = a_plan("promoting")
     plan.stages.filter(index=0).update(state="opening")
-    answered(plan.stages.get(index=0), "window", "wait", cause="closed")
-    Plan.objects.filter(pk=plan.pk).update(next_look_at=NOON)
+    answered(plan.stages.get(index=0), "headroom", "wait", cause=cause)
+    make.a_window(plan.cluster, rule="FREQ=WEEKLY", opens_at="10:00")
 
-    assert len(said(plan, NOON + 3 * OF_PEOPLE)) == 1
+    assert len(said(plan, NOON + 6 * OF_PEOPLE)) == told
+
+
+MINUTE = timedelta(minutes=1)
+NOT_SINCE = "No worker has looked at plan #{} “New driver” since 2026-11-21 12:00 UTC"
+
+
+def looked_at(state: str, at: datetime, *, due: datetime) -> Plan:
+    plan = a_plan(state)
+    if state == "soaking":
+        Stage.objects.filter(plan=plan, index=0).update(state="soaking")
+        Plan.objects.filter(pk=plan.pk).update(state="promoting")
+    Plan.objects.filter(pk=plan.pk).update(looked_at=at, next_look_at=due, epoch=7)
+    return Plan.objects.get(pk=plan.pk)
+
+
+def unlooked(plan: Plan, at: datetime) -> list[tuple[str, str]]:
+    return [(subject, wrong.sentence) for subject, wrong in UNLOOKED.say(plan.cluster, now=at)]
+
+
+@pytest.mark.parametrize("state", ["holding", "promoting", "soaking", "halted", "rolling-back", "aborting"])
+def test_a_plan_of_any_state_at_which_no_worker_looks_is_told_and_does_not_stand_still_besides(state):
+    plan = looked_at(state, NOON, due=NOON + timedelta(seconds=5))
+
+    assert unlooked(plan, NOON + MINUTE) == []
+    said_then = f"{NOT_SINCE.format(plan.pk)}: nothing of it is let go, held again or judged."
+    assert unlooked(plan, NOON + 2 * MINUTE) == [(f"plan {plan.pk} round 7", said_then)]
+    assert said(plan, NOON + 3 * OF_PEOPLE) == []
+
+
+@pytest.mark.parametrize("state", ["draft", "promoted", "rolled-back", "aborted", "discarded"])
+def test_nobody_has_to_look_at_what_is_no_plan_under_way(state):
+    assert unlooked(looked_at(state, NOON, due=NOON), NOON + OF_PEOPLE) == []
+
+
+def test_a_plan_that_says_when_its_cluster_is_asked_again_is_looked_at():
+    assert unlooked(looked_at("promoting", NOON, due=NOON + HOUR), NOON + HOUR) == []
+
+
+def open_findings(plan: Plan) -> list[str]:
+    return [finding.sentence for finding in Finding.objects.open().filter(rule=UNLOOKED.key)]
+
+
+@pytest.mark.parametrize("ahead", [timedelta(0), HOUR], ids=["with our clock", "with a clock that is ahead"])
+def test_that_no_round_begins_is_told_by_the_clock_of_whoever_judges(ahead):
+    """The worker that died has written when the plan is due, by its own."""
+    plan = looked_at("promoting", NOON + ahead, due=NOON + ahead + timedelta(seconds=5))
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
+
+    looking.look(plan.cluster, now=NOON + 2 * MINUTE)
+    assert open_findings(plan) == []
+    looking.look(plan.cluster, now=NOON + 3 * MINUTE)
+
+    (told,) = open_findings(plan)
+    assert "nothing of it is let go, held again or judged." in told
+    Plan.objects.filter(pk=plan.pk).update(looked_at=NOON + 3 * MINUTE, next_look_at=NOON + 4 * MINUTE, epoch=8)
+    looking.look(plan.cluster, now=NOON + 3 * MINUTE)
+    assert open_findings(plan) == []
+
+
+@pytest.mark.parametrize("off", [-HOUR, HOUR], ids=["late", "ahead"])
+def test_a_worker_that_goes_on_is_not_called_away_for_its_clock(off):
+    plan = looked_at("promoting", NOON, due=NOON)
+    Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
+
+    for number in range(1, 13):
+        at = NOON + number * MINUTE / 2
+        Plan.objects.filter(pk=plan.pk).update(looked_at=at + off, next_look_at=at + off, epoch=number)
+        looking.look(plan.cluster, now=at)
+        assert open_findings(plan) == []
 
 
 @pytest.mark.parametrize("state", ["draft", "halted", "promoted", "rolled-back", "aborted"])
