@@ -1,10 +1,12 @@
 """What a node takes with it when its driver changes: GPU-hours of whole jobs, and who goes first by that. Pure.
 
 One pod of a gang ends the whole job (hazard Z14), and everything it has done since its pods started is counted as
-lost: nobody tells us of checkpoints. So the number is the most that is lost, and good for comparing nodes.
+lost: nobody tells us of checkpoints. So the number is the most that is lost, and good for comparing nodes. What pods
+take to be Ready again, with GPUs that do nothing else meanwhile, is harm as well (hazard Z16), and told beside it.
 """
 
 import heapq
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +24,12 @@ class Job:
     gpu_hours: float  # of all its pods, wherever they run, since each started
     nodes: int
     uncounted: int = 0  # of its pods, those that have parts of GPUs, or GPUs by a claim: theirs are in neither number
+    loading_gpu_hours: float = 0.0  # until all its pods are Ready again, as far as they tell
+    does_nothing: bool = False  # every GPU that it has is seen to be idle
+
+    @property
+    def harm_gpu_hours(self) -> float:
+        return self.gpu_hours + self.loading_gpu_hours
 
     def __str__(self) -> str:
         gpus = [count(self.gpus, "GPU")] if self.gpus or not self.uncounted else []
@@ -37,12 +45,23 @@ class Harm:
     alone_gpu_hours: float = 0.0  # of pods that nobody else falls with
     alone_uncounted: int = 0  # of these, such as have parts of GPUs, or GPUs by a claim
     pods: int = 0  # tenants' pods on it, those of jobs included
-    gpus_free: int = 0  # that nobody has: of equals, the node with more of them goes first
+    gpus_free: int = 0  # that nobody has: of nodes that cost about as much, the one with more of them goes first
+    alone_loading_gpu_hours: float = 0.0  # until the pods that end alone are Ready again, as far as they tell
+    pods_idle: int = 0  # of `pods`, those that do nothing with what they have of GPUs
     is_known: bool = True  # False: its pods were never read
 
     @property
     def gpu_hours(self) -> float:
         return self.alone_gpu_hours + sum(job.gpu_hours for job in self.jobs)
+
+    @property
+    def loading_gpu_hours(self) -> float:
+        return self.alone_loading_gpu_hours + sum(job.loading_gpu_hours for job in self.jobs)
+
+    @property
+    def ends_no_work(self) -> bool:
+        """There are pods, each does nothing, and so does all of each job that would end with them."""
+        return 0 < self.pods == self.pods_idle and all(job.does_nothing for job in self.jobs)
 
     @property
     def uncounted(self) -> int:
@@ -55,10 +74,11 @@ class Harm:
             return "Nobody knows: its pods were never read."
         if not self.pods:
             return "Idle."
-        cost = at_most(self.gpu_hours, uncounted=self.uncounted)
+        cost = f"{at_most(self.gpu_hours, uncounted=self.uncounted)}{until_ready(self.loading_gpu_hours)}"
+        idle = " Its GPUs are allocated and idle." if self.ends_no_work else ""
         if not self.jobs:
-            return f"{count(self.pods, 'GPU pod')}: {cost}."
-        return f"Ends {names([str(job) for job in self.jobs])}: {cost}."
+            return f"{count(self.pods, 'GPU pod')}: {cost}.{idle}"
+        return f"Ends {names([str(job) for job in self.jobs])}: {cost}.{idle}"
 
 
 UNHARMED = Harm()
@@ -84,6 +104,17 @@ def at_most(gpu_hours: float, *, uncounted: int) -> str:
     return f"{hours(gpu_hours)} at most, those of {with_parts(uncounted)} not counted"
 
 
+def until_ready(gpu_hours: float) -> str:
+    """Blank: less than a tenth of an hour, or nobody tells."""
+    return f", and {hours(gpu_hours)} until Ready again" if gpu_hours >= 0.1 else ""
+
+
+def loading(harms: Sequence[Harm]) -> float:
+    """GPU-hours until the pods of several nodes are Ready again, each job once."""
+    jobs = {job.name: job.loading_gpu_hours for harm in harms for job in harm.jobs}
+    return sum(jobs.values()) + sum(harm.alone_loading_gpu_hours for harm in harms)
+
+
 def total(harms: Sequence[Harm]) -> float:
     """GPU-hours of several nodes: a job that is on more than one of them is lost once."""
     jobs = {job.name: job.gpu_hours for harm in harms for job in harm.jobs}
@@ -107,7 +138,7 @@ def costs(harms: Sequence[Harm]) -> str:
         return f"Costs nobody any work: {every(idle, 'node')} {are(idle)} idle."
     ended = len({job.name for harm in harms for job in harm.jobs})
     jobs = f"{count(ended, 'job')} {either(ended, 'ends', 'end')}"
-    cost = at_most(total(harms), uncounted=uncounted(harms))
+    cost = f"{at_most(total(harms), uncounted=uncounted(harms))}{until_ready(loading(harms))}"
     return f"Costs {cost}: {jobs}, {idle} of {count(len(harms), 'node')} {are(idle)} idle."
 
 
@@ -125,27 +156,29 @@ class _Left:
             return ()
         self.lost.add(job.name)
         for key in self.on[job.name]:
-            self.cost[key] = max(0.0, self.cost[key] - job.gpu_hours)
+            self.cost[key] = max(0.0, self.cost[key] - job.harm_gpu_hours)
         return self.on[job.name]
 
 
 def least_first(harms: Mapping[str, Harm]) -> list[str]:
     """Keys in the order of least harm; those that harm as much stay in the order in which they come.
 
-    Idle nodes, then whoever costs fewest GPU-hours more than what is lost by then: so the nodes of one job follow
-    each other, and the job is disrupted once.
+    Idle nodes, then those on which nothing works, then whoever costs fewest GPU-hours more than what is lost by then:
+    so the nodes of one job follow each other, and the job is disrupted once. Costs are compared by doublings: of nodes
+    that cost about as much the one with more free GPUs goes first, which are stranded beside what runs there.
     """
     place = {key: number for number, key in enumerate(harms)}
     on: dict[str, list[str]] = defaultdict(list)
     for key, harm in harms.items():
         for job in harm.jobs:
             on[job.name].append(key)
-    left = _Left({key: harm.gpu_hours for key, harm in harms.items()}, on)
+    left = _Left({key: harm.gpu_hours + harm.loading_gpu_hours for key, harm in harms.items()}, on)
     follows: set[str] = set()  # nodes of a job that is lost already: before any that is not
 
-    def rank(key: str) -> tuple[bool, bool, float, int, int, str]:
-        harm = harms[key]
-        return bool(harm.pods), key not in follows, left.cost[key], -harm.gpus_free, place[key], key
+    def rank(key: str) -> tuple[bool, bool, int, int, int, float, int, str]:
+        harm, cost = harms[key], left.cost[key]
+        order = (_work_on(harm), _doublings(cost), -harm.gpus_free, cost, place[key], key)
+        return bool(harm.pods), key not in follows, *order
 
     waiting = [rank(key) for key in harms]
     heapq.heapify(waiting)
@@ -164,3 +197,20 @@ def least_first(harms: Mapping[str, Harm]) -> list[str]:
                     follows.add(cheaper)
                     heapq.heappush(waiting, rank(cheaper))
     return found
+
+
+def least_harm(harm: Harm) -> tuple[int, float]:
+    """What sorts nodes by what each takes with it alone."""
+    return _work_on(harm), harm.gpu_hours + harm.loading_gpu_hours
+
+
+def _work_on(harm: Harm) -> int:
+    """0: nobody is there; 1: pods that do nothing; 2: work, or nobody knows."""
+    if not harm.pods:
+        return 0
+    return 1 if harm.ends_no_work else 2
+
+
+def _doublings(cost: float) -> int:
+    """From 1 GPU-hour on: of two costs that have as many, neither is twice the other. 0: less than that."""
+    return math.frexp(cost)[1] if cost >= 1 else 0

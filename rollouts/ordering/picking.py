@@ -13,7 +13,7 @@ from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.ordering.domains import UNBOUND, Budgets
-from rollouts.ordering.harm import UNHARMED, Harm, least_first
+from rollouts.ordering.harm import UNHARMED, Harm, least_first, least_harm
 from wording.numbers import count
 
 FACTORS = (
@@ -42,7 +42,7 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
     much, it is the one that most others are like, and of those the one that harms least.
     """
     alike = Counter(cohort for one in candidates for cohort in one.cohorts)
-    left = sorted(candidates, key=lambda one: (not one.is_fit, bool(one.harm.pods), one.harm.gpu_hours, one.name))
+    left = sorted(candidates, key=lambda one: (not one.is_fit, *least_harm(one.harm), one.name))
     chosen: list[Candidate] = []
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:

@@ -29,7 +29,7 @@ class Picks:
 
 
 def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Picks:
-    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Two queries."""
+    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Four queries."""
     picks = Picks(harms=harm_of(nodes[0].cluster_id, nodes, now=now) if nodes else {})
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]

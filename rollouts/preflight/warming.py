@@ -1,6 +1,6 @@
 """How long tenants' pods took to be Ready on the nodes, which each of them needs once more elsewhere (hazard Z16)."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,11 +9,10 @@ from fleet.models import Pod
 from rollouts.checks import Check, each, stage_field
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.preflight.subject import PreflightSubject
+from rollouts.reads.warm_up import Started, quickest, workload_of
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
-
-LEAST = timedelta(minutes=1)  # what is Ready sooner loads nothing that anybody waits for
 
 
 @dataclass(frozen=True)
@@ -32,21 +31,19 @@ class WarmUp:
 
 
 def warm_ups(pods: Sequence[Pod]) -> list[WarmUp]:
-    """Of each workload that takes long, the longest first.
+    """Of each workload that takes long, the longest first."""
+    told = [
+        (workload_of(pod.owner_kind, pod.namespace, pod.owner_name, pod.name), _started(pod))
+        for pod in pods
+        if pod.is_tenant
+    ]
+    there = Counter(workload for workload, _ in told)
+    found = [WarmUp(workload, there[workload], took) for workload, took in quickest(told).items()]
+    return sorted(found, key=lambda one: (-one.took, one.workload))
 
-    Ready tells when it last turned. A pod that was unready in between, or whose container was made again, seems to have
-    loaded for as long as that: so of each workload the quickest counts, and none that restarted.
-    """
-    found: dict[str, list[timedelta]] = defaultdict(list)
-    there: dict[str, int] = defaultdict(int)
-    for pod in pods:
-        if pod.is_tenant:
-            workload = f"{pod.owner_kind or 'Pod'} {pod.namespace}/{pod.owner_name or pod.name}"
-            there[workload] += 1
-            if pod.is_ready and not pod.restarts and pod.started_at and pod.ready_since:
-                found[workload].append(pod.ready_since - pod.started_at)
-    told = [WarmUp(workload, there[workload], min(times)) for workload, times in found.items()]
-    return sorted((one for one in told if one.took >= LEAST), key=lambda one: (-one.took, one.workload))
+
+def _started(pod: Pod) -> Started:
+    return Started(pod.is_ready, pod.restarts, pod.started_at, pod.ready_since)
 
 
 def load_longer(subject: PreflightSubject) -> Iterator[Check]:

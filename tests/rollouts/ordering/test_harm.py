@@ -1,9 +1,11 @@
 """The order of least harm: idle nodes, then fewest GPU-hours of whole jobs; the nodes of one job follow each other."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.ordering.harm import Harm, Job, hours, least_first, total
+from rollouts.ordering.harm import UNKNOWN, Harm, Job, costs, hours, least_first, loading, total
 
 
 def a_job(name: str, gpu_hours: float, *, nodes: int = 2) -> Job:
@@ -88,3 +90,59 @@ def test_what_it_costs_is_said_in_one_sentence():
     assert [hours(number) for number in (0.0, 1.0, 0.26, 12.4)] == [
         "0 GPU-hours", "1 GPU-hour", "0.3 GPU-hours", "12 GPU-hours",
     ]  # fmt: skip
+
+
+def test_what_loads_for_long_counts_as_harm():
+    """Z16: as much work is lost on both, and the pods of one need an hour until they are Ready again."""
+    harms = {
+        "n1": Harm(pods=1, alone_gpu_hours=10.0, alone_loading_gpu_hours=8.0),
+        "n2": Harm(pods=1, alone_gpu_hours=10.0),
+        "n3": with_jobs(replace(a_job("a", 5.0), loading_gpu_hours=1.0)),
+    }
+
+    assert least_first(harms) == ["n3", "n2", "n1"]
+    assert harms["n1"].sentence == "1 GPU pod: 10 GPU-hours at most, and 8 GPU-hours until Ready again."
+
+
+def test_of_a_job_what_loads_is_counted_once():
+    """Z16, Z14."""
+    job = replace(a_job("a", 100.0), loading_gpu_hours=16.0)
+
+    both = [with_jobs(job), replace(with_jobs(job), alone_loading_gpu_hours=2.0)]
+
+    assert loading(both) == 18.0
+    assert costs(both).startswith("Costs 100 GPU-hours at most, and 18 GPU-hours until Ready again: 1 job ends")
+
+
+def test_nodes_on_which_nothing_works_go_after_idle_ones_and_before_the_others():
+    """Z14: what a notebook did a week ago is less than what a job does now."""
+    idle_job, half = replace(a_job("b", 500.0), does_nothing=True), a_job("c", 1.0)
+    harms = {
+        "works": Harm(pods=1, alone_gpu_hours=1.0),
+        "does nothing": Harm(pods=2, pods_idle=2, alone_gpu_hours=900.0),
+        "its job works elsewhere": replace(with_jobs(half), pods_idle=1),
+        "its job does nothing": replace(with_jobs(idle_job), pods_idle=1),
+        "free": Harm(),
+    }
+
+    order = least_first(harms)
+
+    assert order == ["free", "its job does nothing", "does nothing", "works", "its job works elsewhere"]
+    assert harms["does nothing"].sentence.endswith("900 GPU-hours at most. Its GPUs are allocated and idle.")
+    assert "idle" not in harms["its job works elsewhere"].sentence
+
+
+def test_of_nodes_that_cost_about_as_much_the_one_with_more_stranded_gpus_goes_first():
+    """Z14: costs are fractions, so that no two are ever equal. One that costs twice as much waits all the same."""
+    harms = {
+        "full": Harm(pods=8, alone_gpu_hours=65.0),
+        "stranded": Harm(pods=1, alone_gpu_hours=99.5, gpus_free=7),
+        "dear and stranded": Harm(pods=1, alone_gpu_hours=200.0, gpus_free=7),
+    }
+
+    assert least_first(harms) == ["stranded", "full", "dear and stranded"]
+
+
+def test_a_node_of_which_nothing_is_known_is_no_idle_one():
+    assert not UNKNOWN.ends_no_work
+    assert not Harm().ends_no_work

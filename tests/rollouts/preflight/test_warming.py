@@ -45,6 +45,7 @@ def test_the_longest_comes_first(cluster):
         pytest.param({"started_at": None}, id="no node has taken it"),
         pytest.param({"ready_since": None}, id="nothing says since when"),
         pytest.param({"minutes": -60}, id="clocks disagree"),
+        pytest.param({"minutes": 241}, id="it was unready in between, as when its node came and went"),
         pytest.param({"is_tenant": False, "operand": "driver"}, id="it is of the GPU stack"),
     ],
 )

@@ -8,7 +8,7 @@ from fleet.models import Workload
 from gpu.resources import Layout, Way
 from rollouts.ordering.harm import Harm, uncounted
 from rollouts.reads.jobs import harm_of
-from tests.make import NOON, a_cluster, a_node, a_pod
+from tests.make import NOON, a_cluster, a_finding, a_node, a_pod
 
 SLICES = str(Layout({"nvidia.com/gpu": Way("1g.10gb")}))
 pytestmark = pytest.mark.django_db
@@ -144,10 +144,54 @@ def test_a_pod_that_its_node_has_not_taken_has_done_nothing_yet(north):
     assert harm(node)["n0"].pods == 1
 
 
-def test_it_costs_three_queries_however_much_runs(north, django_assert_num_queries):
+def test_it_costs_four_queries_however_much_runs(north, django_assert_num_queries):
     nodes = [a_node(north, f"n{number}") for number in range(4)]
     for number, node in enumerate(nodes):
         runs(node, f"p-{number}", "Job/x")
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         harm(*nodes)
+
+
+def test_what_pods_take_to_be_ready_again_is_harm(north):
+    """Z16: 8 GPUs for half an hour, of both pods of the service; the quickest of them tells."""
+    first, second = a_node(north, "n0"), a_node(north, "n1")
+    began = NOON - timedelta(hours=2)
+    runs(first, "llm-0", "ReplicaSet/llm-5d", ready_since=began + timedelta(minutes=30))
+    runs(second, "llm-1", "ReplicaSet/llm-5d", ready_since=began + timedelta(minutes=55))
+    runs(second, "w-0", "PyTorchJob/llama", gpus=4, ready_since=began + timedelta(minutes=15))
+
+    found = harm(first, second)
+
+    assert [one.loading_gpu_hours for one in found.values()] == [4, 5]
+    assert found["n0"].sentence == "1 GPU pod: 16 GPU-hours at most, and 4 GPU-hours until Ready again."
+
+
+def does_nothing(node, **pods: list[str]) -> None:
+    found = {f"team-a/{pod}": {"has": "", "idle_hours": dict.fromkeys(boards, 9)} for pod, boards in pods.items()}
+    a_finding(node.cluster, rule="idle-gpus", node=node, evidence={"pods": found})
+
+
+def test_a_node_whose_pods_do_nothing_ends_no_work(north):
+    """Z14: by the findings about GPUs that are allocated and idle. A job that works on another node works."""
+    nodes = [a_node(north, f"n{number}") for number in range(4)]
+    runs(nodes[0], "book-0", "StatefulSet/book", gpus=2)
+    does_nothing(nodes[0], **{"book-0": ["GPU-a", "GPU-b"]})
+    runs(nodes[1], "half-0", "StatefulSet/half", gpus=2)
+    does_nothing(nodes[1], **{"half-0": ["GPU-c"]})
+    runs(nodes[2], "w-0", "PyTorchJob/llama", gpus=1)
+    does_nothing(nodes[2], **{"w-0": ["GPU-d"]})
+    runs(nodes[3], "w-1", "PyTorchJob/llama", gpus=1)
+    does_nothing(nodes[3], **{"w-1": ["unknown"]})
+
+    assert [one.ends_no_work for one in harm(*nodes).values()] == [True, False, False, False]
+
+
+def test_a_job_all_of_whose_pods_do_nothing_is_no_work(north):
+    first, second = a_node(north, "n0"), a_node(north, "n1")
+    for number, node in enumerate((first, second)):
+        runs(node, f"w-{number}", "PyTorchJob/llama", gpus=1)
+        does_nothing(node, **{f"w-{number}": [f"GPU-{number}"]})
+
+    assert harm(first)["n0"].ends_no_work
+    assert "Its GPUs are allocated and idle." in harm(first)["n0"].sentence
