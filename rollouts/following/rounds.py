@@ -30,8 +30,8 @@ from rollouts.engine.stage_evidence import AroundStages, most_ready, passing_sin
 from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting
 from rollouts.following.asked import ASKED
 from rollouts.following.record import write_answers, write_nodes
-from rollouts.following.seeing import NOT_BEGUN, NodeLook, became, begins, ends, shows_before
-from rollouts.gates.base import Evidence, When
+from rollouts.following.seeing import NOT_BEGUN, NodeLook, became, begins, ends, is_untouched, shows_before
+from rollouts.gates.base import Evidence, TargetEvidence, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, FollowedState, StageState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout, Plan
@@ -234,7 +234,9 @@ def _follow(
     by_uid = {row.uid: row for row in rows.only(*COLUMNS).order_by()}
     changed = [] if is_stale else _moved(rollout, nodes, by_uid, now=now)
     current = {answer.gate: answer for answer in rollout.answers.filter(is_current=True)}
-    stage = _stage(rollout, nodes, _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at), current)
+    around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at)
+    targets = [target for node in nodes if not is_untouched(target := target_evidence(node, around))]
+    stage = _stage(rollout, nodes, targets, around, current)
     judgements = judge(stage, When.THROUGH, now=now)
     step = None
     if driver_object is not None and not is_stale:
@@ -244,6 +246,7 @@ def _follow(
             asked_for=driver_object.version,
             all_pass=all_pass(stage, judgements),
             is_known=any(node.baseline for node in nodes),
+            is_touched=any(target.state is not TargetState.EXCLUDED for target in targets),
             moved_at=max([rollout.state_since, *(each.state_since for each in nodes)]),
             now=now,
         )
@@ -336,14 +339,18 @@ def _around(
 
 
 def _stage(
-    rollout: FollowedRollout, nodes: Sequence[FollowedNode], around: AroundStages, current: dict[str, FollowedAnswer]
+    rollout: FollowedRollout,
+    nodes: Sequence[FollowedNode],
+    targets: Sequence[TargetEvidence],
+    around: AroundStages,
+    current: dict[str, FollowedAnswer],
 ) -> StageSnapshot:
     """All of it as one stage that soaks: so that what fails closed there does so here."""
     before = most_ready(_begun(nodes))
     evidence = Evidence(
         seen_at=around.seen_at,
         to_version=rollout.to_version,
-        targets=tuple(target_evidence(node, around) for node in nodes),
+        targets=tuple(targets),
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,

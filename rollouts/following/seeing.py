@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rollouts.components.base import THROUGH, Phase
+from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import BEGUN, FollowedState, TargetState
 from wording.durations import spell
 from wording.lists import names
 
 NOT_BEGUN = frozenset({TargetState.HELD, TargetState.RELEASED})
+TOLD_TO_THE_SECOND = timedelta(seconds=30)  # when pods began is, by another clock than ours
 STILL = timedelta(days=7)  # nothing of it has moved for so long: whoever drove it has left it there
 
 
@@ -66,6 +68,16 @@ def shows_before(state: TargetState, *, is_first: bool, is_watched: bool) -> boo
     return state in NOT_BEGUN or (state is TargetState.CHANGED and is_first and is_watched)
 
 
+def is_untouched(target: TargetEvidence) -> bool:
+    """It runs what is asked for with the driver pod that it had all along: where nothing changed nothing is judged.
+
+    So it is with what was not reached yet when the earlier version came back.
+    """
+    if target.state is not TargetState.CHANGED or target.baseline is None or target.driver_started_at is None:
+        return False
+    return target.driver_started_at < target.baseline.at - TOLD_TO_THE_SECOND
+
+
 def ends(
     states: Mapping[str, TargetState],
     *,
@@ -73,12 +85,14 @@ def ends(
     asked_for: str,
     all_pass: bool,
     is_known: bool,
+    is_touched: bool,
     moved_at: datetime,
     now: datetime,
 ) -> Ending | None:
     """What becomes of a rollout whose nodes are in these states. None: it goes on.
 
-    `version` is its own, `asked_for` what the object asks for now; `is_known`: of some node it is known how it was.
+    `version` is its own, `asked_for` what the object asks for now; `is_known`: of some node it is known how it was;
+    `is_touched`: some node has changed, or has to.
     """
     if asked_for != version:
         to = FollowedState.REPLACED if asked_for else FollowedState.GIVEN_UP
@@ -90,6 +104,8 @@ def ends(
     there = [state for state in states.values() if state is not TargetState.EXCLUDED]
     if not there:
         return Ending(FollowedState.GIVEN_UP, "None of its nodes is there any more.")
+    if not is_touched:
+        return Ending(FollowedState.GIVEN_UP, "No node has to change for it.")
     if not is_known and all(state is TargetState.CHANGED for state in there):
         because = "It was over before anybody looked: what its nodes were like before is not known."
         return Ending(FollowedState.GIVEN_UP, because)

@@ -25,7 +25,7 @@ from rollouts.models.followed import LEASE
 from rollouts.reads.followed import followed_on_page
 from rollouts.tasks import look_at_followed, sweep_followed, wake_plans_of
 from tests.make import NOON, a_node, a_pod, a_user
-from tests.rollouts.make import NEW, NEW_HASH, OLD
+from tests.rollouts.make import NEW, NEW_HASH, OLD, OLD_HASH
 from tests.rollouts.rows import a_driver_cluster, a_started_plan
 
 pytestmark = pytest.mark.django_db
@@ -83,6 +83,11 @@ class Others:
         first = OperandRevision.objects.get(revision=1)
         first.pk, first.uid, first.revision, first.revision_hash = None, "uid-of-the-next", 2, NEW_HASH
         first.save()
+
+    def back(self) -> None:
+        """The earlier version again: the DaemonSet controller finds the earlier template, and makes it the newest."""
+        self.ask_for(OLD)
+        OperandRevision.objects.filter(revision=1).update(revision=3)
 
     def begin(self) -> FollowedRollout:
         """It stood for a while, then somebody wrote the new version, and the operator queued every node."""
@@ -335,6 +340,38 @@ def test_another_version_meanwhile_is_followed_anew_and_compared_with_what_was_b
     assert (back.from_version, back.to_version) == (NEW, OLD)
     assert back.nodes.get(node_name="node-0").baseline["allocatable"] == {"nvidia.com/gpu": 8}
     assert len(FollowedRollout.objects.open()) == 1
+
+
+def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_judged(others: Others):
+    """Its validator has not run since, and need not: it has the driver pod that it had all along."""
+    others.begin()
+    others.change(0)
+    others.round()
+    others.back()
+    others.round()
+    others.change(0, driver_version=OLD)
+    Pod.objects.filter(name="driver-0").update(revision_hash=OLD_HASH)
+    for number in (1, 2):
+        others.node(number, upgrade_state="upgrade-done")
+    others.round()
+    for _ in range(35):
+        others.round(seconds=59)
+
+    back = FollowedRollout.objects.told().get(to_version=OLD)
+    assert back.state == FollowedState.CAME_THROUGH
+    assert followed_on_page([back])[0].progress.changed == 3
+
+
+def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_judge(others: Others):
+    others.begin()
+    others.back()
+    for number in range(3):
+        others.node(number, upgrade_state="upgrade-done")
+    others.round()
+    others.round()
+
+    back = FollowedRollout.objects.told().get(to_version=OLD)
+    assert (back.state, back.because) == (FollowedState.GIVEN_UP, "No node has to change for it.")
 
 
 def test_what_nobody_drives_any_more_is_given_up(others: Others):

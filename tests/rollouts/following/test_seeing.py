@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from rollouts.components.base import Phase
 from rollouts.following.asked import ASKED, LEFT_OUT
-from rollouts.following.seeing import STILL, NodeLook, became, begins, ends, shows_before
+from rollouts.following.seeing import STILL, NodeLook, became, begins, ends, is_untouched, shows_before
 from rollouts.gates import GATES
+from rollouts.gates.base import TargetEvidence
 from rollouts.gates.options import write_options
 from rollouts.lifecycle import BEGUN, FOLLOWED_MOVES, FollowedState, TargetState
 from tests.make import NOON
-from tests.rollouts.make import NEW, OLD
+from tests.rollouts.gates.random_evidence import targets
+from tests.rollouts.make import NEW, OLD, a_baseline, a_target
 from tests.rooms import ROOT
 
 HELD, BEFORE, CHANGING, CHANGED, FAILED, GONE = (
@@ -107,7 +109,15 @@ def test_what_has_begun_unseen_is_never_what_a_node_is_compared_with(look, is_fi
 
 
 def an_end(*states: TargetState, **given_: object):
-    row = {"version": NEW, "asked_for": NEW, "all_pass": False, "is_known": True, "moved_at": NOON, "now": NOON}
+    row = {
+        "version": NEW,
+        "asked_for": NEW,
+        "all_pass": False,
+        "is_known": True,
+        "is_touched": True,
+        "moved_at": NOON,
+        "now": NOON,
+    }
     return ends({f"uid-{n}": state for n, state in enumerate(states)}, **row | given_)
 
 
@@ -132,6 +142,27 @@ def test_what_nobody_drives_any_more_is_given_up_after_a_week():
     assert an_end(CHANGED, HELD, now=NOON + STILL) is None
     step = an_end(CHANGED, HELD, now=NOON + STILL + timedelta(seconds=1))
     assert (step.to, step.because) == (FollowedState.GIVEN_UP, "Nothing of it has moved for 7 d.")
+
+
+def test_where_no_node_has_to_change_there_is_nothing_to_judge():
+    step = an_end(CHANGED, CHANGED, is_touched=False)
+    assert (step.to, step.because) == (FollowedState.GIVEN_UP, "No node has to change for it.")
+
+
+@given(targets("node-1"))
+def test_only_a_changed_node_with_the_driver_pod_it_had_is_left_unjudged(target: TargetEvidence):
+    if is_untouched(target):
+        assert target.state is CHANGED
+        assert target.driver_started_at < target.baseline.at
+
+
+def test_a_node_whose_driver_pod_began_after_its_baseline_is_judged():
+    at = NOON - timedelta(hours=1)
+    assert not is_untouched(a_target(baseline=a_baseline(at=at), driver_started_at=NOON))
+    assert is_untouched(a_target(baseline=a_baseline(at=at), driver_started_at=at - timedelta(hours=1)))
+    assert not is_untouched(a_target(baseline=a_baseline(at=at), driver_started_at=at))  # told to the second
+    assert not is_untouched(a_target(baseline=None))
+    assert not is_untouched(a_target(state=BEFORE, driver_started_at=at - timedelta(hours=1)))
 
 
 def test_without_a_node_there_is_nothing_to_follow():
