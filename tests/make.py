@@ -296,6 +296,26 @@ def an_image_pull(plan, *outcomes: str, **given: Any):
     return pull
 
 
+def a_followed_rollout(cluster, *states: str, **given: Any):
+    """One that others drive from 570 to 580, with a node in each of these states, and a gate that waits."""
+    from rollouts.models import FollowedRollout
+
+    row = {
+        "object_kind": "NVIDIADriver", "object_name": "h200", "object_uid": "uid-of-the-object", "state": "rolling",
+        "from_version": "570.172.08", "to_version": "580.95.05", "state_since": NOON, "began_at": NOON,
+        "because": "It asks for 580.95.05 now, and asked for 570.172.08.", "seen_at": NOON, "lease_until": NOON,
+        "next_look_at": NOON,
+    }  # fmt: skip
+    rollout = FollowedRollout.objects.create(cluster=cluster, **row | given)
+    uids = dict(cluster.nodes.values_list("name", "uid"))
+    for number, state in enumerate(states or ("changed", "released")):
+        name = f"gpu-{number}"
+        rollout.nodes.create(node_uid=uids.get(name, name), node_name=name, state=state, state_since=NOON)
+    rollout.answers.create(gate="driver_version", answer="wait", because="580.95.05 runs on 1 of 2 nodes.", since=NOON,
+                           at=NOON)  # fmt: skip
+    return rollout
+
+
 def a_stage_to_approve(plan=None):
     """The canary of a plan whose turn it is, waiting for somebody."""
     plan = plan or a_plan()

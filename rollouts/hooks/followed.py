@@ -1,18 +1,19 @@
 """What is wrong with a rollout that others drive: a gate fails, where a plan of ours would have halted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
+
+from django.urls import reverse
 
 from fleet.models import Cluster
-from gpu.labels import UPGRADE_SKIP, UPGRADE_STATE
-from gpu.upgrade_controller import UPGRADE_REQUIRED
+from gpu.labels import UPGRADE_SKIP
 from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.lifecycle import FollowedState
 from rollouts.models import FollowedRollout
-from rollouts.reads.followed import FollowedOnPage, followed_on_page, would_have_halted
+from rollouts.reads.followed import followed_on_page, would_have_halted
 
-HOLD = f"kubectl label nodes -l {UPGRADE_STATE}={UPGRADE_REQUIRED} {UPGRADE_SKIP}=true --overwrite"
 LONGEST = 500  # characters that a finding keeps of a sentence
 
 
@@ -30,22 +31,15 @@ def failing_rollouts(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, 
             Wrong(
                 Severity.CRITICAL if progress.before else Severity.WARNING,
                 sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…",
-                _action(shown),
+                shown.advice,
                 {"followed": rollout.pk, "from": rollout.from_version, "to": rollout.to_version},
-                why=" ".join(f"{each.gate} {each.cause} {','.join(each.nodes)}" for each in shown.failing),
+                why=" ".join(f"{each.gate} {','.join(each.nodes)}" for each in shown.failing),
             ),
         )
 
 
-def _action(shown: FollowedOnPage) -> str:
-    """What whoever drives it does: nothing of it is ours to do."""
-    rollout = shown.rollout
-    hold = f"Hold the nodes that have not begun: {HOLD}. Then put" if shown.progress.before else "Put"
-    if not rollout.from_version or rollout.from_version == rollout.to_version:
-        return f"{hold} back what was changed of {rollout.object_kind} {rollout.object_name}."
-    if rollout.driven_by:
-        return f"{hold} {rollout.from_version} back where {rollout.driven_by} has it from: that writes the object."
-    return f"{hold} {rollout.from_version} back: {rollout.its_component.command(rollout.from_version)}"
+def page_of_followed(evidence: Mapping[str, Any]) -> str:
+    return reverse("followed", args=[evidence["followed"]])
 
 
 FAILING = FindingSource(
@@ -54,8 +48,9 @@ FAILING = FindingSource(
     timedelta(0),
     failing_rollouts,
     "A rollout that others drive, in a cluster whose mode is follow, fails a gate on which a plan would have halted.",
-    steps=(
-        "Look at the nodes that the gate names: their findings and GPU stacks say whether the new version harms them.",
+    page_of_followed,
+    (
+        "Open its page, and look at the nodes that the gate names, for whether the new version harms them.",
         "Where it does, tell whoever drives the rollout: they hold what has not begun, by the first command.",
         "They put the earlier version back while those are held: where the object comes from, or by the second.",
         f"Once that is done the held nodes go on: kubectl label node NODE {UPGRADE_SKIP}-, a few at a time.",

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from gpu.labels import UPGRADE_SKIP, UPGRADE_STATE
+from gpu.upgrade_controller import UPGRADE_REQUIRED
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
@@ -12,6 +14,7 @@ from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
 from wording.lists import names
 from wording.numbers import count
 
+HOLD = f"kubectl label nodes -l {UPGRADE_STATE}={UPGRADE_REQUIRED} {UPGRADE_SKIP}=true --overwrite"
 SHOWN = {  # state of a node → what it is called where nobody of ours holds or releases anything
     TargetState.RELEASED: "before",
     TargetState.HELD: "held",
@@ -20,6 +23,7 @@ SHOWN = {  # state of a node → what it is called where nobody of ours holds or
     TargetState.FAILED: "failed",
     TargetState.EXCLUDED: "gone",
 }
+MOVED = ("changed", "failed", "changing")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,16 @@ class Progress:
         """In the order in which they are drawn and told, without those that are none."""
         told = (("changed", self.changed), ("failed", self.failed), ("changing", self.changing))
         return tuple((word, number) for word, number in (*told, ("held", self.held), ("before", self.before)) if number)
+
+    @property
+    def segments(self) -> list[tuple[str, float, float]]:
+        """(word, start, width) of 100, of what is no longer as it was: how far it is, at a glance."""
+        start, found = 0.0, list[tuple[str, float, float]]()
+        for word, number in self.parts:
+            if word in MOVED:
+                found.append((word, start, 100 * number / self.total))
+                start += 100 * number / self.total
+        return found
 
     @property
     def sentence(self) -> str:
@@ -80,6 +94,19 @@ class FollowedOnPage:
             return would_have_halted(self.failing)
         waits = next((answer for answer in self.answers if answer.answer == Answer.WAIT), None)
         return waits.because if waits else self.rollout.because
+
+    @property
+    def advice(self) -> str:
+        """What whoever drives it does where a gate fails: nothing of it is ours to do. Blank: none does."""
+        if not self.failing or not self.rollout.is_open:
+            return ""
+        rollout, was = self.rollout, self.rollout.from_version
+        first = f"Hold the nodes that have not begun: {HOLD}. Then put" if self.progress.before else "Put"
+        if was in ("", rollout.to_version):
+            return f"{first} back what was changed of {rollout.object_kind} {rollout.object_name}."
+        if rollout.driven_by:
+            return f"{first} {was} back where {rollout.driven_by} has it from: that writes the object."
+        return f"{first} {was} back: {rollout.its_component.command(was)}"
 
 
 def would_have_halted(failing: Iterable[FollowedAnswer]) -> str:

@@ -19,6 +19,7 @@ from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
 from rollouts.models import Plan, Stage, StageKind, Target
 from rollouts.reads.on_page import standings_of
+from rollouts.web.followed_page import listed
 
 PER_PAGE = 30
 FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)
@@ -50,6 +51,7 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
         "place": "plans",
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
+        "followed": listed(request.user, now=now),
         "drafts": _standing(list(_counted(visible.filter(state=PlanState.DRAFT))), now=now),
         "over": over,
         "waiting_for_me": _to_decide(request),

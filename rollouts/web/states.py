@@ -1,6 +1,6 @@
-"""The shape and the word that a page gives each state of a plan, a stage, a target and an answer."""
+"""The shape and the word that a page gives each state of plans, stages, targets, answers and followed rollouts."""
 
-from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.lifecycle import FollowedState, PlanState, StageState, TargetState
 from rollouts.models import Stage
 from rollouts.models.target import Shown
 
@@ -37,12 +37,29 @@ TARGET_GLYPHS: dict[str, str] = {
     Shown.NOT_BEGUN: "waiting",
     Shown.BACK: "part",
 }
+FOLLOWED_GLYPHS: dict[str, str] = {
+    FollowedState.ROLLING: "changing",
+    "failing": "stopped",  # of one that rolls: a gate fails
+    FollowedState.CAME_THROUGH: "ok",
+    FollowedState.REPLACED: "part",
+    FollowedState.GIVEN_UP: "unseen",
+}
+FOLLOWED_NODE_GLYPHS: dict[str, str] = {
+    "before": "waiting",
+    "held": "held",
+    "changing": "changing",
+    "changed": "ok",
+    "failed": "bad",
+    "gone": "unseen",
+}
 ANSWER_GLYPHS: dict[str, str] = {"pass": "ok", "wait": "waiting", "fail": "stopped"}
 GLYPHS: dict[str, dict[str, str]] = {
     "plan": PLAN_GLYPHS,
     "stage": STAGE_GLYPHS,
     "target": TARGET_GLYPHS,
     "answer": ANSWER_GLYPHS,
+    "followed": FOLLOWED_GLYPHS,
+    "followed-node": FOLLOWED_NODE_GLYPHS,
 }
 
 

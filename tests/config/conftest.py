@@ -8,6 +8,7 @@ from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import (
     a_finding,
+    a_followed_rollout,
     a_mute,
     a_node_event,
     a_plan,
@@ -42,6 +43,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "stage_id": stage.pk,
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
+        "rollout_id": a_followed_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
         "finding_id": a_finding(node.cluster, node=node, rule="gpu-hot").pk,
         "mute_id": a_mute(node.cluster).pk,

@@ -13,8 +13,8 @@ from hypothesis.extra.django import TestCase
 from fleet.models import Bookmark
 from fleet.models.bookmark import BookmarkState
 from health.models import Finding, Mute
-from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import Approval, BreakGlass, Freeze, Hold, ImagePull, Plan, PullJob, Target
+from rollouts.lifecycle import FollowedState, PlanState, TargetState
+from rollouts.models import Approval, BreakGlass, FollowedRollout, Freeze, Hold, ImagePull, Plan, PullJob, Target
 from rollouts.models.target import Shown
 from tests import make
 from tests.make import NOON
@@ -84,6 +84,15 @@ TWINS = {
         },
         lambda rows: rows.in_force(),
         lambda row: row.is_in_force,
+    ),
+    ("FollowedRollout", "open"): Twins(
+        FollowedRollout,
+        {"state": st.sampled_from([state.value for state in FollowedState])},
+        lambda stage, number: {
+            "cluster": stage.plan.cluster, "object_uid": f"u{number}", "state_since": NOON, "lease_until": NOON,
+        },
+        lambda rows: rows.open(),
+        lambda row: row.is_open,
     ),
     ("PullJob", "in_the_cluster"): Twins(
         PullJob,

@@ -1,0 +1,116 @@
+"""Rollouts that others drive, as pages show them."""
+
+import pytest
+
+from fleet.models import Cluster
+from people.models import User
+from rollouts.hooks.followed import FAILING, page_of_followed
+from rollouts.lifecycle import FollowedState
+from rollouts.models import FollowedAnswer
+from tests import make
+from tests.make import NOON
+from tests.pages import HOSTILE, page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+STATES = ("changed", "changed", "changing", "failed", "released", "held", "excluded")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make.a_fleet("north", mode="follow")
+
+
+@pytest.fixture
+def viewer() -> User:
+    return make.a_user("vera", role="viewer")
+
+
+def fails(rollout) -> FollowedAnswer:
+    return rollout.answers.create(
+        gate="failure_budget", answer="fail", because="gpu-3 failed: 1, where 0 would be tolerated.", nodes=["gpu-3"],
+        since=NOON, at=NOON,
+    )  # fmt: skip
+
+
+def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, *STATES, driven_by="Helm release gpu-operator/gpu-operator")
+
+    seen = page(visiting(viewer), f"/followed/{rollout.pk}").text
+
+    assert "NVIDIADriver h200 from 570.172.08 to 580.95.05" in seen
+    assert "2 of 6 nodes changed, 1 changing, 1 failed, 1 held, 1 not begun; 1 node gone since" in seen
+    assert "driven by Helm release gpu-operator/gpu-operator" in seen
+    assert "Driver version wait" in seen
+    assert "580.95.05 runs on 1 of 2 nodes." in seen
+    assert "not seen before it began" in seen
+    assert "Quarterdeck writes nothing here: its mode is follow." in seen
+
+
+def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, *STATES)
+    fails(rollout)
+
+    ((_, wrong),) = FAILING.say(cluster, now=NOON)
+    seen = page(visiting(viewer), page_of_followed(wrong.evidence)).text
+    assert "Quarterdeck would have halted here: gpu-3 failed: 1, where 0 would be tolerated." in seen
+    assert "failing" in seen
+    assert wrong.action in seen
+    assert "gpu-3 failed a gate fails because of it" in seen
+
+    listed = page(visiting(viewer), "/plans").text
+    assert "Quarterdeck would have halted here" in listed
+    assert "north / h200 failing" in listed
+
+
+def test_it_is_listed_with_the_plans_and_on_the_page_of_its_cluster(cluster: Cluster, viewer: User):
+    make.a_followed_rollout(cluster)
+    make.a_followed_rollout(cluster, state="replaced", because="The object asks for 1.2.3 now.", ended_at=NOON)
+    make.a_followed_rollout(cluster, object_uid="other", object_name="l40s", state=FollowedState.STANDING)
+
+    for place in ("/plans", f"/clusters/{cluster.pk}"):
+        seen = page(visiting(viewer), place).text
+        assert "north / h200 rolling" in seen
+        assert "1 of 2" in seen
+        assert "The object asks for 1.2.3 now." in seen
+        assert "l40s" not in seen  # it stands: there is nothing to tell of it
+
+
+def test_a_cluster_that_is_followed_says_so_before_anything_happens(cluster: Cluster, viewer: User):
+    assert "No rollout of a driver was seen here yet." in page(visiting(viewer), f"/clusters/{cluster.pk}").text
+
+    Cluster.objects.update(mode="operate")
+    assert "Followed" not in page(visiting(viewer), f"/clusters/{cluster.pk}").text
+    assert "Followed" not in page(visiting(viewer), "/plans").text
+
+
+def test_who_may_not_see_the_whole_cluster_sees_none_of_it(cluster: Cluster):
+    rollout = make.a_followed_rollout(cluster)
+    of_a_pool = make.a_user("pia", role="viewer", on=cluster.pools.get())
+
+    for place in (f"/followed/{rollout.pk}", f"/parts/followed/{rollout.pk}"):
+        assert visiting(of_a_pool).get(place).status_code == 404
+    for place in ("/plans", f"/clusters/{cluster.pk}"):
+        assert "580.95.05" not in page(visiting(of_a_pool), place).text
+
+
+def test_what_only_stands_has_no_page(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, state=FollowedState.STANDING)
+    assert visiting(viewer).get(f"/followed/{rollout.pk}").status_code == 404
+
+
+def test_nodes_are_in_pages_of_a_hundred_and_those_to_look_at_come_first(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, *(["changed"] * 120), "failed")
+
+    first = page(visiting(viewer), f"/followed/{rollout.pk}").text
+    assert "gpu-120 failed" in first
+    assert "page 1 of 2" in first
+    assert "page 2 of 2" in page(visiting(viewer), f"/followed/{rollout.pk}?page=2").text
+
+
+def test_what_a_cluster_says_is_text(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, driven_by=HOSTILE, object_name=HOSTILE, because=HOSTILE)
+    rollout.answers.all().delete()
+
+    for place in (f"/followed/{rollout.pk}", "/plans", f"/clusters/{cluster.pk}"):
+        assert HOSTILE not in visiting(viewer).get(place).content.decode()
