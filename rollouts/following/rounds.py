@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Max, OuterRef
 
 from edges.moves import LostRace
 from fleet.models import Cluster, DriverObject, Node
@@ -40,6 +40,7 @@ from rollouts.reads.queries import changeable, clock_ahead, driver_daemonsets, h
 
 LOOK_AGAIN = {FollowedState.STANDING: timedelta(seconds=10), FollowedState.ROLLING: timedelta(seconds=2)}
 BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile
+KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node of the object is read then
 
 
 def take_up(*, now: datetime) -> None:
@@ -115,19 +116,29 @@ def _leave(rollout: FollowedRollout, because: str, *, now: datetime) -> None:
 
 
 def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
-    """Four queries while nothing of the object changes."""
+    """Five queries while nothing of the object changes, but for once in ten minutes."""
     why = begins(was=rollout.to_version, version=driver_object.version, at_work=_at_work(driver_object))
     is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
     with transaction.atomic():
         rollout.keep_lease(now=now)
         nodes = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
-        if not nodes:  # nothing begins, or a plan of ours did it, or it runs on no node: only the version is kept
+        if not nodes:  # nothing begins, or a plan of ours did it, or it runs on no node: only that is kept in mind
             kept = {"to_version": driver_object.version, "seen_at": now}
             FollowedRollout.objects.filter(pk=rollout.pk).update(**kept)
+            _keep_in_mind(rollout, driver_object, now=now)
             return
-        was = rollout.to_version
+        was, kept_nodes = rollout.to_version, {node.node_uid: node for node in rollout.nodes.all()}
+        rollout.nodes.all().delete()
         rollout.move(FollowedState.ROLLING, now=now, because=why, **_began(driver_object, was=was, now=now))
-        _make_nodes(rollout, nodes, {}, is_watched=is_watched, now=now)
+        _make_nodes(rollout, nodes, {}, kept=kept_nodes, is_watched=is_watched, now=now)
+
+
+def _keep_in_mind(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
+    """What each node is like, for those that begin before the first look at their rollout."""
+    newest = rollout.nodes.aggregate(at=Max("state_since"))["at"]
+    if newest is None or now - newest > KEPT_FOR:
+        rollout.nodes.all().delete()
+        _make_nodes(rollout, _first_look(rollout, driver_object), {}, kept={}, is_watched=True, now=now)
 
 
 def _at_work(driver_object: DriverObject) -> list[str]:
@@ -197,13 +208,19 @@ def _make_nodes(
     seen: Sequence[FollowedLook],
     earlier: dict[str, FollowedNode],
     *,
+    kept: dict[str, FollowedNode],
     is_watched: bool,
     now: datetime,
 ) -> None:
-    """`earlier`: by uid, what began in the rollout that this one replaces: it is compared with what it was before."""
+    """`earlier`: by uid, what began in the rollout that this one replaces: it is compared with what it was before.
+
+    `kept`: what was kept in mind while nothing changed, for who is seen too late to be looked at.
+    """
     states = {one.row.uid: became(one.look, None) for one in seen}
     show = [uid for uid, state in states.items() if shows_before(state, is_first=True, is_watched=is_watched)]
-    as_now = baselines(rollout, [uid for uid in show if uid not in earlier], now=now)
+    known = {uid: node.baseline for uid, node in kept.items()}
+    known |= baselines(rollout, show, now=now)
+    known |= {uid: node.baseline for uid, node in earlier.items()}
     FollowedNode.objects.bulk_create(
         FollowedNode(
             rollout=rollout,
@@ -211,7 +228,7 @@ def _make_nodes(
             node_name=one.row.name,
             state=states[one.row.uid],
             state_since=now,
-            baseline=earlier[one.row.uid].baseline if one.row.uid in earlier else as_now.get(one.row.uid),
+            baseline=known.get(one.row.uid),
             pod_hash=one.pod_hash if one.row.uid in show else "",
         )
         for one in seen
@@ -272,7 +289,7 @@ def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[Foll
             setattr(following, column, value)
         following.save()
         earlier = {node.node_uid: node for node in nodes if node.state in BEGUN and node.baseline}
-        _make_nodes(following, seen, earlier, is_watched=True, now=now)
+        _make_nodes(following, seen, earlier, kept={}, is_watched=True, now=now)
         following.tell()
     else:
         following.save()

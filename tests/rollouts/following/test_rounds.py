@@ -130,7 +130,7 @@ def test_what_an_object_asks_for_is_kept_in_mind_before_anything_of_it_changes(o
     standing = others.round()
 
     assert (standing.state, standing.to_version, standing.seen_at) == (FollowedState.STANDING, OLD, others.now)
-    assert not standing.nodes.exists()
+    assert {node.baseline["driver_version"] for node in standing.nodes.all()} == {OLD}
     assert not FollowedRollout.objects.told().exists()
     assert FollowedRollout.objects.count() == 1  # the ClusterPolicy says no driver there
 
@@ -154,7 +154,7 @@ def test_a_rollout_begins_when_nodes_change_although_the_version_is_the_same(oth
 
     assert (rollout.state, rollout.from_version, rollout.to_version) == (FollowedState.ROLLING, OLD, OLD)
     assert others.states()["node-0"] == TargetState.CHANGING
-    assert rollout.nodes.get(node_name="node-0").baseline is None  # it had begun before anybody looked
+    assert rollout.nodes.get(node_name="node-0").baseline["allocatable"] == {"nvidia.com/gpu": 8}  # kept in mind
     assert others.states()["node-1"] == TargetState.RELEASED  # its pod is of the template before
 
 
@@ -272,10 +272,32 @@ def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
     assert set(others.states().values()) == {TargetState.CHANGED}
 
 
-def test_a_node_that_began_unseen_is_no_pass_and_no_failure(others: Others):
+def test_a_node_that_began_before_its_rollout_was_seen_is_compared_with_what_was_kept_in_mind(others: Others):
+    """Workers were slow, or away: the operator had a node cordoned by then."""
+    others.round()
+    others.ask_for(NEW)
+    others.template()
+    others.node(0, upgrade_state="drain-required", is_unschedulable=True)
+    others.round(seconds=900)
+    others.change(0, allocatable={"nvidia.com/gpu": 7})
+    others.round()
+    others.round(seconds=180)
+
+    assert others.says("allocatable_restored").nodes == ["node-0"]
+    assert others.answers()["allocatable_restored"] == "fail"
+
+
+def test_what_is_kept_in_mind_is_looked_at_anew_every_ten_minutes(others: Others):
+    others.round()
+    others.node(0, allocatable={"nvidia.com/gpu": 6})
+    kept = others.round(seconds=60).nodes.get(node_name="node-0")
+    assert kept.baseline["allocatable"] == {"nvidia.com/gpu": 8}
+    kept = others.round(seconds=600).nodes.get(node_name="node-0")
+    assert kept.baseline["allocatable"] == {"nvidia.com/gpu": 6}
+
+
+def test_a_node_that_had_begun_when_following_began_is_no_pass_and_no_failure(others: Others):
     """Its baseline is not known: nobody says that it has all its GPUs, nor that it lacks some."""
-    others.round()
-    others.round()
     others.ask_for(NEW)
     others.template()
     others.node(0, upgrade_state="drain-required")
@@ -292,17 +314,18 @@ def test_a_node_that_began_unseen_is_no_pass_and_no_failure(others: Others):
     assert others.rollout.state == FollowedState.ROLLING
 
 
-def test_what_was_over_while_nobody_looked_is_given_up(others: Others):
-    rollout = others.round()
+def test_what_was_on_its_last_node_when_following_began_is_given_up(others: Others):
     others.ask_for(NEW)
     others.template()
     for number in range(3):
+        others.change(number, upgrade_state="uncordon-required")
+    rollout = others.round()
+    for number in range(3):
         others.change(number)
-    others.round(seconds=3600)
     others.round()
 
     rollout.refresh_from_db()
-    assert (rollout.state, rollout.from_version) == (FollowedState.GIVEN_UP, OLD)
+    assert rollout.state == FollowedState.GIVEN_UP
     assert "before anybody looked" in rollout.because
     assert others.rollout.state == FollowedState.STANDING
 
