@@ -36,13 +36,18 @@ def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
 def _xids(evidence: Mapping[str, Any], cause: str) -> Iterator[tuple[int, PastXid]]:
     """What stands there is our own word or the exporter's: only the exporter's is in the cause.
 
-    Of the others only the number is kept; none is of before the worst one's driver.
+    A finding of before says of the others only the numbers; none is of before the worst one's driver.
     """
-    at = evidence.get("since")
-    since, words = datetime.fromisoformat(at).timestamp() if at else math.nan, evidence.get("words", "")
-    for other in evidence.get("others", ()):
-        yield other, PastXid(since)
+    since, words = _instant(evidence.get("since")), evidence.get("words", "")
+    others = evidence.get("others", {})
+    for other in others:
+        yield int(other), PastXid(_instant(others[other]) if isinstance(others, dict) else since)
     if isinstance(number := evidence.get("xid"), int):
         known = XIDS.get(number)
         is_ours = known is not None and words == known.title and words not in cause
         yield number, PastXid(since, "" if is_ours else words)
+
+
+def _instant(said: str | None) -> float:
+    """NaN: nobody saw when."""
+    return datetime.fromisoformat(said).timestamp() if said else math.nan

@@ -70,7 +70,7 @@ class Checkpoint:
 class PastXid:
     """One that a GPU has had, whether or not its gauge still shows it."""
 
-    since: float  # seconds since the epoch, our clock; NaN: it was there when Quarterdeck first looked
+    since: float  # that it was last seen to come, in seconds since the epoch; NaN: it was there when we first looked
     words: str = ""  # the exporter's own
 
 

@@ -155,8 +155,11 @@ def _past_xids(before: Frame, frame: Frame, anew: Collection[int]) -> Mapping[tu
         if value >= 1:
             key, number = frame.devices[place].key, int(value)
             known = kept.get(key, {})
-            if number not in known and len(known) < PAST_XIDS_AT_MOST:
+            its = known.get(number)
+            if its is None and len(known) < PAST_XIDS_AT_MOST:
                 kept[key] = {**known, number: PastXid(since[place])}
+            elif its is not None and since[place] == since[place] and not since[place] <= its.since:  # it came again
+                kept[key] = {**known, number: PastXid(since[place], its.words)}
         elif value == 0 and kept and not _counts(frame, place):
             kept.pop(frame.devices[place].key, None)
     return kept

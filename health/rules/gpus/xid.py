@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
@@ -86,7 +86,7 @@ class LastXid:
                 "action": action.value if action else None,
                 "at_least": times,
                 **({"since": seen.since.isoformat()} if seen.since is not None else {}),
-                **({"others": others} if (others := sorted({one.number for one in told} - {seen.number})) else {}),
+                **({"others": others} if (others := _others(seen, told)) else {}),
                 **({"had": had} if (had := _had(gpu, seen)) else {}),
                 **({"workflow": flow.pattern.value, "source": flow.source} if flow else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
@@ -97,9 +97,19 @@ class LastXid:
 
 
 def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow | None:
-    number = seen.number
-    beside = {one.number for one in every} - {number}
-    return workflow_of(number, beside, _again(gpu, seen), gpu.elsewhere.get(number, 0))
+    return workflow_of(seen.number, _beside(gpu, seen, every), _again(gpu, seen), gpu.elsewhere.get(seen.number, 0))
+
+
+def _beside(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> dict[int, timedelta]:
+    """The others of its GPU, by how long before or after it each came: of those of which somebody knows when."""
+    came = _came_at(gpu, seen)
+    pairs = ((one.number, _came_at(gpu, one)) for one in every if one.number != seen.number)
+    return {number: abs(at - came) for number, at in pairs if at is not None and came is not None}
+
+
+def _came_at(gpu: GpuFacts, seen: XidSeen) -> datetime | None:
+    """The last time: what its exporter counts it does within its window, which ends now."""
+    return gpu.judged_at if seen.is_counted else seen.since
 
 
 def _again(gpu: GpuFacts, seen: XidSeen) -> int:
@@ -114,6 +124,12 @@ def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
     if seen.number in gpu.new and gpu.judged_at is not None:
         had[seen.number] = [*had.get(seen.number, ()), gpu.judged_at]
     return {str(number): [at.isoformat() for at in sorted(had[number])[-MOST_KEPT:]] for number in sorted(had)}
+
+
+def _others(seen: XidSeen, told: Sequence[XidSeen]) -> dict[str, str | None]:
+    """By number since when. None: nobody saw when."""
+    those = sorted((one for one in told if one.number != seen.number), key=lambda one: one.number)
+    return {str(one.number): one.since.isoformat() if one.since is not None else None for one in those}
 
 
 def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
@@ -182,9 +198,9 @@ def _since(seen: XidSeen, times: int) -> str:
 def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> str:
     known, action, parts = XIDS.get(seen.number), _action(seen, flow), list[str]()
     if flow is not None:
-        other = next((str(one.number) for one in every if one.number in flow.others), "")
+        other = " ".join(map(str, flow.came_with(_beside(gpu, seen, every))[:1]))
         parts.append(flow.says.format(other=other, times=_again(gpu, seen)))
-    if known and known.points_at_driver and gpu.driver_changed_at is not None:
+    if known and known.points_at_driver and gpu.driver_changed_at is not None and not _is_of_old_driver(gpu, seen):
         parts.append(
             "Its driver was changed within the day before: suspect the new driver, and compare with its peers."
         )

@@ -5,7 +5,7 @@ immediate action. Where it names a workflow, `WORKFLOWS` has what can be seen of
 here are in none.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -85,7 +85,7 @@ XIDS: Mapping[int, Xid] = _catalogue()
 
 
 class XidPattern(StrEnum):
-    BESIDE = "beside"  # with another on the same GPU, since that began anew
+    BESIDE = "beside"  # with another on the same GPU, so soon before or after it that the two are one trouble
     AGAIN = "again"  # so often in a time, and on no other GPU of its cluster nearly so
     SPREAD = "spread"  # on another GPU nearly as often: within one, as those of one job are not found in one moment
 
@@ -103,11 +103,15 @@ class XidWorkflow(NamedTuple):
     within: timedelta = timedelta(0)
     is_of_node: bool = False  # counted on all GPUs of its node; else on the GPU
 
-    def fits(self, beside: Collection[int], again: int, elsewhere: int) -> bool:
+    def came_with(self, beside: Mapping[int, timedelta]) -> list[int]:
+        """Of those beside it, by how long before or after it each came, the ones that are one trouble with it."""
+        return sorted(number for number, apart in beside.items() if number in self.others and apart <= self.within)
+
+    def fits(self, beside: Mapping[int, timedelta], again: int, elsewhere: int) -> bool:
         """`again`: how often it was here, this time counted; `elsewhere`: the most that another GPU had it."""
         match self.pattern:
             case XidPattern.BESIDE:
-                return not self.others.isdisjoint(beside)
+                return bool(self.came_with(beside))
             case XidPattern.AGAIN:
                 return again >= self.times and (self.is_of_node or elsewhere < again - 1)
             case XidPattern.SPREAD:
@@ -118,6 +122,8 @@ CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.htm
 NVSENTINEL = "NVIDIA/NVSentinel:docs/designs/014-workflow-XID-13-and-31.md"  # how often, and in which time
 OURS = "Quarterdeck"
 DAY, MONTH = timedelta(days=1), timedelta(days=30)
+# Ours: the driver logs both at once, and a gauge that shows one at a time tells of them a few samples apart.
+TOGETHER = timedelta(minutes=10)
 # Of 13 only the kernel log says what its workflow goes by: the place on the chip. Of 45 nobody says whether a process
 # that was killed left it behind (Z22): it is told neither alone, where the catalogue asks for the Fabric Manager to be
 # restarted, nor with others, where those are to be followed.
@@ -125,7 +131,7 @@ WORKFLOWS: tuple[XidWorkflow, ...] = (
     XidWorkflow(
         48, XidPattern.BESIDE, XidAction.DRAIN_AND_RESET,
         "Xid {other} came with it: a row of its memory is to be remapped, or could not be.",
-        CATALOGUE, others=frozenset({63, 64}),
+        CATALOGUE, others=frozenset({63, 64}), within=TOGETHER,
     ),
     XidWorkflow(
         79, XidPattern.AGAIN, XidAction.RESTART_NODE,
@@ -153,10 +159,12 @@ WORKFLOWS: tuple[XidWorkflow, ...] = (
         for number in (13, 31)
     ),
 )  # fmt: skip
-COUNTED_WITHIN: Mapping[int, timedelta] = {row.number: row.within for row in WORKFLOWS if row.within}
+COUNTED_WITHIN: Mapping[int, timedelta] = {
+    row.number: row.within for row in WORKFLOWS if row.pattern is not XidPattern.BESIDE
+}
 
 
-def workflow_of(number: int, beside: Collection[int], again: int, elsewhere: int) -> XidWorkflow | None:
+def workflow_of(number: int, beside: Mapping[int, timedelta], again: int, elsewhere: int) -> XidWorkflow | None:
     """None: none fits, and what its row says holds."""
     rows = (row for row in WORKFLOWS if row.number == number)
     return next((row for row in rows if row.fits(beside, again, elsewhere)), None)

@@ -354,24 +354,25 @@ def test_more_than_three_79_in_thirty_days_are_the_hardware():
 @pytest.mark.parametrize(
     ("number", "beside", "again", "elsewhere", "pattern"),
     [
-        (48, {63}, 1, 0, XidPattern.BESIDE),
-        (48, {64, 45}, 1, 0, XidPattern.BESIDE),
-        (48, {45}, 1, 0, None),
-        (63, {48}, 1, 0, None),
-        (31, {13}, 1, 0, None),
-        (31, set(), 2, 0, None),
-        (31, set(), 2, 1, XidPattern.SPREAD),
-        (31, set(), 3, 0, XidPattern.AGAIN),
-        (13, set(), 3, 1, XidPattern.AGAIN),
-        (13, set(), 3, 2, XidPattern.SPREAD),
-        (31, set(), 1, 1, XidPattern.SPREAD),
-        (79, set(), 3, 9, None),
-        (79, set(), 4, 9, XidPattern.AGAIN),
-        (69, {48}, 9, 9, None),
+        (48, {63: 0}, 1, 0, XidPattern.BESIDE),
+        (48, {64: 10, 45: 0}, 1, 0, XidPattern.BESIDE),
+        (48, {63: 11}, 1, 0, None),
+        (48, {45: 0}, 1, 0, None),
+        (63, {48: 0}, 1, 0, None),
+        (31, {13: 0}, 1, 0, None),
+        (31, {}, 2, 0, None),
+        (31, {}, 2, 1, XidPattern.SPREAD),
+        (31, {}, 3, 0, XidPattern.AGAIN),
+        (13, {}, 3, 1, XidPattern.AGAIN),
+        (13, {}, 3, 2, XidPattern.SPREAD),
+        (31, {}, 1, 1, XidPattern.SPREAD),
+        (79, {}, 3, 9, None),
+        (79, {}, 4, 9, XidPattern.AGAIN),
+        (69, {48: 0}, 9, 9, None),
     ],
 )
 def test_what_an_xid_asks_for_goes_by_what_else_there_was(number, beside, again, elsewhere, pattern):
-    flow = workflow_of(number, beside, again, elsewhere)
+    flow = workflow_of(number, {other: timedelta(minutes=each) for other, each in beside.items()}, again, elsewhere)
 
     assert (flow.pattern if flow else None) == pattern
 
@@ -382,18 +383,53 @@ def test_of_two_that_are_as_bad_the_one_that_goes_by_the_other_is_told():
     assert "Xid 64 came with it" in LastXid().judge(last).action
 
 
+@pytest.mark.parametrize(
+    ("came_at", "comes_with"),
+    [
+        (NOON - timedelta(minutes=3), True),
+        (NOON - timedelta(days=21), False),
+        (None, False),  # nobody saw when
+    ],
+)
+def test_two_xids_that_came_weeks_apart_did_not_come_together(came_at, comes_with):
+    gpu = with_xid(48, past_xids=(XidSeen(63, came_at),))
+
+    wrong = LastXid().judge(gpu)
+
+    assert ("Xid 63 came with it" in wrong.action) == comes_with
+    assert (wrong.evidence.get("workflow") == "beside") == comes_with
+    assert wrong.evidence["others"] == {"63": came_at.isoformat() if came_at else None}
+
+
+@pytest.mark.parametrize("counted", [{"63": 1.0}, {"48": 1.0, "63": 1.0}, {"48": 2.0}])
+def test_what_is_counted_came_within_the_window_of_its_exporter(counted):
+    long_ago = NOON - timedelta(days=21)
+    gpu = with_xid(48, ago=timedelta(days=21), parts={"xids_counted": counted}, past_xids=(XidSeen(63, long_ago),))
+
+    action = LastXid().judge(gpu).action
+
+    assert ("Xid 63 came with it" in action) == ({"48", "63"} <= counted.keys())
+
+
 @pytest.mark.parametrize("row", WORKFLOWS, ids=lambda row: f"{row.number}-{row.pattern}")
 def test_every_workflow_is_of_an_xid_that_is_known_and_names_its_source(row):
     assert row.number in XIDS
     assert row.others <= set(XIDS)
     assert row.source == OURS or row.source.startswith("https://docs.nvidia.com/") or ":docs/" in row.source
-    assert (row.pattern is XidPattern.BESIDE) == bool(row.others) == (not row.within)
+    assert (row.pattern is XidPattern.BESIDE) == bool(row.others)
+    assert row.within
 
 
 @pytest.mark.parametrize("number", [119, 120, 143])
 def test_after_a_change_the_driver_is_the_first_suspect(number):
-    assert "suspect the new driver" in LastXid().judge(with_xid(number, driver_changed_at=NOON)).action
+    assert "suspect the new driver" in LastXid().judge(with_xid(number, driver_changed_at=NOON - timedelta(hours=2))).action
     assert "suspect the new driver" not in LastXid().judge(with_xid(number)).action
+
+
+def test_an_xid_of_before_the_change_is_not_the_new_drivers():
+    before = with_xid(119, ago=timedelta(hours=3), driver_changed_at=NOON - timedelta(hours=2))
+
+    assert "suspect the new driver" not in LastXid().judge(before).action
 
 
 def test_what_is_said_of_an_xid_is_at_least_once():

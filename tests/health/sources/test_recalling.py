@@ -117,7 +117,19 @@ def had(cluster, **given) -> None:
     a_finding(cluster, "GPU 2 of gpu-001", node=node, rule="gpu-xid", gpu_uuid="GPU-2", evidence=evidence)
 
 
-def test_the_others_are_known_by_their_numbers(cluster):
+def test_each_of_the_others_is_known_with_its_own_time(cluster):
+    weeks_before = NOON - timedelta(days=21)
+    had(cluster, others={"31": None, "63": weeks_before.isoformat()}, since=NOON.isoformat())
+    frame = a_frame(BOARD)
+
+    recall_xids(cluster.pk, None, frame)
+
+    past = frame.past_xids[BOARD.key]
+    assert (past[63].since, past[79].since) == (weeks_before.timestamp(), NOON.timestamp())
+    assert math.isnan(past[31].since)
+
+
+def test_the_others_of_a_finding_of_before_are_known_by_their_numbers(cluster):
     had(cluster, others=[31, 63], since=NOON.isoformat())
     frame = a_frame(BOARD)
 

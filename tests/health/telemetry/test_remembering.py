@@ -84,6 +84,13 @@ def test_knows_since_when_an_xid_is_the_last():
     assert frame.latched["xid"][0] == NOW + 60
 
 
+def test_an_xid_that_came_again_is_remembered_with_its_last_time():
+    frame = followed((NOW, 0), (NOW + 60, 63), (NOW + 120, 48), (NOW + 9_000, 63), (NOW + 9_060, 48), key="xid")
+
+    past = frame.past_xids[A.key]
+    assert {number: each.since for number, each in past.items()} == {63: NOW + 9_000, 48: NOW + 9_060}
+
+
 def test_an_xid_that_was_there_at_the_first_look_is_so_since_who_knows():
     since = followed((NOW, 79), (NOW + 60, 79), key="xid").latched["xid"][0]
 
