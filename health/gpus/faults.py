@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from django.db.models import Exists, OuterRef
+
+from fleet.models import Gpu
 from health.correlation import OF_A_GPU
 from health.models import Finding
 from health.rules.base import RANKS, Severity
@@ -29,7 +32,7 @@ class Findings:
     """The worst that is open of each GPU, and of each node as a whole."""
 
     of_gpu: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # by node, and UUID, else number or name
-    of_number: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # by number those that have a UUID, too
+    of_number: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # those whose UUID no GPU has, too
     of_node: dict[int, FindingSeen] = field(default_factory=dict)
 
     @cached_property
@@ -37,14 +40,15 @@ class Findings:
         """Those on which there is any: most have none, and their GPUs need no look."""
         return frozenset(self.of_node) | {node for node, _ in self.of_gpu}
 
-    def add(self, node: int, subject: str, uuid: str, seen: FindingSeen) -> None:
-        """`uuid`: of its board; blank: nothing has it."""
+    def add(self, node: int, subject: str, uuid: str, seen: FindingSeen, *, is_named: bool) -> None:
+        """`uuid`: of its board; blank: nothing has it. `is_named`: a GPU of its node has that, whatever its number."""
         if seen.is_of_node:
             self.of_node[node] = _worse(self.of_node.get(node), seen)
             return
         called = subject.removeprefix(OF_A_GPU).partition(" of ")[0]
-        for found, key in ((self.of_gpu, (node, uuid or called)), (self.of_number, (node, called))):
-            found[key] = _worse(found.get(key), seen)
+        self.of_gpu[node, uuid or called] = _worse(self.of_gpu.get((node, uuid or called)), seen)
+        if not is_named:
+            self.of_number[node, called] = _worse(self.of_number.get((node, called)), seen)
 
     def of(self, node: int, index: int, uuid: str) -> FindingSeen | None:
         """Its own before its node's, where both are as bad."""
@@ -62,8 +66,9 @@ def _worse(known: FindingSeen | None, other: FindingSeen) -> FindingSeen:
 def findings_of(user: User) -> Findings:
     found = Findings()
     rows = Finding.objects.visible_to(user).open().of_nodes_own().order_by("-pk")
-    for row in rows.only("pk", "node_id", "subject", "gpu_uuid", "rule", "severity", "sentence"):
-        is_of_node = not row.subject.startswith(OF_A_GPU)
-        seen = FindingSeen(row.pk, row.rule, row.severity, row.sentence, is_of_node)
-        found.add(row.node_id or 0, row.subject, row.gpu_uuid, seen)
+    boards = Gpu.objects.filter(node=OuterRef("node"), uuid=OuterRef("gpu_uuid")).exclude(uuid="")
+    told = rows.values_list("node", "subject", "gpu_uuid", Exists(boards), "pk", "rule", "severity", "sentence")
+    for node, subject, uuid, is_named, key, rule, severity, sentence in told:
+        seen = FindingSeen(key, rule, severity, sentence, is_of_node=not subject.startswith(OF_A_GPU))
+        found.add(node or 0, subject, uuid, seen, is_named=is_named)
     return found

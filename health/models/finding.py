@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import models
-from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from edges.moving import write_move, write_moves
@@ -20,7 +20,7 @@ from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import to_the_minute
 
-OF_A_GPU = re.compile(r"GPU (\d{1,4}) of ")
+OF_A_GPU, OF_A_NAME = re.compile(r"GPU (\d{1,4}) of "), re.compile(r"GPU (\S+) of ")
 STAMPS = {
     FindingState.ACKNOWLEDGED: ("acknowledged_at",),
     FindingState.MUTED: ("muted_at",),
@@ -89,15 +89,16 @@ class FindingQuerySet(Visible["Finding"]):
 
     def of_gpu(self, gpu: Gpu) -> "FindingQuerySet":
         """About it or a slice of it: by its UUID, by the number or the name that its exporter has for it only where one
-        of the two has no UUID. Load it with its node.
+        of the two has no UUID, and no other GPU of its node has the one there is. Load it with its node.
         """
         about = Q(pk__in=())
         for name in filter(None, (str(gpu.index), gpu.uuid)):
             subject = f"{correlation.OF_A_GPU}{name} of {gpu.node.name}"
             about |= Q(subject=subject) | Q(subject__startswith=f"{subject}, slice ")
-        if gpu.uuid:
-            about = Q(gpu_uuid=gpu.uuid) | Q(about, gpu_uuid="")
-        return self.filter(about, node=gpu.node)
+        is_anothers = Exists(Gpu.objects.filter(node=gpu.node, uuid=OuterRef("gpu_uuid")).exclude(uuid=""))
+        about &= Q(gpu_uuid="") if gpu.uuid else ~Q(is_anothers)
+        own = Q(gpu_uuid=gpu.uuid) if gpu.uuid else Q(pk__in=())
+        return self.filter(own | about, node=gpu.node)
 
     def around(self, gpu: Gpu) -> "FindingsOfGpu":
         """As its page and REST say them, the worst first. Load it with its node."""
@@ -235,10 +236,13 @@ class Finding(models.Model):
 
     def gpu_among(self, uuids: Mapping[int, str]) -> int | None:
         """The number of the GPU that it is about among those of its node, whose UUIDs these are (blank: nothing has
-        named it): by its UUID, by the number that its exporter has for it only where one of the two has no UUID.
+        named it): by its UUID, by the number or the name that its exporter has for it only where one of the two has no
+        UUID. In SQL: `of_gpu`.
         """
+        called = OF_A_NAME.match(self.subject) if self.node_id else None
+        board = self.gpu_uuid or (called[1] if called else "")
         for index, uuid in uuids.items():
-            if uuid and uuid == self.gpu_uuid:
+            if uuid and uuid == board:
                 return index
         is_anothers = bool(self.gpu_uuid and self.gpu is not None and uuids.get(self.gpu))
         return None if is_anothers else self.gpu

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from fleet.models import Bookmark
+from fleet.models import Bookmark, Gpu
 from fleet.models.bookmark import BookmarkState
+from health.gpus.faults import findings_of
 from health.models import Finding, Mute
 from rollouts.lifecycle import FollowedState, PlanState, TargetState
 from rollouts.models import Approval, BreakGlass, FollowedRollout, Freeze, Hold, ImagePull, Plan, PullJob, Target
@@ -22,6 +23,11 @@ from tests.make import NOON
 AROUND = st.sampled_from([NOON + timedelta(microseconds=each) for each in (-1, 0, 1)])  # the moment itself included
 PERHAPS = st.none() | AROUND
 SOME = st.sampled_from(["", "a"])
+# What a finding is about, with the name of its node to come, and the UUID of its board.
+ABOUT = st.tuples(
+    st.sampled_from(["GPU 0 of {}", "GPU 1 of {}, slice 2", "GPU GPU-a of {}", "GPU GPU-b of {}, slice 1"]),
+    st.sampled_from(["", "GPU-a", "GPU-b", "GPU-z"]),
+)
 
 
 class Twins(NamedTuple):
@@ -148,6 +154,7 @@ def test_every_predicate_that_is_written_twice_is_tried():
 
 class TestTheDatabaseAndPythonAgree(TestCase):
     stage: Any
+    root: Any
 
     @given(data=st.data(), which=st.sampled_from(sorted(TWINS)), number=st.integers(1, 5))
     def test_on_any_rows(self, data, which, number):
@@ -158,6 +165,34 @@ class TestTheDatabaseAndPythonAgree(TestCase):
         found = {row.pk for row in twins.in_sql(twins.of.objects.filter(pk__in=[row.pk for row in rows]))}
 
         assert found == {row.pk for row in rows if twins.in_python(row)}
+
+    @given(
+        uuids=st.lists(st.sampled_from(["", "GPU-a", "GPU-b", "GPU-c"]), max_size=3), drawn=st.lists(ABOUT, max_size=4)
+    )
+    def test_on_which_gpu_a_finding_is_about(self, uuids, drawn):
+        """Its own page, the lists of what is of a GPU, and the table of GPUs."""
+        named = [uuid if uuid not in uuids[:at] else "" for at, uuid in enumerate(uuids)]
+        cluster = self.stage.plan.cluster
+        node = cluster.nodes.select_related("cluster").first()
+        Gpu.objects.filter(node=node).delete()
+        gpus = [Gpu.objects.create(node=node, index=at, uuid=uuid) for at, uuid in enumerate(named)]
+        rows = [
+            make.a_finding(cluster, about.format(node.name), node=node, rule=f"r{at}", gpu_uuid=uuid)
+            for at, (about, uuid) in enumerate(drawn)
+        ]
+
+        by_key = {row.pk: row.gpu_among(dict(enumerate(named))) for row in rows}
+
+        assert {gpu.index: {row.pk for row in Finding.objects.of_gpu(gpu)} for gpu in gpus} == {
+            gpu.index: {key for key, index in by_key.items() if index == gpu.index} for gpu in gpus
+        }
+        for row in rows:
+            Finding.objects.exclude(pk=row.pk).update(is_shadow=True)
+            Finding.objects.filter(pk=row.pk).update(is_shadow=False)
+            told = findings_of(self.root)
+            assert [gpu.index for gpu in gpus if told.of(node.pk, gpu.index, gpu.uuid)] == [
+                gpu.index for gpu in gpus if gpu.index == by_key[row.pk]
+            ]
 
     @given(
         state=st.sampled_from([state.value for state in TargetState]),
@@ -187,4 +222,5 @@ class TestTheDatabaseAndPythonAgree(TestCase):
     @classmethod
     def setUpTestData(cls):
         cls.stage = make.a_stage_to_approve()
+        cls.root = make.a_user("root", role="admin")
         make.an_image_pull(cls.stage.plan, ended_at=NOON)

@@ -422,7 +422,10 @@ def test_every_workflow_is_of_an_xid_that_is_known_and_names_its_source(row):
 
 @pytest.mark.parametrize("number", [119, 120, 143])
 def test_after_a_change_the_driver_is_the_first_suspect(number):
-    assert "suspect the new driver" in LastXid().judge(with_xid(number, driver_changed_at=NOON - timedelta(hours=2))).action
+    assert (
+        "suspect the new driver"
+        in LastXid().judge(with_xid(number, driver_changed_at=NOON - timedelta(hours=2))).action
+    )
     assert "suspect the new driver" not in LastXid().judge(with_xid(number)).action
 
 
