@@ -108,6 +108,9 @@ class NodeSerializer(NodeRowSerializer):
     conditions = NodeConditionSerializer(
         many=True, help_text="Those that say something is wrong, `Ready` apart: of the kubelet and of other agents."
     )
+    booted_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its boot ID was last seen to be another one; null: it never was."
+    )
     resources = ResourceSerializer(many=True)
     gpus = GpuSerializer(many=True)
     unplaced = UnplacedSerializer(many=True)
@@ -127,7 +130,7 @@ class NodeSerializer(NodeRowSerializer):
 
     class Meta(NodeRowSerializer.Meta):
         fields = (
-            *ROW, "labels", "annotations", "taints", "conditions", "resources", "gpus", "unplaced",
+            *ROW, "labels", "annotations", "taints", "conditions", "booted_at", "resources", "gpus", "unplaced",
             "disagreements", "exporter", "exporter_note", "pods", "pods_freshness", "events", "stack",
         )  # fmt: skip
 

@@ -32,7 +32,7 @@ NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready and conditions", ("ready", "condition")),
-    "driver": ("Driver and system", ("version", "upgrade")),
+    "driver": ("Driver and system", ("version", "boot", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
     GPUS: ("GPUs", ("capacity", RESET, "reload")),
     POD: ("Pods", ()),
@@ -43,8 +43,8 @@ LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
 KIND_OF = {event: kind for kind, (_, events) in LINE_KINDS.items() for event in events}
 GLYPHS = {
-    "version": "changing", "upgrade": "changing", "cordon": "cordoned", "condition": "warn", "capacity": "warn",
-    RESET: "warn",
+    "version": "changing", "boot": "changing", "upgrade": "changing", "cordon": "cordoned", "condition": "warn",
+    "capacity": "warn", RESET: "warn",
 }  # fmt: skip
 NodeKept = Node | GoneNode
 

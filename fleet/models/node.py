@@ -47,6 +47,8 @@ class Node(Mirrored):
     os_image = models.CharField(max_length=128, blank=True)
     container_runtime = models.CharField(max_length=128, blank=True)
     kubelet_version = models.CharField(max_length=64, blank=True)
+    boot_id = models.CharField(max_length=64, blank=True)  # another one with each boot; blank: its kubelet says none
+    booted_at = models.DateTimeField(null=True)  # when that was seen to be another one; null: it never was
     region = models.CharField(max_length=64, blank=True)
     zone = models.CharField(max_length=64, blank=True)
     instance_type = models.CharField(max_length=64, blank=True)

@@ -20,7 +20,7 @@ from health.telemetry.frame import GpuDevice
 
 AT_ONCE = 500  # names in one query
 DAY = timedelta(days=1)
-OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected", "gpu_vendor")
+OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expected", "gpu_vendor", "booted_at")
 
 
 class Around(Protocol):

@@ -279,6 +279,7 @@ class Judging:
             if RESET_BY in read and device.index is not None
             else 0,
             driver_changed_at=self.around.driver_changed.get(node["uid"]),
+            booted_at=node.get("booted_at"),  # of the past, the frames that go on without a gap say as much
             workload_classes=self.around.classes.get(node["id"], frozenset()),
             is_of_one_job=node["name"] in self.around.of_one_job,
             peers=peers,

@@ -31,9 +31,10 @@ COLUMNS = (
     "id", "uid", "name", "allocatable", "capacity", "expected", "requested", "upgrade_state", "driver_unknown_since",
     "mig_config", "mig_config_state", "mig_changing_since", "unhealthy_gpus", "devices_unhealthy", "layout", "sharing",
     "sharing_replicas", "is_ready", "ready_since", "not_ready_because", "conditions", "is_paused", "is_held",
-    "is_unschedulable", "driver_version", "gpu_vendor",
+    "is_unschedulable", "driver_version", "gpu_vendor", "booted_at",
 )  # fmt: skip
 UNCORDONED_FOR = timedelta(days=1)  # by then whoever had cordoned it has seen that it is not
+AFTER_A_BOOT = timedelta(hours=1)  # what begins within it may be of the boot
 NVIDIA = ("", "nvidia")
 
 
@@ -146,6 +147,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         not_ready_because=row["not_ready_because"],
         falls=around.falls.get(row["uid"], 0),
         conditions=tuple(NodeCondition(each["type"], each["message"]) for each in row["conditions"]),
+        booted_at=_booted_at(row, now=now),
         is_paused=row["is_paused"],
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
@@ -160,6 +162,11 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         idle_allocations=around.idle.get(row["name"], ()),
         vendor=row["gpu_vendor"],
     )
+
+
+def _booted_at(row: dict, *, now: datetime) -> datetime | None:
+    at: datetime | None = row["booted_at"]
+    return at if at is not None and now - at <= AFTER_A_BOOT else None
 
 
 def _mig_overdue_since(row: dict, *, now: datetime) -> datetime | None:

@@ -113,6 +113,7 @@ class NodeFacts:
     not_ready_because: str = ""
     falls: int = 0  # how often it stopped being ready within half an hour
     conditions: tuple[NodeCondition, ...] = ()
+    booted_at: datetime | None = None  # within an hour; None: nobody saw it boot in that time
     is_paused: bool = False  # operands of it are, for a driver upgrade
     upgrade_state: str = ""
     is_held: bool = False

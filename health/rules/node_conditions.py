@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from gpu.conditions import AFTER_A_BOOT, BAD_WHEN_TRUE, KUBELET, NVSENTINEL, USUAL_DURING_UPGRADE
 from health.rules.base import NODE, NODES, NodeCondition, NodeFacts, Severity, Wrong
+from wording.instants import to_the_minute
 from wording.numbers import either
 
 
@@ -29,7 +30,7 @@ class NodeConditions:
         return Wrong(
             Severity.CRITICAL if NVSENTINEL in by else Severity.WARNING,
             f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: {_said(bad)}.",
-            _action(bad),
+            _action(bad, node),
             {each.type: each.message[:300] for each in bad},
             why=" ".join(sorted(each.type for each in bad)),
         )
@@ -39,12 +40,13 @@ def _said(bad: list[NodeCondition]) -> str:
     return "; ".join(f"{each.type}{f' ({each.message[:120]})' if each.message else ''}" for each in bad[:4])
 
 
-def _action(bad: list[NodeCondition]) -> str:
+def _action(bad: list[NodeCondition], node: NodeFacts) -> str:
     types = {each.type for each in bad}
     by = {BAD_WHEN_TRUE[each] for each in types}
     if types & AFTER_A_BOOT:
+        boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
         return (
-            "The kubelet or its container runtime starts again and again: after a boot the two may race. Look at both "
+            f"The kubelet or its container runtime starts again and again: {boot} the two may race. Look at both "
             "logs (journalctl -u kubelet -u containerd) and restart the runtime first."
         )
     if NVSENTINEL in by:

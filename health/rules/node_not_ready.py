@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from wording.instants import to_the_minute
 
 RUNTIME = ("container runtime", "containerd", "crio", "cri-o", "docker")
 
@@ -33,9 +34,13 @@ class NodeNotReady:
         return Wrong(
             Severity.CRITICAL,
             f"{node.name} is not ready{because}.",
-            "Its container runtime does not answer the kubelet: after a boot the two may have started in the wrong "
+            f"Its container runtime does not answer the kubelet: {_boot(node)} the two may have started in the wrong "
             "order, or with a configuration that the toolkit was still writing. Restart the runtime, then the kubelet."
             if is_runtime
             else "Look at the kubelet's log and at the machine.",
             why=f"not ready {node.not_ready_because}",
         )
+
+
+def _boot(node: NodeFacts) -> str:
+    return f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"

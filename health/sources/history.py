@@ -34,7 +34,7 @@ MOST_KEPT = 64
 TURN_S = 1.0  # somebody waits for a turn
 AT_ONCE = 4  # of a process: more people than that do not hold all of its threads
 PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=24 << 20)
-MARKED = ("version", "ready", "condition", "cordon", "upgrade")  # kinds of a node's events
+MARKED = ("version", "boot", "ready", "condition", "cordon", "upgrade")  # kinds of a node's events
 XID = "xid"
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
 PLOTTED = (

@@ -1,7 +1,7 @@
 """The Xids of boards of which no frame is kept, as findings about them still have it.
 
 Redis keeps what GPUs have had, and may lose it: the gauge then shows the last Xid alone, and what it hides would be
-over. A finding that is open is not over by that: only by what ends it with a frame, too.
+over. A finding that is open is not over by that: only by what ends it with a frame, too, and by a boot of its node.
 """
 
 import math
@@ -26,11 +26,19 @@ def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
         return
     open_ones = Finding.objects.unresolved().filter(cluster=cluster_id, rule=LastXid.key, node__isnull=False)
     told: dict[tuple[str, str], dict[int, PastXid]] = defaultdict(dict)
-    for node, uuid, evidence, cause in open_ones.values_list("node__name", "gpu_uuid", "evidence", "cause"):
+    columns = ("node__name", "gpu_uuid", "evidence", "cause", "since", "node__booted_at")
+    for node, uuid, evidence, cause, since, booted_at in open_ones.values_list(*columns):
         if uuid in new:
-            told[node, uuid].update(_xids(evidence, cause))
+            xids = _xids(evidence, cause)
+            told[node, uuid].update((number, xid) for number, xid in xids if not _is_over(xid, since, booted_at))
     if told:
         recall(frame, told)
+
+
+def _is_over(xid: PastXid, found_at: datetime, booted_at: datetime | None) -> bool:
+    """Its node has booted since. One that was there when Quarterdeck first looked came before it was found."""
+    came_at = found_at.timestamp() if math.isnan(xid.since) else xid.since
+    return booted_at is not None and came_at < booted_at.timestamp()
 
 
 def _xids(evidence: Mapping[str, Any], cause: str) -> Iterator[tuple[int, PastXid]]:

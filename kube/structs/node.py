@@ -47,6 +47,7 @@ class NodeSystem(Struct, frozen=True):
     os_image: str = ""
     container_runtime_version: str = ""
     kubelet_version: str = ""
+    boot_id: str = field(name="bootID", default="")  # another one with each boot of its kernel
 
 
 class NodeStatus(Struct, frozen=True):

@@ -41,7 +41,14 @@ def remember(old: Columns | None, new: Columns, *, now: datetime) -> Columns:
     row["driver_unknown_since"] = None
     if row["is_gpu_node"] and not new["driver_version"] and _names_its_driver(row):
         row["driver_unknown_since"] = before.get("driver_unknown_since") or now
-    return row | _resources(old, row) | _reconfiguring(before, row, now=now)
+    return row | _boot(before, row, now=now) | _resources(old, row) | _reconfiguring(before, row, now=now)
+
+
+def _boot(before: Columns, row: Columns, *, now: datetime) -> Columns:
+    """A kubelet that says none, for once, has not booted."""
+    was, boot_id = before.get("boot_id", ""), row["boot_id"]
+    is_another = bool(was and boot_id and was != boot_id)
+    return {"boot_id": boot_id or was, "booted_at": now if is_another else before.get("booted_at")}
 
 
 def _reconfiguring(before: Columns, row: Columns, *, now: datetime) -> Columns:

@@ -14,7 +14,7 @@ from gpu.resources import Layout, layout_in_words
 
 @dataclass(frozen=True)
 class Entry:
-    kind: str  # version, ready, condition, cordon, upgrade, capacity, label
+    kind: str  # version, boot, ready, condition, cordon, upgrade, capacity, label
     sentence: str
     detail: dict[str, Any] = field(default_factory=dict)
 
@@ -154,6 +154,11 @@ def _kernel(old: Columns, new: Columns) -> Iterator[Entry]:
         yield Entry("version", sentence, _change("kernel", old, new))
 
 
+def _boot(old: Columns, new: Columns) -> Iterator[Entry]:
+    if old["boot_id"] and old["boot_id"] != new["boot_id"]:
+        yield Entry("boot", "Booted anew.", {"boot_id": new["boot_id"]})
+
+
 SYSTEM = (
     ("os_image", "Its operating system is"),
     ("container_runtime", "Its container runtime is"),
@@ -181,6 +186,7 @@ ASPECTS: tuple[Callable[[Columns, Columns], Iterator[Entry]], ...] = (
     _cordon,
     _paused,
     _version,
+    _boot,
     _kernel,
     _system,
     _mig,

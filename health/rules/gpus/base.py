@@ -49,6 +49,7 @@ class GpuFacts:
     resets: int = 0  # of it alone, within a day
     is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
     driver_changed_at: datetime | None = None  # the last time, within a day
+    booted_at: datetime | None = None  # its node, the last time that somebody saw
     workload_classes: frozenset[str] = frozenset()  # of its node's pools
     is_of_one_job: bool = False  # one pod has all GPUs of its node
     peers: Mapping[str, float] = field(default_factory=dict)  # the median of its node, for some metrics

@@ -152,14 +152,17 @@ def _seen(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
     came_again = [replace(seen, is_counted=seen.number in counted) for seen in last]
     others = sorted(set(counted) - {seen.number for seen in last})
     there = {seen.number for seen in last} | set(counted)
-    past = [seen for seen in gpu.past_xids if seen.number not in there and not _is_of_old_driver(gpu, seen)]
+    past = [seen for seen in gpu.past_xids if seen.number not in there and not _has_begun_anew(gpu, seen)]
     return came_again + [XidSeen(number, None, is_counted=True) for number in others] + past
 
 
-def _is_of_old_driver(gpu: GpuFacts, seen: XidSeen) -> bool:
-    """From before its driver was changed: where nothing that it counts has told so."""
-    changed = gpu.driver_changed_at
-    return changed is not None and seen.since is not None and seen.since < changed
+def _has_begun_anew(gpu: GpuFacts, seen: XidSeen) -> bool:
+    """Its driver was changed since, or its node booted: where nothing that it counts has told so."""
+    return any(at is not None and _is_of_before(seen, at) for at in (gpu.driver_changed_at, gpu.booted_at))
+
+
+def _is_of_before(seen: XidSeen, at: datetime) -> bool:
+    return seen.since is not None and seen.since < at
 
 
 def _is_told(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> bool:
@@ -200,7 +203,8 @@ def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Seque
     if flow is not None:
         other = " ".join(map(str, flow.came_with(_beside(gpu, seen, every))[:1]))
         parts.append(flow.says.format(other=other, times=_again(gpu, seen)))
-    if known and known.points_at_driver and gpu.driver_changed_at is not None and not _is_of_old_driver(gpu, seen):
+    changed = gpu.driver_changed_at
+    if known and known.points_at_driver and changed is not None and not _is_of_before(seen, changed):
         parts.append(
             "Its driver was changed within the day before: suspect the new driver, and compare with its peers."
         )

@@ -14,6 +14,7 @@ from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.upgrade_failed import UpgradeFailed
 from health.rules.upgrade_queue_still import UpgradeQueueStill
 from health.rules.upgrade_stuck import UpgradeStuck
+from tests.make import NOON
 
 GPU = "nvidia.com/gpu"
 WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -43,6 +44,15 @@ def test_a_runtime_that_does_not_answer_after_a_boot_is_named():
     )
 
     assert "wrong order" in wrong.action
+
+
+def test_a_boot_that_was_seen_is_named_with_its_time():
+    booted = replace(WELL, is_ready=False, not_ready_because="container runtime is down", booted_at=NOON)
+    racing = with_conditions("FrequentContainerdRestart", booted_at=NOON)
+
+    for wrong in (NodeNotReady().judge(booted), NodeConditions().judge(racing)):
+        assert "it booted at 2026-11-21 12:00 UTC" in wrong.action
+    assert "after a boot" in NodeNotReady().judge(replace(booted, booted_at=None)).action
 
 
 def test_what_nvsentinel_says_is_critical_and_what_the_kubelet_says_a_warning():

@@ -139,6 +139,38 @@ def test_the_others_of_a_finding_of_before_are_known_by_their_numbers(cluster):
     assert {number: past.since for number, past in frame.past_xids[BOARD.key].items()} == {31: at, 63: at, 79: at}
 
 
+@pytest.mark.parametrize(
+    ("booted_at", "is_over"),
+    [(NOON - 7 * MINUTE, False), (NOON + 2 * MINUTE, True)],
+    ids=["before it", "since then"],
+)
+@pytest.mark.parametrize("xid_at_first", [0, 79], ids=["seen to come", "there at the first look"])
+def test_it_ends_with_a_boot_of_its_node_also_where_redis_is_emptied_in_the_same_gap(
+    cluster, redis, xid_at_first, booted_at, is_over
+):
+    heard(cluster, NOON, xid=xid_at_first, replays=5)
+    heard(cluster, NOON + MINUTE, xid=79, replays=5)
+    lose(redis)
+    cluster.nodes.update(booted_at=booted_at)
+
+    heard(cluster, NOON + 3 * MINUTE, xid=45, replays=5)
+
+    assert unresolved() == ([] if is_over else [(79, "open")])
+
+
+def test_it_ends_with_a_boot_that_is_seen_late(cluster, redis):
+    heard(cluster, NOON, xid=0, replays=5)
+    heard(cluster, NOON + MINUTE, xid=79, replays=5)
+    lose(redis)
+    heard(cluster, NOON + 2 * MINUTE, xid=45, replays=5)
+    assert unresolved() == [(79, "open")]
+
+    cluster.nodes.update(booted_at=NOON + 2 * MINUTE)
+    heard(cluster, NOON + 3 * MINUTE, xid=45, replays=5)
+
+    assert unresolved() == []
+
+
 def test_a_finding_of_before_says_no_time(cluster):
     had(cluster)
     frame = a_frame(BOARD)

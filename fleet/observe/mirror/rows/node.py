@@ -96,6 +96,7 @@ def _system(seen: NodeSeen) -> dict[str, Any]:
         "os_image": fitted(system.os_image, 128),
         "container_runtime": fitted(system.container_runtime_version, 128),
         "kubelet_version": fitted(system.kubelet_version, 64),
+        "boot_id": fitted(system.boot_id, 64),
     }
 
 

@@ -46,6 +46,22 @@ def test_the_silence_began_when_it_began():
     assert later["driver_unknown_since"] == NOON
 
 
+def booting(*boot_ids):
+    """One look a minute."""
+    row = None
+    for minutes, boot_id in enumerate(boot_ids):
+        seen = node_row(a_node_seen(system={"bootID": boot_id}))
+        row = remember(row, seen, now=NOON + timedelta(minutes=minutes))
+    return row["boot_id"], row["booted_at"]
+
+
+def test_a_node_booted_when_its_boot_id_was_seen_to_be_another_one():
+    assert booting("a", "a") == ("a", None)
+    assert booting("a", "b", "b") == ("b", NOON + timedelta(minutes=1))
+    assert booting("a", "", "a") == ("a", None)
+    assert booting("", "a") == ("a", None)
+
+
 def test_the_silence_ends_with_the_label():
     silent = remember(None, node_row(a_node_seen(labels=SILENT)), now=NOON)
 

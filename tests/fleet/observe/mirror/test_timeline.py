@@ -99,6 +99,15 @@ def test_what_a_kubelet_says_of_itself_is_told_once_it_said_something_before():
     ]
 
 
+def test_a_boot_is_told_once_its_kubelet_said_of_which_boot_it_is():
+    before = row()
+    first = row(before, system={"bootID": "a"})
+
+    assert (entries(before, first), first["booted_at"]) == ([], None)
+    (line,) = entries(first, row(first, system={"bootID": "b"}))
+    assert (line.kind, line.sentence) == ("boot", "Booted anew.")
+
+
 def test_a_change_nobody_needs_to_hear_of_has_none():
     before = row()
 
