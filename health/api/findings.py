@@ -75,6 +75,9 @@ class FindingSerializer(RowSerializer):
     node = RefSerializer(
         allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
     )
+    probable_cause = serializers.SerializerMethodField(
+        help_text="Why it is so, as far as its rule can tell. Null: nothing tells, or its sentence says it."
+    )
     evidence = serializers.JSONField(help_text="The numbers it rests on.")
     listed_under = serializers.IntegerField(
         source="parent_id",
@@ -97,11 +100,14 @@ class FindingSerializer(RowSerializer):
     class Meta:
         model = Finding
         fields = (
-            "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "action", "evidence",
-            "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
+            "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "probable_cause", "action",
+            "evidence", "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
             "resolved_because", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
             "feedback", "feedback_by", "feedback_because", "impact", "is_seen", "seen_until",
         )  # fmt: skip
+
+    def get_probable_cause(self, finding: Finding) -> str | None:
+        return finding.probable_cause or None
 
     @extend_schema_field(ImpactSerializer(allow_null=True))
     def get_impact(self, finding: Finding) -> dict[str, Any] | None:

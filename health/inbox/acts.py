@@ -152,7 +152,7 @@ def record(
     )  # fmt: skip
     evidence = {
         "rule": finding.rule, "subject": finding.subject, "severity": finding.severity, "sentence": finding.sentence,
-        "action": finding.action, "evidence": finding.evidence,
+        "probable_cause": finding.probable_cause, "action": finding.action, "evidence": finding.evidence,
     } | ({"to": to} if to else {})  # fmt: skip
     AuditEntry.record(
         f"finding:{finding.pk}", verb=f"finding.{verb}", actor=actor, because=because, evidence=evidence, now=now

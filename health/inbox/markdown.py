@@ -5,6 +5,7 @@ from datetime import datetime
 
 from health.inbox.handing_over import Handover, ReportedFinding, ReportSection
 from health.inbox.reading import Detail
+from health.models import Finding
 from wording.instants import to_the_minute, to_the_second
 from wording.numbers import count, either
 
@@ -27,13 +28,12 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     if finding.resolved_at:
         because = f", as {finding.resolved_because}" if finding.resolved_because else ""
         yield f"- Resolved {to_the_second(finding.resolved_at)}{because}"
-    if finding.acknowledged_by and finding.acknowledged_at:
-        yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {to_the_second(finding.acknowledged_at)}"
-    if finding.assigned_to:
-        yield f"- Assigned to {_plain(finding.assigned_to)}"
+    yield from _whose(finding)
     if detail.impact:
         named = f" ({', '.join(detail.impact.names)})" if detail.impact.names else ""
         yield f"- Impact: {detail.impact.sentence}{_plain(named)}"
+    if finding.probable_cause:
+        yield f"- Probable cause: {_plain(finding.probable_cause)}"
     yield f"- Do: {_plain(finding.action)}"
     yield from (f"- Listed under it: {_plain(child.sentence)}" for child in detail.children)
     if detail.alike:
@@ -50,6 +50,13 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     yield f"- {link}"
     yield ""
     yield f"As of {to_the_second(now)}."
+
+
+def _whose(finding: Finding) -> Iterator[str]:
+    if finding.acknowledged_by and finding.acknowledged_at:
+        yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {to_the_second(finding.acknowledged_at)}"
+    if finding.assigned_to:
+        yield f"- Assigned to {_plain(finding.assigned_to)}"
 
 
 def handover_as_markdown(handover: Handover, *, late: Sequence[str], inbox: str) -> str:

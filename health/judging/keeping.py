@@ -13,6 +13,7 @@ from gpu.operands import DRIVER, VALIDATOR
 from gpu.upgrade_controller import DRAIN_REQUIRED, POD_DELETION_REQUIRED, UPGRADE_FAILED, WAIT_FOR_JOBS
 from health.lifecycle import FindingState
 from health.models import Finding
+from health.rules.base import KeptBy
 from health.rules.upgrade_failed import UpgradeFailed
 from health.rules.upgrade_stuck import UpgradeStuck
 from health.stack import read_stack
@@ -38,8 +39,8 @@ class PodThere:
     budget: str = ""
 
 
-def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, str]:
-    """By the node's key, in words, and what helps: of those that failed, or take too long.
+def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, KeptBy]:
+    """By the node's key: of those that failed, or take too long.
 
     The driver's own pod comes first, then the validator's, then the pods that were to go. A look asks a few nodes:
     those that nobody was told of yet, and some of the others. Of the rest it is what an earlier look has found.
@@ -53,17 +54,17 @@ def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, str]:
     asked = [key for key in states if key not in found][:ASKED_WHY]
     asked += Random(now.timestamp()).sample(sorted(found), min(len(found), ASKED_WHY - len(asked)))
     found |= {node.pk: _why(node, now=now) for node in nodes.filter(pk__in=asked)} if asked else {}
-    return {key: said for key, said in found.items() if said}
+    return {key: kept for key, kept in found.items() if any(kept)}
 
 
-def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[int, str]:
+def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[int, KeptBy]:
     """By the node's key, of those that are in the same state still. Blank: it was asked, and nothing was found."""
     known = told.exclude(state=FindingState.CONFIRMING).values_list("node", "cause")
     causes = ((key, *cause.partition(" ")) for key, cause in known)
-    return {key: because for key, state, _, because in causes if state == states.get(key)}
+    return {key: KeptBy.read(said) for key, state, _, said in causes if state == states.get(key)}
 
 
-def _why(node: Node, *, now: datetime) -> str:
+def _why(node: Node, *, now: datetime) -> KeptBy:
     causes: dict[str, Cause | None] = {row.operand: row.cause for row in read_stack(node, now=now).operands}
     of_validator = causes.get(VALIDATOR)
     if of_validator is not None and of_validator.weight is Weight.WAITING:
@@ -72,15 +73,15 @@ def _why(node: Node, *, now: datetime) -> str:
     if node.upgrade_state in (WAIT_FOR_JOBS, POD_DELETION_REQUIRED, DRAIN_REQUIRED) or cause is None:
         return kept_by_pods(node.upgrade_state, _policy(node), _pods(node))
     whose = "The operator waits for the validator of this node. " if cause is of_validator else ""
-    return f"{whose}{cause.sentence} {cause.action}".strip()
+    return KeptBy(f"{whose}{cause.sentence}", cause.action)
 
 
-def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -> str:
+def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -> KeptBy:
     """Blank: nothing says that pods keep it."""
     if state == WAIT_FOR_JOBS:
         return _awaited(policy, pods)
     if state not in EVICTING:
-        return ""
+        return KeptBy()
     refused: dict[Hindrance, list[str]] = {}
     for pod in pods:
         for hindrance in policy.pods.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir):
@@ -91,9 +92,9 @@ def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -
         f"{pod} may not be evicted: the PodDisruptionBudget {budget} lets none go." for budget, pod in held.items()
     ]
     if not said:
-        return ""
+        return KeptBy()
     helps = "Delete it by hand, or let the policy or the budget allow it."
-    return f"The operator could not empty the node: {' '.join(said)} {helps}"
+    return KeptBy(f"The operator could not empty the node: {' '.join(said)}", helps)
 
 
 WORDS: Mapping[Hindrance, Callable[[int], str]] = {
@@ -109,17 +110,17 @@ WORDS: Mapping[Hindrance, Callable[[int], str]] = {
 }
 
 
-def _awaited(policy: EvictionPolicy, pods: Iterable[PodThere]) -> str:
+def _awaited(policy: EvictionPolicy, pods: Iterable[PodThere]) -> KeptBy:
     try:
         selector = parse(policy.waits_for)
     except BadSelector:
-        return ""
+        return KeptBy()
     those = sorted(pod.name for pod in pods if pod.labels and selector.matches(pod.labels))
     named = names(those) or f"pods that are {policy.waits_for}"
     until = f"for {spell(policy.waits_at_most)} at most" if policy.waits_at_most else "without an end"
-    return (
-        f"It waits for {named} to end, {until}, as upgradePolicy.waitForCompletion says. End "
-        f"{either(max(1, len(those)), 'it', 'them')}, or set timeoutSeconds there."
+    return KeptBy(
+        f"It waits for {named} to end, {until}, as upgradePolicy.waitForCompletion says.",
+        f"End {either(max(1, len(those)), 'it', 'them')}, or set timeoutSeconds there.",
     )
 
 

@@ -26,7 +26,7 @@ from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
-from health.rules.base import NODE, NODES, ClusterFacts, Rule, Severity, Wrong
+from health.rules.base import NODE, NODES, ClusterFacts, KeptBy, Rule, Severity, Wrong
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
@@ -42,8 +42,8 @@ GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
-    "severity", "cause", "sentence", "action", "evidence", "updated_at", "feedback", "feedback_by", "feedback_because",
-    "worse_since", "as_bad_since", "gpu_uuid", "subject",
+    "severity", "cause", "sentence", "probable_cause", "action", "evidence", "updated_at", "feedback", "feedback_by",
+    "feedback_because", "worse_since", "as_bad_since", "gpu_uuid", "subject",
 )  # fmt: skip
 
 RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
@@ -110,7 +110,7 @@ def _of_cluster(
     is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
     queued = queued_for_upgrade(cluster)
     are_still = bool(queued) and upgrades_are_still(cluster, now=now)
-    kept_why, kept_by = what_keeps_the_queue(cluster) if are_still else ("", "")
+    kept_why, kept = what_keeps_the_queue(cluster) if are_still else ("", KeptBy())
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
@@ -125,7 +125,7 @@ def _of_cluster(
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         upgrades_queued=queued,
         upgrades_are_still=are_still,
-        upgrades_kept_by=kept_by,
+        upgrades_kept=kept,
         upgrades_kept_why=kept_why,
         operator_trouble=operator_trouble(cluster),
     )
@@ -193,6 +193,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         finding.worse_since = None
         finding.severity, finding.cause, finding.gpu_uuid, finding.subject = known
         finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
+        finding.probable_cause = wrong.probable_cause[:500]
         finding.evidence = dict(wrong.evidence)
         finding.updated_at = now
         finding.save(update_fields=None if is_new else WRITTEN_AGAIN)

@@ -23,7 +23,7 @@ from health.judging.keeping import why_upgrades_stay
 from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.base import FailingPod, IdleAllocation, NodeCondition, NodeFacts, Rule, WorkloadHere
+from health.rules.base import FailingPod, IdleAllocation, KeptBy, NodeCondition, NodeFacts, Rule, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.idle_gpus import IdleGpus
 
@@ -45,7 +45,7 @@ class _Around:
     classes: dict[int, frozenset[str]]
     failing: dict[str, list[FailingPod]]
     workloads: dict[str, tuple[WorkloadHere, ...]]
-    why: dict[int, str]
+    why: dict[int, KeptBy]
     uncordoned: dict[int, datetime]
     drivers: dict[str, dict[str, str]]
     away: Mapping[str, tuple[str, ...]]
@@ -151,7 +151,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         is_paused=row["is_paused"],
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
-        upgrade_because=around.why.get(row["id"], ""),
+        upgrade_kept=around.why.get(row["id"], KeptBy()),
         is_heard=hearing is None or row["name"] in hearing.now,
         was_heard=hearing is None or row["name"] in hearing.ever,
         is_unschedulable=row["is_unschedulable"],

@@ -28,8 +28,8 @@ SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end i
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = (
-    "subject", "severity", "cause", "sentence", "action", "evidence", "since", "confirmed_at", "as_bad_since",
-    "worse_since", "node_id", "gpu_uuid",
+    "subject", "severity", "cause", "sentence", "probable_cause", "action", "evidence", "since", "confirmed_at",
+    "as_bad_since", "worse_since", "node_id", "gpu_uuid",
 )  # fmt: skip
 # What says whether one explains another.
 COMPARED = (

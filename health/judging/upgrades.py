@@ -9,6 +9,7 @@ from fleet.models import Cluster, Node, NodeEvent, Pod
 from fleet.states.node import AT_REST
 from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
+from health.rules.base import KeptBy
 from health.rules.upgrade_queue_still import STILL_FOR
 from wording.lists import names
 from wording.numbers import either
@@ -30,7 +31,7 @@ def upgrades_are_still(cluster: Cluster, *, now: datetime) -> bool:
     return not NodeEvent.objects.filter(cluster=cluster, kind="upgrade", at__gt=now - STILL_FOR).exists()
 
 
-def what_keeps_the_queue(cluster: Cluster) -> tuple[str, str]:
+def what_keeps_the_queue(cluster: Cluster) -> tuple[str, KeptBy]:
     """Its cause, and in sentences with what helps. Blank: rows do not show it. Two queries.
 
     Slots are counted among the nodes of one NVIDIADriver, or of the ClusterPolicy: k8s-operator-libs,
@@ -40,7 +41,7 @@ def what_keeps_the_queue(cluster: Cluster) -> tuple[str, str]:
     if (pod := homeless.order_by("pk").first()) is not None:
         because = f" ({Truncator(pod.waiting_because).chars(BECAUSE_CHARS)})" if pod.waiting_because else ""
         has_none = f"The driver pod {pod} has no node{because}: while one has none, the operator moves no node."
-        return f"pod {pod}", f"{has_none} {FIT_IT}"
+        return f"pod {pod}", KeptBy(has_none, FIT_IT)
     owners = _queued(cluster).order_by().values("driver_owner")
     those = Node.objects.filter(cluster=cluster, driver_owner__in=owners).with_gpus().order_by("name")
     taking = those.filter(
@@ -53,7 +54,7 @@ def what_keeps_the_queue(cluster: Cluster) -> tuple[str, str]:
     for node in taking.only("name", "is_unschedulable", "is_ready", "upgrade_state"):
         found.setdefault(_takes_a_slot_by(node), []).append(node.name)
     said = [f"{names(found[how])} {either(len(found[how]), *WORDS[how])}" for how in WORDS if how in found]
-    return ("; ".join(said), f"In its slots count: {'; '.join(said)}. {FREE_THEM}") if said else ("", "")
+    return "; ".join(said), KeptBy(f"In its slots count: {'; '.join(said)}.", FREE_THEM) if said else KeptBy()
 
 
 WORDS = {

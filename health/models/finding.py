@@ -129,6 +129,8 @@ class Finding(models.Model):
     severity = models.CharField(max_length=16, choices=SEVERITIES)
     cause = models.CharField(max_length=1200)  # what it is written again for, when it changes: in no answer
     sentence = models.CharField(max_length=500)
+    # Why it is so, as far as its rule can tell. Blank: nothing tells, or its sentence says it.
+    probable_cause = models.CharField(max_length=500, blank=True, default="")
     action = models.CharField(max_length=500)  # what a person should do about it
     evidence = models.JSONField(default=dict)
     state = models.CharField(max_length=16, choices=STATES, default=FindingState.CONFIRMING)

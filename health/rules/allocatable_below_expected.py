@@ -8,6 +8,7 @@ from typing import ClassVar
 from gpu.resources import Layout, missing_in_words
 from gpu.resources.names import is_dra, tool_of
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from wording.instants import to_the_minute
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,14 @@ class AllocatableBelowExpected:
         missing = node.missing
         if node.is_changing or not missing:
             return None
+        probable_cause, action = _why(node, missing)
+        lost = missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))
+        called = f" {node.unhealthy}" if node.unhealthy else ""
+        sentence = f"{node.name} lacks {lost}: it had more than can be allocated now.{called}"
         return Wrong(
             Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
-            f"{node.name} lacks {missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))}: "
-            f"it had more than can be allocated now." + (f" {node.unhealthy}" if node.unhealthy else ""),
-            _action(node, missing),
+            sentence,
+            action,
             {
                 name: {
                     "allocatable": node.allocatable.get(name),
@@ -35,21 +39,26 @@ class AllocatableBelowExpected:
                 }
                 for name in missing
             },
+            why=f"{sentence} {action}",  # a boot is said for an hour
+            probable_cause=probable_cause,
         )
 
 
-def _action(node: NodeFacts, missing: Mapping[str, int]) -> str:
+def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
+    """The probable cause, and what to do."""
     is_one = sum(missing.values()) == 1
     gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
-        said = f"The {offerer} calls {'it' if is_one else 'some of them'} unhealthy: read its log"
+        cause = f"The {offerer} calls {'it' if is_one else 'some of them'} unhealthy."
         if not node.is_nvidias:
-            return f"{said}, then the node's kernel log."
-        return (
-            f"{said} for the Xid, then the node's kernel log. Where the Xid is over, restart the pod of the {offerer}."
+            return cause, f"Read the {offerer}'s log, then the node's kernel log."
+        return cause, (
+            f"Read the {offerer}'s log for the Xid, then the node's kernel log. Where the Xid is over, restart the pod "
+            f"of the {offerer}."
         )
     if not any(node.capacity.get(name) for name in missing):
         driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists {it} on the node"
-        return f"The {offerer} offers none: look at its pod and {driver}."
-    return f"Capacity fell too, as after a boot without the {gpu}: look for {it} in lspci and {tool} on the node."
+        return f"The {offerer} offers none.", f"Look at the {offerer}'s pod and {driver}."
+    boot = f"it booted at {to_the_minute(node.booted_at)}, without" if node.booted_at else "as after a boot without"
+    return f"Capacity fell too, {boot} the {gpu}.", f"Look for {it} in lspci and {tool} on the node."

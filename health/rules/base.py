@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from gpu.resources import Vendor, Way
 from health.telemetry.base import Exploding
@@ -42,11 +42,32 @@ class Wrong:
     worsens_after: timedelta = timedelta(0)  # how long it must be worse before it is said to be
     # How long it must be as bad as this before anybody is told: no longer than its rule takes. None: as its rule.
     opens_after: timedelta | None = None
+    # Why it is so, in sentences, as far as that can be told. Blank: it cannot, or the sentence says it.
+    probable_cause: str = ""
 
     @property
     def cause(self) -> str:
         """What is the same as long as this is the same trouble."""
-        return self.why or f"{self.sentence} {self.action}"
+        return self.why or " ".join(filter(None, (self.sentence, self.probable_cause, self.action)))
+
+
+class KeptBy(NamedTuple):
+    """What keeps an upgrade, and what helps, in sentences. Blank: nothing says."""
+
+    because: str = ""
+    helps: str = ""
+
+    @classmethod
+    def read(cls, said: str) -> "KeptBy":
+        """As it was written in the cause of a finding. One of before has both in one."""
+        because, _, helps = said.rpartition("\n")
+        return cls(because, helps)
+
+    def __str__(self) -> str:
+        return f"{self.because}\n{self.helps}" if self.because else self.helps
+
+
+UNKNOWN = KeptBy()
 
 
 @dataclass(frozen=True)
@@ -117,7 +138,7 @@ class NodeFacts:
     is_paused: bool = False  # operands of it are, for a driver upgrade
     upgrade_state: str = ""
     is_held: bool = False
-    upgrade_because: str = ""  # why its driver does not run, and what helps; blank: nothing says
+    upgrade_kept: KeptBy = UNKNOWN  # why its driver does not run
     is_heard: bool = True  # fresh samples of its GPUs come in; also where nobody listens
     was_heard: bool = True  # some ever did
     is_unschedulable: bool = False
@@ -173,7 +194,7 @@ class ClusterFacts:
     combinations: tuple[BadCombination, ...] = ()  # the worst first
     upgrades_queued: int = 0  # nodes that the operator has queued for a driver upgrade, and nobody holds
     upgrades_are_still: bool = False  # no node's upgrade state has changed of late
-    upgrades_kept_by: str = ""  # where they are still: by what, and what helps, in sentences
+    upgrades_kept: KeptBy = UNKNOWN  # where they are still: by what
     upgrades_kept_why: str = ""  # the same as a cause, which no number in a message changes
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 

@@ -116,7 +116,9 @@ class Comparing(Protocol):
     def limits(self) -> Limits: ...
 
 
-def beyond(limits: Limits, metric: str, value: float, says: Callable[[float], str], action: str) -> Wrong:
+def beyond(
+    limits: Limits, metric: str, value: float, says: Callable[[float], str], action: str, probable_cause: str = ""
+) -> Wrong:
     """A value that has reached a limit. `says`: a sentence without an end, by the limit that it has reached."""
     is_critical, limit = limits.is_critical(value), limits.reached(value)
     return Wrong(
@@ -127,4 +129,5 @@ def beyond(limits: Limits, metric: str, value: float, says: Callable[[float], st
         why=f"{limit:g} {limits.whose}",
         worsens_after=limits.critical_after,
         opens_after=limits.after(is_critical=is_critical),
+        probable_cause=probable_cause,
     )

@@ -3,6 +3,7 @@
 Without one of them nobody reads the kernel's log: an Xid that DCGM does not export is then not seen at all.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
@@ -30,9 +31,10 @@ class NodeConditions:
         return Wrong(
             Severity.CRITICAL if NVSENTINEL in by else Severity.WARNING,
             f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: {_said(bad)}.",
-            _action(bad, node),
+            _action(bad),
             {each.type: each.message[:300] for each in bad},
             why=" ".join(sorted(each.type for each in bad)),
+            probable_cause=_probable_cause({each.type for each in bad}, node),
         )
 
 
@@ -40,17 +42,20 @@ def _said(bad: list[NodeCondition]) -> str:
     return "; ".join(f"{each.type}{f' ({each.message[:120]})' if each.message else ''}" for each in bad[:4])
 
 
-def _action(bad: list[NodeCondition], node: NodeFacts) -> str:
+def _probable_cause(types: Collection[str], node: NodeFacts) -> str:
+    if not AFTER_A_BOOT.isdisjoint(types):
+        boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
+        return f"The kubelet or its container runtime starts again and again: {boot} the two may race."
+    return "The machine runs out of it." if {BAD_WHEN_TRUE[each] for each in types} == {KUBELET} else ""
+
+
+def _action(bad: list[NodeCondition]) -> str:
     types = {each.type for each in bad}
     by = {BAD_WHEN_TRUE[each] for each in types}
     if types & AFTER_A_BOOT:
-        boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
-        return (
-            f"The kubelet or its container runtime starts again and again: {boot} the two may race. Look at both "
-            "logs (journalctl -u kubelet -u containerd) and restart the runtime first."
-        )
+        return "Look at both logs (journalctl -u kubelet -u containerd) and restart the runtime first."
     if NVSENTINEL in by:
         return "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself."
     if by == {KUBELET}:
-        return "The machine runs out of it: look at what uses it before pods are evicted."
+        return "Look at what uses it before pods are evicted."
     return "Look at the node's kernel log and events."

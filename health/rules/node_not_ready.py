@@ -34,13 +34,15 @@ class NodeNotReady:
         return Wrong(
             Severity.CRITICAL,
             f"{node.name} is not ready{because}.",
-            f"Its container runtime does not answer the kubelet: {_boot(node)} the two may have started in the wrong "
-            "order, or with a configuration that the toolkit was still writing. Restart the runtime, then the kubelet."
-            if is_runtime
-            else "Look at the kubelet's log and at the machine.",
+            "Restart the runtime, then the kubelet." if is_runtime else "Look at the kubelet's log and at the machine.",
             why=f"not ready {node.not_ready_because}",
+            probable_cause=_race(node) if is_runtime else "",
         )
 
 
-def _boot(node: NodeFacts) -> str:
-    return f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
+def _race(node: NodeFacts) -> str:
+    boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
+    return (
+        f"Its container runtime does not answer the kubelet: {boot} the two may have started in the wrong order, or "
+        "with a configuration that the toolkit was still writing."
+    )

@@ -19,11 +19,12 @@ class UpgradeFailed:
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.upgrade_state != UPGRADE_FAILED:
             return None
-        because = node.upgrade_because or "Look at its driver pod and at its validators first."
+        first = node.upgrade_kept.helps or "Look at its driver pod and at its validators first."
         return Wrong(
             Severity.CRITICAL,
             f"The driver upgrade of {node.name} failed: it stays cordoned, and takes one of the operator's slots.",
-            f"{because} Then label the node {UPGRADE_REQUIRED}: it leaves {UPGRADE_FAILED} no other way.",
+            f"{first} Then label the node {UPGRADE_REQUIRED}: it leaves {UPGRADE_FAILED} no other way.",
             {"state": node.upgrade_state},
-            why=f"{node.upgrade_state} {node.upgrade_because}",
+            why=f"{node.upgrade_state} {node.upgrade_kept}",
+            probable_cause=node.upgrade_kept.because,
         )

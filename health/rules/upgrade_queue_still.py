@@ -34,7 +34,8 @@ class UpgradeQueueStill:
             Severity.WARNING,
             f"{count(queued, 'node')} of {cluster.name} {either(queued, 'waits', 'wait')} for a driver upgrade, and no "
             "node has moved for ten minutes and more.",
-            cluster.upgrades_kept_by or LOOK,
+            cluster.upgrades_kept.helps or LOOK,
             {"queued": queued},
             why=cluster.upgrades_kept_why or "still",
+            probable_cause=cluster.upgrades_kept.because,
         )

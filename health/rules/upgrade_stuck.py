@@ -22,9 +22,10 @@ class UpgradeStuck:
         return Wrong(
             Severity.WARNING,
             f"The driver upgrade of {node.name} has not ended: it is in {node.upgrade_state}.",
-            node.upgrade_because or AT_WORK,
+            node.upgrade_kept.helps or AT_WORK,
             {"state": node.upgrade_state},
-            why=f"{node.upgrade_state} {node.upgrade_because}",
+            why=f"{node.upgrade_state} {node.upgrade_kept}",
+            probable_cause=node.upgrade_kept.because,
         )
 
 

@@ -30,7 +30,7 @@ class VersionsDisagree:
             Severity.WARNING,
             f"{node.name}: of its driver, {', '.join(f'{by} says {version}' for by, version in said.items())}.",
             "Look what nvidia-smi says in its driver pod. Where that is what the pod's image says, restart GPU feature "
-            "discovery's pod; where it is the other, the old module is still loaded: drain the node, then restart the "
-            "driver's pod, or reboot.",
+            "discovery's pod; where it is the other, drain the node, then restart the driver's pod, or reboot.",
             said,
+            probable_cause="A label that is old, or the old module is still loaded.",
         )

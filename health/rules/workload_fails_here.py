@@ -39,11 +39,12 @@ class WorkloadFailsHere:
         return Wrong(
             Severity.NOTE if is_one else Severity.WARNING,
             f"{'; '.join(_said(each, node.name) for each in here[:NAMED])}{rest}.",
-            _action(node, gpu, is_one=is_one),
+            _action(node, is_one=is_one),
             {each.name: {"failing": each.failing, "tries": each.tries, "running": each.running, "gpu": each.gpu,
                          "failing_elsewhere": each.failing_elsewhere, "running_elsewhere": each.running_elsewhere,
                          "nodes_elsewhere": each.nodes_elsewhere} for each in here[:20]},
             why=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
+            probable_cause="" if is_one else f"The {'node' if gpu is None else 'GPU'}, and not the workload.",
         )  # fmt: skip
 
     def _is_the_nodes(self, each: WorkloadHere) -> bool:
@@ -74,14 +75,9 @@ def _said(each: WorkloadHere, node: str) -> str:
     )
 
 
-def _action(node: NodeFacts, gpu: int | None, *, is_one: bool) -> str:
+def _action(node: NodeFacts, *, is_one: bool) -> str:
     compared = "driver, kernel and Xids" if node.is_nvidias else "driver and kernel"
-    place = "node" if gpu is None else "GPU"
-    first = (
-        "One pod proves little: delete it, and see whether the next one on another node runs. "
-        if is_one
-        else f"Suspect the {place}, not the workload. "
-    )
+    first = "One pod proves little: delete it, and see whether the next one on another node runs. " if is_one else ""
     return (
         f"{first}Cordon the node, read the last log of a pod that failed (`kubectl logs --previous`), and compare the "
         f"node's {compared} with those of a node where it runs."

@@ -30,8 +30,9 @@ class CalledUnhealthy:
         return Wrong(
             Severity.CRITICAL,
             f"{gpu.name} is called unhealthy by its exporter.",
-            f"The log of the exporter's pod says why: as a rule memory errors beyond its thresholds, or a fatal error. "
-            f"Look at {tool_of(gpu.vendor)} and at the kernel log on the node, drain it, and reset the GPU.",
+            f"Read the log of the exporter's pod, which says why. Look at {tool_of(gpu.vendor)} and at the kernel log "
+            "on the node, drain it, and reset the GPU.",
             {METRIC: gpu.now[METRIC]},
             why="unhealthy",
+            probable_cause="As a rule memory errors beyond the exporter's thresholds, or a fatal error.",
         )

@@ -42,4 +42,5 @@ class EccCorrected:
             lambda limit: f"{gpu.name} corrects {limit:g} memory errors an hour, or more",
             "No result is wrong. Plan a reset for its next quiet hour, so that rows are remapped; if it goes on after "
             "that, run its vendor's field diagnostics and ask support.",
+            "A cell of its memory wears out: radiation alone makes far fewer.",
         )

@@ -38,6 +38,6 @@ class Hot:
             METRIC,
             celsius,
             lambda limit: f"{gpu.name} has {limit:g} °C or more",
-            "Look at its neighbours first: where they are hot, too, it is the air (inlet, fans, a blocked rack). One "
-            "that is hot alone has a cooler or a power limit to look at. It slows itself down before it is damaged.",
+            "Look at its neighbours first: they tell which it is. It slows itself down before it is damaged.",
+            "The air, where its neighbours are hot, too (inlet, fans, a blocked rack); else its cooler or power limit.",
         )

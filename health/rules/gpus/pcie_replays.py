@@ -42,4 +42,5 @@ class PcieReplays:
             lambda limit: f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more",
             "Look at the link's width and speed (LnkSta in lspci -vv) and at the kernel log for AER. Reseat the board "
             "or its riser in the next maintenance; transfers to it are slower until then.",
+            "A riser, a cable, a slot, or the board.",
         )

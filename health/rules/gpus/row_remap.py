@@ -27,10 +27,11 @@ class RowRemap:
         if gpu.now.get(FAILED, 0) >= 1:
             return Wrong(
                 Severity.CRITICAL,
-                f"{gpu.name} could not remap a row of its memory: it has no spare row left there.",
+                f"{gpu.name} could not remap a row of its memory.",
                 "Drain the node, run NVIDIA's field diagnostics and have the board replaced.",
                 evidence,
                 why="failed",
+                probable_cause="It has no spare row left there.",
             )
         if gpu.now.get(PENDING, 0) >= 1:
             return Wrong(

@@ -39,4 +39,5 @@ class GpuSilent:
             "reboot, if at all: drain the node first.",
             {"xid": gpu.xid.number if gpu.xid else None},
             why="silent" + xid,
+            probable_cause="It fell off the bus, or its driver lost it.",
         )

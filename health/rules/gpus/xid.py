@@ -18,7 +18,7 @@ PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for
 ROW_REMAP = 63
 
 DO: Mapping[XidAction, str] = {
-    XidAction.RESTART_APP: "An application failed here: look at its log and restart it. The GPU is not blamed for one.",
+    XidAction.RESTART_APP: "Look at the application's log and restart it.",
     XidAction.RESET_GPU: "Drain the node and reset the GPU, or reboot.",
     XidAction.DRAIN_AND_RESET: "Drain the node, then reset the GPU, or reboot.",
     XidAction.RUN_DIAGNOSTICS: "Drain the node and run DCGM's diagnostics with its EUD there; where they pass, "
@@ -79,7 +79,7 @@ class LastXid:
             f"{gpu.name} has had Xid {seen.number}"
             + (f" ({known.title})" if known and known.title else "")
             + _since(seen, times),
-            _advice(gpu, seen, flow, every),
+            _advice(gpu, seen, flow),
             {
                 "xid": seen.number,
                 "words": seen.words or (known.title if known else ""),
@@ -93,6 +93,7 @@ class LastXid:
             },
             why=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip()
             + (f" {flow.pattern}" if flow else ""),
+            probable_cause=_probable_cause(gpu, seen, flow, every),
         )
 
 
@@ -198,16 +199,31 @@ def _since(seen: XidSeen, times: int) -> str:
     return ", at least once." if seen.since is not None else ", at least once; before Quarterdeck first looked."
 
 
-def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> str:
-    known, action, parts = XIDS.get(seen.number), _action(seen, flow), list[str]()
+def _is_suspect(gpu: GpuFacts, seen: XidSeen) -> bool:
+    """Whether the new driver is the first."""
+    known, changed = XIDS.get(seen.number), gpu.driver_changed_at
+    points = known is not None and known.points_at_driver
+    return points and changed is not None and not _is_of_before(seen, changed)
+
+
+def _probable_cause(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> str:
+    parts = list[str]()
     if flow is not None:
         other = " ".join(map(str, flow.came_with(_beside(gpu, seen, every))[:1]))
         parts.append(flow.says.format(other=other, times=_again(gpu, seen)))
-    changed = gpu.driver_changed_at
-    if known and known.points_at_driver and changed is not None and not _is_of_before(seen, changed):
-        parts.append(
-            "Its driver was changed within the day before: suspect the new driver, and compare with its peers."
-        )
+    if _is_suspect(gpu, seen):
+        parts.append("Its driver was changed within the day before: suspect the new driver.")
+    if _action(seen, flow) is XidAction.RESTART_APP and flow is None:
+        parts.append("An application failed here: the GPU is not blamed for one.")
+    return " ".join(parts)
+
+
+def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> str:
+    known, action, parts = XIDS.get(seen.number), _action(seen, flow), list[str]()
+    if flow is not None and flow.asks:
+        parts.append(flow.asks)
+    if _is_suspect(gpu, seen):
+        parts.append("Compare it with its peers that have the driver of before.")
     if action is None:
         parts.append(
             "NVIDIA's catalogue names no action for it: read the kernel log (dmesg, NVRM: Xid), and ask support."

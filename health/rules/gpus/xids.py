@@ -96,11 +96,12 @@ class XidWorkflow(NamedTuple):
     number: int
     pattern: XidPattern
     action: XidAction
-    says: str  # with {other}, the one beside it, or {times}
+    says: str  # the probable cause, with {other}, the one beside it, or {times}
     source: str
     others: frozenset[int] = frozenset()
     times: int = 1
     within: timedelta = timedelta(0)
+    asks: str = ""  # beside what its action does
     is_of_node: bool = False  # counted on all GPUs of its node; else on the GPU
 
     def came_with(self, beside: Mapping[int, timedelta]) -> list[int]:
@@ -135,8 +136,8 @@ WORKFLOWS: tuple[XidWorkflow, ...] = (
     ),
     XidWorkflow(
         79, XidPattern.AGAIN, XidAction.RESTART_NODE,
-        "This node has had it {times} times in thirty days, more than 3: have the hardware replaced.",
-        OURS, times=4, within=MONTH, is_of_node=True,
+        "This node has had it {times} times in thirty days, more than 3: it is the hardware.",
+        OURS, times=4, within=MONTH, asks="Have the hardware replaced.", is_of_node=True,
     ),
     *(
         XidWorkflow(
@@ -152,9 +153,8 @@ WORKFLOWS: tuple[XidWorkflow, ...] = (
     *(
         XidWorkflow(
             number, XidPattern.SPREAD, XidAction.RESTART_APP,
-            "Other GPUs of its cluster have had it within a day, too: look for it in the application, with "
-            "cuda-gdb or the Compute Sanitizer.",
-            CATALOGUE, within=DAY,
+            "Other GPUs of its cluster have had it within a day, too: it is the application.",
+            CATALOGUE, within=DAY, asks="Look for it with cuda-gdb or the Compute Sanitizer.",
         )
         for number in (13, 31)
     ),

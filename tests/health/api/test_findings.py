@@ -40,6 +40,21 @@ def test_one_says_all_that_the_page_says(finding, bob):
     assert f"/findings?finding={finding.pk}" in told["markdown"]
 
 
+@pytest.mark.parametrize(
+    ("known", "in_rest", "in_words"),
+    [("The air.", "The air.", "- Probable cause: The air.\n- Do: "), ("", None, "- Do: ")],
+)
+def test_a_probable_cause_that_nobody_knows_is_no_answer(finding, bob, known, in_rest, in_words):
+    Finding.objects.update(probable_cause=known)
+
+    told = bob.get(f"/api/v1/findings/{finding.pk}").json()
+    listed = bob.get("/api/v1/findings").json()["results"][0]
+
+    assert told["finding"]["probable_cause"] == listed["probable_cause"] == in_rest
+    assert in_words in told["markdown"]
+    assert ("Probable cause" in told["markdown"]) == bool(known)
+
+
 def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
     path = f"findings/{finding.pk}"
     for _ in range(2):

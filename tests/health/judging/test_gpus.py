@@ -96,7 +96,7 @@ def test_a_new_driver_is_suspected_and_a_new_kernel_is_none(say, cluster, column
 
     say(NOON + MINUTE, xid={2: 119})
 
-    assert ("suspect the new driver" in Finding.objects.get().action) is is_suspect
+    assert ("suspect the new driver" in Finding.objects.get().probable_cause) is is_suspect
 
 
 def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
@@ -167,11 +167,11 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware_and_that_is_said_at_once(sa
         at = NOON + timedelta(hours=hour)
         say(at)
         say(at + MINUTE, xid={2: 79})
-        said.append("have the hardware replaced" in Finding.objects.open().get().action)
+        said.append("Have the hardware replaced" in Finding.objects.open().get().action)
 
     assert Finding.objects.get(rule="gpu-xid").times == 4  # each soon after the one before was over
     assert said == [False, False, False, True]
-    assert "had it 4 times in thirty days" in Finding.objects.get().action
+    assert "had it 4 times in thirty days" in Finding.objects.get().probable_cause
 
 
 @pytest.mark.parametrize("while_open", [True, False])
@@ -182,8 +182,8 @@ def test_what_opened_again_for_another_xid_is_not_counted_as_this_one(say, while
 
     for hour in (3, 4, 5, 6):
         say(NOON + timedelta(hours=hour), xid={2: 79})
-        action = Finding.objects.open().get().action
-        assert ("had it 4 times in thirty days" in action) is (hour == 6)
+        probable_cause = Finding.objects.open().get().probable_cause
+        assert ("had it 4 times in thirty days" in probable_cause) is (hour == 6)
         say(NOON + timedelta(hours=hour, minutes=40))
 
 
@@ -196,7 +196,7 @@ def test_a_double_bit_error_with_a_remap_asks_for_the_node_to_be_drained_first(s
 
     with_remap, alone = Finding.objects.open().order_by("subject")
     assert (with_remap.severity, alone.severity) == ("critical", "critical")
-    assert "Xid 63 came with it" in with_remap.action
+    assert "Xid 63 came with it" in with_remap.probable_cause
     assert (with_remap.evidence["action"], alone.evidence["action"]) == ("drain-and-reset", "reset-gpu")
     assert with_remap.evidence["source"].startswith("https://docs.nvidia.com/deploy/xid-errors/")
 
@@ -220,7 +220,7 @@ def test_gpus_that_fall_off_together_are_one_fall_of_their_node(say):
         say(NOON + minutes * MINUTE, xid=dict.fromkeys(range(8), 79))
 
     assert len(open_ones()) == 8
-    assert not Finding.objects.filter(action__contains="have the hardware replaced").exists()
+    assert not Finding.objects.filter(action__contains="Have the hardware replaced").exists()
 
 
 def again_and_again(say, number: int, *places: int) -> None:
@@ -239,7 +239,7 @@ def test_an_applications_error_again_and_again_on_one_gpu_may_be_the_hardware(sa
 
     found = Finding.objects.open().get(gpu_uuid="GPU-2")
     assert found.severity == "warning"
-    assert "has had it 3 times within a day, and no other of its cluster nearly so often" in found.action
+    assert "has had it 3 times within a day, and no other of its cluster nearly so often" in found.probable_cause
     assert found.evidence["action"] == "run-diagnostics"
 
 
@@ -273,7 +273,7 @@ def test_an_applications_error_as_often_on_other_gpus_is_the_applications(say, n
 
     assert [severity for *_, severity in open_ones()] == ["note", "note"]
     for found in Finding.objects.open():
-        assert "Other GPUs of its cluster have had it within a day, too" in found.action
+        assert "Other GPUs of its cluster have had it within a day, too" in found.probable_cause
         assert found.evidence["action"] == "restart-app"
 
 
@@ -288,7 +288,7 @@ def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
 
     say(NOON + timedelta(hours=3, minutes=1), xid={2: 79})
 
-    assert "have the hardware replaced" not in Finding.objects.open().get().action
+    assert "Have the hardware replaced" not in Finding.objects.open().get().action
 
 
 @pytest.mark.parametrize("number", [1, 8])

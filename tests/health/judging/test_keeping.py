@@ -18,7 +18,7 @@ STEADY = PodThere("team-a/chat", {"app": "chat"}, "ReplicaSet")
 
 
 def said(state: str, *pods: PodThere, **policy) -> str:
-    return kept_by_pods(state, read_policy(policy), pods)
+    return str(kept_by_pods(state, read_policy(policy), pods))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_budget_that_lets_none_of_its_pods_go_is_found_in_rows(cluster, allowe
 
     why = why_upgrades_stay(cluster, now=NOON)
 
-    assert ("the PodDisruptionBudget team-a/one lets none go" in why.get(node.pk, "")) is is_told
+    assert ("the PodDisruptionBudget team-a/one lets none go" in str(why.get(node.pk))) is is_told
 
 
 def test_the_policy_is_that_of_the_nodes_own_driver_before_the_cluster_policys(cluster):
@@ -123,7 +123,7 @@ def test_the_policy_is_that_of_the_nodes_own_driver_before_the_cluster_policys(c
     why = why_upgrades_stay(cluster, now=NOON)
 
     assert list(why) == [other.pk]
-    assert "team-a/alone-gpu-2 has no controller" in why[other.pk]
+    assert "team-a/alone-gpu-2 has no controller" in why[other.pk].because
 
 
 def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
@@ -138,7 +138,7 @@ def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
     looked(cluster, 31)
     then = Finding.objects.get(rule="upgrade-stuck")
 
-    assert first.action.startswith("It waits for team-a/train to end, without an end")
+    assert first.probable_cause.startswith("It waits for team-a/train to end, without an end")
     assert then.sentence.endswith("it is in pod-deletion-required.")
     assert (then.pk, then.opened_at) == (first.pk, first.opened_at)
 
@@ -153,9 +153,9 @@ def test_of_many_that_failed_each_is_told_why(cluster, monkeypatch: pytest.Monke
     for minute in range(40):
         looked(cluster, minute)
 
-    why = {finding.subject: finding.action for finding in Finding.objects.filter(rule="upgrade-failed")}
+    why = {finding.subject: finding.probable_cause for finding in Finding.objects.filter(rule="upgrade-failed")}
     assert len(why) == 7
-    assert all(f"team-a/alone-{name[-1]} has no controller" in action for name, action in why.items())
+    assert all(f"team-a/alone-{name[-1]} has no controller" in cause for name, cause in why.items())
 
 
 def test_what_kept_it_in_another_state_is_not_what_keeps_it_now(cluster, monkeypatch: pytest.MonkeyPatch):
@@ -169,5 +169,5 @@ def test_what_kept_it_in_another_state_is_not_what_keeps_it_now(cluster, monkeyp
     kept = why_upgrades_stay(cluster, now=NOON + 32 * MINUTE)
     Node.objects.update(upgrade_state="validation-required")
 
-    assert "team-a/train" in kept[node.pk]
+    assert "team-a/train" in kept[node.pk].because
     assert why_upgrades_stay(cluster, now=NOON + 32 * MINUTE) == {}

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from health.rules import RULES
-from health.rules.base import NODE, ClusterFacts, NodeCondition, NodeFacts, Severity
+from health.rules.base import NODE, ClusterFacts, KeptBy, NodeCondition, NodeFacts, Severity
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.node_conditions import NodeConditions
 from health.rules.node_flapping import NodeFlapping
@@ -43,7 +43,7 @@ def test_a_runtime_that_does_not_answer_after_a_boot_is_named():
         replace(WELL, is_ready=False, not_ready_because="KubeletNotReady: container runtime is down")
     )
 
-    assert "wrong order" in wrong.action
+    assert "wrong order" in wrong.probable_cause
 
 
 def test_a_boot_that_was_seen_is_named_with_its_time():
@@ -51,8 +51,8 @@ def test_a_boot_that_was_seen_is_named_with_its_time():
     racing = with_conditions("FrequentContainerdRestart", booted_at=NOON)
 
     for wrong in (NodeNotReady().judge(booted), NodeConditions().judge(racing)):
-        assert "it booted at 2026-11-21 12:00 UTC" in wrong.action
-    assert "after a boot" in NodeNotReady().judge(replace(booted, booted_at=None)).action
+        assert "it booted at 2026-11-21 12:00 UTC" in wrong.probable_cause
+    assert "after a boot" in NodeNotReady().judge(replace(booted, booted_at=None)).probable_cause
 
 
 def test_what_nvsentinel_says_is_critical_and_what_the_kubelet_says_a_warning():
@@ -73,7 +73,7 @@ def test_while_a_driver_is_replaced_dcgm_is_away():
 def test_the_race_after_a_boot_is_told_as_one():
     wrong = NodeConditions().judge(with_conditions("FrequentKubeletRestart", "FrequentContainerdRestart"))
 
-    assert "may race" in wrong.action
+    assert "may race" in wrong.probable_cause
     assert wrong.sentence.startswith("node-problem-detector says of gpu-001: FrequentKubeletRestart")
 
 
@@ -98,10 +98,18 @@ def test_silence_is_expected_during_an_upgrade_and_where_there_is_nothing_to_hea
 
 def test_a_failed_upgrade_says_why_where_the_stack_knows():
     wrong = UpgradeFailed().judge(
-        replace(WELL, upgrade_state="upgrade-failed", upgrade_because="The image is not there. Look at the tag.")
+        replace(
+            WELL, upgrade_state="upgrade-failed", upgrade_kept=KeptBy("The image is not there.", "Look at the tag.")
+        )
     )
 
-    assert wrong.action.startswith("The image is not there. Look at the tag. Then label the node upgrade-required")
+    assert wrong.probable_cause == "The image is not there."
+    assert wrong.action.startswith("Look at the tag. Then label the node upgrade-required")
+
+
+@pytest.mark.parametrize("kept", [KeptBy(), KeptBy("It is so.", "Do this."), KeptBy(helps="It is so. Do this.")])
+def test_what_keeps_an_upgrade_is_read_as_it_was_written(kept):
+    assert KeptBy.read(str(kept)) == kept
 
 
 @pytest.mark.parametrize("state", ["drain-required", "pod-restart-required"])
@@ -136,10 +144,11 @@ def test_a_queue_of_upgrades_is_told_of_once_nothing_moves(queued, are_still, sa
 
 def test_a_queue_that_is_still_names_who_keeps_it():
     facts = ClusterFacts(
-        "eu-1", upgrades_queued=1, upgrades_are_still=True, upgrades_kept_by="gpu-1 is cordoned. Bring it back."
+        "eu-1", upgrades_queued=1, upgrades_are_still=True, upgrades_kept=KeptBy("gpu-1 is cordoned.", "Bring it back.")
     )
 
-    assert UpgradeQueueStill().judge(facts).action == "gpu-1 is cordoned. Bring it back."
+    wrong = UpgradeQueueStill().judge(facts)
+    assert (wrong.probable_cause, wrong.action) == ("gpu-1 is cordoned.", "Bring it back.")
 
 
 def test_a_source_that_is_silent_is_no_nodes_fault():

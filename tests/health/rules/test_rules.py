@@ -7,7 +7,16 @@ import pytest
 from fleet.models.kinds import MIRRORED
 from health.rules import RULES
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
-from health.rules.base import NODE, ClusterFacts, FailingPod, IdleAllocation, NodeFacts, Severity, WorkloadHere
+from health.rules.base import (
+    NODE,
+    ClusterFacts,
+    FailingPod,
+    IdleAllocation,
+    NodeCondition,
+    NodeFacts,
+    Severity,
+    WorkloadHere,
+)
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
@@ -28,7 +37,7 @@ def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
 
     assert wrong.severity == Severity.WARNING
     assert wrong.sentence == "gpu-001 lacks 1 GPU: it had more than can be allocated now."
-    assert "unhealthy" in wrong.action
+    assert "unhealthy" in wrong.probable_cause
     assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
 
 
@@ -36,7 +45,10 @@ def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agre
     """Z24."""
     wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}))
 
-    assert "Capacity fell too" in wrong.action
+    assert "Capacity fell too, as after a boot" in wrong.probable_cause
+    booted = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}, booted_at=NOON))
+    assert "it booted at 2026-11-21 12:00 UTC" in booted.probable_cause
+    assert booted.cause == wrong.cause  # the same trouble when the boot is long ago
 
 
 @pytest.mark.parametrize("capacity", [{}, {GPU: 0}])
@@ -45,7 +57,7 @@ def test_a_node_that_offers_none_is_critical(capacity):
     wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable=capacity, capacity=capacity))
 
     assert wrong.severity == Severity.CRITICAL
-    assert "device plugin offers none" in wrong.action
+    assert "device plugin offers none" in wrong.probable_cause
 
 
 @pytest.mark.parametrize(
@@ -60,7 +72,8 @@ def test_a_node_that_offers_none_is_critical(capacity):
 def test_whoever_offers_them_and_whosever_they_are_is_who_is_looked_at(resource, vendor, offerer, tool):
     well = replace(WELL, vendor=vendor, expected={resource: 8}, capacity={resource: 8}, allocatable={resource: 7})
     gone, fewer = replace(well, capacity={}, allocatable={}), replace(well, capacity={resource: 7})
-    sick, gone, fewer = (AllocatableBelowExpected().judge(each).action for each in (well, gone, fewer))
+    found = [AllocatableBelowExpected().judge(each) for each in (well, gone, fewer)]
+    sick, gone, fewer = (f"{wrong.probable_cause} {wrong.action}" for wrong in found)
 
     assert sick.startswith(f"The {offerer} calls it unhealthy")
     assert gone.startswith(f"The {offerer} offers none")
@@ -151,6 +164,17 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
     }
 
 
+@pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.key)
+def test_no_rule_says_its_probable_cause_twice(rule):
+    not_ready = replace(WELL, is_ready=False, not_ready_because="container runtime is down")
+    racing = replace(WELL, conditions=(NodeCondition("FrequentContainerdRestart"),))
+    for node in (*wrong_by(2).get(rule.key, ()), not_ready, racing):
+        if (wrong := rule.judge(node)) is None:
+            continue
+        assert not wrong.probable_cause or wrong.probable_cause.endswith(".")
+        assert not wrong.probable_cause or wrong.probable_cause not in f"{wrong.sentence} {wrong.action}"
+
+
 # Nothing in their sentences is counted.
 COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
@@ -165,12 +189,12 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
     nouns = "GPU|minute|pod|restart|share|slice"
     for node in wrong_by(1)[rule.key]:
         wrong = rule.judge(node)
-        said = f"{wrong.sentence} {wrong.action}"
+        said = f"{wrong.sentence} {wrong.probable_cause} {wrong.action}"
         assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|(?:for|lists) them", said), said
         assert re.search(rf"\b1 (?:{nouns})\b", said), said
     for node in wrong_by(2)[rule.key]:
         wrong = rule.judge(node)
-        said = f"{wrong.sentence} {wrong.action}"
+        said = f"{wrong.sentence} {wrong.probable_cause} {wrong.action}"
         assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|(?:for|lists) it\b", said), said
         assert re.search(rf"\b2 (?:{nouns})s\b", said), said
 

@@ -89,8 +89,9 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
     Bookmark.objects.filter(cluster=cluster).update(listed_at=NOON)
     make.a_node_event(node, "The driver is 570.172.08.", at=NOON - timedelta(minutes=20))
     finding = make.a_finding(
-        cluster, node=node, rule="allocatable-below-expected", evidence={"allocatable": 7, "xid": None}
-    )
+        cluster, node=node, rule="allocatable-below-expected", evidence={"allocatable": 7, "xid": None},
+        probable_cause="The device plugin offers none.",
+    )  # fmt: skip
     make.a_finding(cluster, node=node, rule="z", parent=finding, sentence="The exporter is silent.")
     make.a_finding(make.a_cluster("other"), rule="allocatable-below-expected")
     make.a_mute(cluster, rule=finding.rule, because="We know.")
@@ -100,6 +101,7 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
 
     for words in (
         "GPUs missing · warning · open",
+        "Probable cause: The device plugin offers none.",
         "allocatable 7",
         "xid –",
         "1 pod in 1 namespace has 8 GPUs there.",
