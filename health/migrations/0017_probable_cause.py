@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('health', '0016_feedback_on_findings'),
+        ("health", "0016_feedback_on_findings"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='finding',
-            name='probable_cause',
-            field=models.CharField(blank=True, default='', max_length=500),
+            model_name="finding",
+            name="probable_cause",
+            field=models.CharField(blank=True, default="", max_length=500),
         ),
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpResponse
@@ -14,7 +14,8 @@ from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
 from fleet.web.summary import line_for, lines_for
-from health.inbox.reading import counts_of
+from health.inbox.grouping import FindingGroup, groups_of
+from health.inbox.reading import code_of, counts_of, titles
 from health.inbox.seeing import dated, not_heard
 from health.lifecycle import FindingState
 from health.models import Finding
@@ -105,21 +106,36 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     return render(request, "health/_pool_findings.html", shown)
 
 
+class StripLine(NamedTuple):
+    finding: Finding
+    group: FindingGroup  # that it stands for
+    title: str  # of its rule
+    code: str
+
+
 def _strip(request: PersonRequest) -> dict[str, Any]:
-    """Half is kept for what is being confirmed: many that are open never hide what has just begun."""
-    found, now = open_findings(request), timezone.now()
+    """Half is kept for what is being confirmed: many that are open never hide what has just begun. A group is one."""
+    now = timezone.now()
     trouble = trouble_of(counts_of(request.user), lines_for(request, now=now), now=now)
-    first = confirming_findings(request)[: max(SHOWN // 2, SHOWN - trouble.open)]
-    waiting = dated(first, heard_at=trouble.heard_at, now=now)
-    return {
-        "findings": dated(found[: SHOWN - len(waiting)] if trouble.open else (), heard_at=trouble.heard_at, now=now),
-        "confirming": waiting,
-        "trouble": trouble,
-    }
+    told = groups_of(open_findings(request)) if trouble.open else []
+    newest_first = confirming_findings(request).order_by(WORST_FIRST, "-since", "-pk")  # as groups say
+    waiting = groups_of(newest_first) if trouble.confirming else []
+    waiting = waiting[: max(SHOWN // 2, SHOWN - len(told))]
+    told = told[: SHOWN - len(waiting)]
+    named, groups = titles(), {group.first: group for group in (*told, *waiting)}
+    rows = Finding.objects.filter(pk__in=list(groups)).select_related("cluster") if groups else ()
+    found = {row.pk: row for row in dated(rows, heard_at=trouble.heard_at, now=now)}
+    lines = [
+        StripLine(row, group, named.get(row.rule, row.rule), code_of(row)[0])
+        for group in groups.values()
+        if (row := found.get(group.first))  # else it is gone meanwhile
+    ]
+    said = sum(len(group.keys) for group in groups.values())
+    return {"lines": lines, "more": max(0, trouble.open + trouble.confirming - said), "trouble": trouble}
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
-    visible = Finding.objects.visible_to(request.user)
+    visible = Finding.objects.on_their_own_to(request.user)
     return visible.confirming().select_related("cluster").order_by(WORST_FIRST, "since", "pk")
 
 

@@ -180,3 +180,40 @@ def test_rest_says_the_same_and_of_what_one_sees(cluster, ada):
     assert (group["rule"], group["title"], group["nodes"]) == ("exporter-silent", "Exporter silent", 5)
     assert group["findings"] == [row.pk for row in reversed(rows)]
     assert theirs["findings"] == [row.pk for row in reversed(rows[:4])]
+
+
+def sizes(text: str) -> list[int]:
+    """Of each group on a page, how many findings it stands for."""
+    return sorted(int(number) for number in re.findall(r"(\d+) findings that began together", text))
+
+
+@pytest.mark.parametrize(("alone", "ones", "more"), [(1, 1, 0), (4, 3, 1)])
+def test_the_home_page_has_the_groups_of_the_inbox_and_both_sum_to_the_same(cluster, ada, alone, ones, more):
+    for number in range(alone):
+        make.a_finding(cluster, rule=f"r{number}", sentence="It is wrong alone.")
+    some(cluster, 6)
+    some(cluster, 5, rule="gpu-hot", opened_at=None)
+    some(cluster, 4, rule="operand-down", state=FindingState.MUTED)
+
+    strip, inbox = page(ada, "/parts/findings/strip").text, page(ada, "/findings").text
+    groups = ada.get("/api/v1/finding-groups").json()
+
+    assert sizes(inbox) == sorted(len(one["findings"]) for one in groups) == [4, 5, 6]
+    assert sizes(strip) == [5, 6]  # nobody is told of what is muted
+    assert strip.count("It is wrong alone.") == ones
+    assert ("more" in strip) == bool(more)
+    assert f"and {more} more" in strip or not more
+    assert sum(sizes(strip)) + ones + more == 6 + alone + 5
+    assert f"all: {6 + alone} open, 5 being confirmed" in strip
+    assert f"{6 + alone} open, 0 acknowledged, 5 being confirmed, 4 muted" in inbox
+
+
+@pytest.mark.parametrize("given", [{}, {"opened_at": None}], ids=["open", "being confirmed"])
+def test_a_group_of_the_home_page_leads_to_its_findings_by_the_newest(cluster, ada, given):
+    newest = some(cluster, 4, **given)[-1]
+
+    strip = page(ada, "/parts/findings/strip")
+
+    assert "on 4 nodes" in strip.text
+    assert "the newest 57 min ago" in strip.text
+    assert f"/findings?together={newest.pk}" in strip.links
