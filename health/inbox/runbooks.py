@@ -181,6 +181,12 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "An image: its events say what the registry says. An operand: the GPU stack on the node's page says why.",
         "Where pods of a workload fail on this node alone, look at its driver and GPUs; everywhere, at the workload.",
     ),
+    "pods-rejected": (
+        "Read what the API server says, in the finding or by kubectl describe of the owner: it names who rejects.",
+        "By a quota: kubectl describe resourcequota -n NAMESPACE says what is used. Wait, end something, or raise it.",
+        "By a LimitRange, validation or pod security: change the template. By a webhook: ask who runs that.",
+        "The controller tries again by itself, after 17 minutes at most; a Deployment that is restarted does at once.",
+    ),
     "series-explosion": (
         "Find the label that grows: topk by it in Prometheus.",
         "Drop the series where they are scraped: metricRelabelings of the ServiceMonitor.",

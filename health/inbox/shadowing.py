@@ -12,7 +12,7 @@ from health.judging.opening import Openings, correlate
 from health.judging.turning import turn
 from health.models import Finding, RuleShadow
 from health.rules import RULES
-from health.rules.base import NODE
+from health.rules.base import NODE, OWNER
 from health.rules.gpus import GPU_RULES
 from people.models import AuditEntry
 
@@ -20,7 +20,9 @@ from people.models import AuditEntry
 OF_NOT_SEEING = frozenset({"exporter-silent", "gpu-silent", "operand-down"})
 # What says that we do not see, and what plans ask people for, is never on trial: a calm page would say too much.
 MAY_BE_SHADOWS: Collection[str] = (
-    frozenset({rule.key for rule in RULES if rule.subject in (NODE, "GPU stack")} | {rule.key for rule in GPU_RULES})
+    frozenset(
+        {rule.key for rule in RULES if rule.subject in (NODE, OWNER, "GPU stack")} | {rule.key for rule in GPU_RULES}
+    )
     - OF_NOT_SEEING
 )
 

@@ -19,6 +19,7 @@ from health.judging.gpus import GpuJudgement, judge_gpus
 from health.judging.idling import is_due
 from health.judging.nodes import judge_nodes
 from health.judging.opening import Openings, correlate, is_told_again, note
+from health.judging.rejecting import rejected_owners
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
 from health.judging.turning import turn
@@ -26,7 +27,7 @@ from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
-from health.rules.base import NODE, NODES, ClusterFacts, KeptBy, Rule, Severity, Wrong
+from health.rules.base import NODE, NODES, OWNER, ClusterFacts, KeptBy, RejectedOwner, Rule, Severity, Wrong
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
@@ -67,13 +68,15 @@ def look(cluster: Cluster, *, now: datetime) -> int:
         unheard.add(IdleGpus.key)
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
     of_nodes = [rule for rule in rules if rule.subject == NODE]
-    of_cluster = [rule for rule in rules if rule.subject != NODE]
+    of_owners = [rule for rule in rules if rule.subject == OWNER]
+    of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER)]
     silent = why_silent(source, asked, now=now)
     signals = [
         *_of_cluster(cluster, observer, sight, source, silent, of_cluster, now=now),
         *_of_sources(cluster, now=now),
     ]
     signals += gpus.signals
+    signals += _of_owners(cluster, of_owners, now=now)
     if of_nodes:
         signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
     judged = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.judged)
@@ -88,6 +91,14 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     if told or nodes:
         announce_findings(cluster.pk, nodes=nodes, at=now)
     return told
+
+
+def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
+    """Of those whose pods are rejected."""
+    for owner in rejected_owners(cluster, now=now) if rules else ():
+        for rule in rules:
+            if wrong := rule.judge(owner):
+                yield Signal(Subject(owner.name), rule, wrong)
 
 
 def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:

@@ -19,6 +19,7 @@ from health.rules.operand_down import OperandDown
 from health.rules.operator_down import OperatorDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
+from health.rules.pods_rejected import PodsRejected
 from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
@@ -35,6 +36,7 @@ RULES: tuple[Rule[Any], ...] = (
     InferenceOnTimeSlices(),
     MigChangeStuck(),
     PodsFailing(),
+    PodsRejected(),
     WorkloadFailsHere(),
     NodeConditions(),
     OperandDown(),

@@ -10,7 +10,9 @@ from gpu.resources import Vendor, Way
 from health.telemetry.base import Exploding
 
 NODE = "node"  # the subject of a rule that is asked of each node
+OWNER = "each owner of GPU pods"  # the subject of a rule that is asked of each whose pods are rejected
 NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
+EVENTS, JOBS, REPLICA_SETS, STATEFUL_SETS = "events", "jobs.batch", "replicasets.apps", "statefulsets.apps"
 WHOLE = Way()  # a GPU that nobody shares
 RuleFacts = TypeVar("RuleFacts", contravariant=True)
 
@@ -166,6 +168,17 @@ class NodeFacts:
         """Whether of what is missing nothing is left."""
         missing = self.missing
         return bool(missing) and not any(self.allocatable.get(name) for name in missing)
+
+
+@dataclass(frozen=True)
+class RejectedOwner:
+    """What makes pods that ask for GPUs, and was told no when it made one last."""
+
+    name: str  # "Deployment team-a/chat": what stands above whatever made them
+    namespace: str
+    said: str  # by the API server
+    lacking: int  # pods that it wants now, and that are not there
+    asks: Mapping[str, int] = field(default_factory=dict)  # by GPU resource, of one pod
 
 
 @dataclass(frozen=True)

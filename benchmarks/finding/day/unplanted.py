@@ -18,4 +18,5 @@ UNPLANTED = {
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,
     "plan-unlooked": NO_PLANS,
+    "pods-rejected": "no namespace of a day has a quota, and nobody starts new work there",
 }

@@ -1,0 +1,77 @@
+"""What an API server says to whoever makes pods, and what would change its mind."""
+
+import pytest
+
+from health.rules.base import RejectedOwner, Severity
+from health.rules.pods_rejected import PodsRejected
+
+GPUS = "requests.nvidia.com/gpu"
+FULL = f"exceeded quota: gpus, requested: {GPUS}=4, used: {GPUS}=6, limited: {GPUS}=8"
+NEVER = f"exceeded quota: gpus, requested: {GPUS}=16,pods=1, used: {GPUS}=0,pods=0, limited: {GPUS}=8,pods=10"
+
+
+def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
+    told = f'Error creating: pods "{pod}" is forbidden: {said}'
+    return PodsRejected().judge(RejectedOwner("Deployment team-a/chat", "team-a", told, lacking))
+
+
+@pytest.mark.parametrize(
+    ("said", "severity", "because", "helps"),
+    [
+        (FULL, Severity.NOTE, "ResourceQuota team-a/gpus is used up.", "It comes once others"),
+        (NEVER, Severity.WARNING, "asks for more than ResourceQuota team-a/gpus allows in all", "Ask for less"),
+        ("exceeded quota: cpu, requested: cpu=500m, used: cpu=1, limited: cpu=1", Severity.NOTE, "used up", "once"),
+        ("failed quota: q: must specify limits.cpu for: main", Severity.WARNING, "does not say", "requests and limits"),
+        (
+            "maximum nvidia.com/gpu usage per Container is 1, but limit is 2",
+            *(Severity.WARNING, "A LimitRange of its namespace", "or the LimitRange"),
+        ),
+        (
+            "spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources",
+            *(Severity.WARNING, "in whole numbers, and as a limit", "into the limits of its template"),
+        ),
+        ("nvidia.com/gpu: Invalid value: 500m: must be an integer", Severity.WARNING, "whole numbers", "MIG slice"),
+        (
+            'violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false',
+            *(Severity.WARNING, "The pod security of its namespace", "pod-security.kubernetes.io/enforce"),
+        ),
+        (
+            'admission webhook "validate.kyverno.svc-fail" denied the request: no team label',
+            *(Severity.WARNING, 'webhook "validate.kyverno.svc-fail" says no', "ask who runs it"),
+        ),
+        ('pod rejected: RuntimeClass "nvidia" not found', Severity.WARNING, "is not there", "Make what the words name"),
+        ("no PriorityClass with name high was found", Severity.WARNING, "is not there", "Make what the words name"),
+        ("something that nobody has heard of", Severity.WARNING, "", "names who rejects it"),
+    ],
+)
+def test_what_is_said_says_why_and_what_would_change_it(said, severity, because, helps):
+    """Z31."""
+    wrong = judged(said)
+
+    assert wrong.severity == severity
+    assert wrong.sentence == f"1 pod of Deployment team-a/chat is rejected at creation: {said}."
+    assert because in wrong.probable_cause
+    assert bool(because) == bool(wrong.probable_cause)
+    assert helps in wrong.action
+
+
+def test_another_pod_and_other_numbers_are_the_same_trouble():
+    now, later = judged(FULL), judged(FULL.replace("=6", "=7"), pod="chat-7d9f-aaaaa", lacking=2)
+
+    assert now.cause == later.cause
+    assert later.sentence.startswith("2 pods of Deployment team-a/chat are rejected at creation: exceeded quota: gpus")
+
+
+def test_a_quota_that_it_can_never_meet_is_another_trouble_than_one_that_is_used_up():
+    assert judged(FULL).cause != judged(NEVER).cause
+
+
+def test_who_has_all_its_pods_lacks_none():
+    assert judged(FULL, lacking=0) is None
+
+
+def test_words_without_an_end_are_cut():
+    wrong = judged("x" * 900)
+
+    assert len(wrong.sentence) < 500
+    assert len(wrong.evidence["said"]) > 900
