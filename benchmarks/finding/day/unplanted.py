@@ -5,6 +5,7 @@ OF_OURS = "it is about Quarterdeck's own processes, and a day has none: one proc
 
 UNPLANTED = {
     "cluster-unwatched": OF_OURS,
+    "followed-failing": NO_PLANS,
     "gate-passed-over": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
