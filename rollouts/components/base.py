@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from rollouts.checks import Check
 from rollouts.components.throttle import Throttle
-from rollouts.components.words import Words
+from rollouts.components.words import HoldWords
 
 
 class Unit(StrEnum):
@@ -66,7 +66,7 @@ class DeletePod:
     """
 
 
-Release = RemoveLabel | DeletePod
+ReleaseAct = RemoveLabel | DeletePod
 
 
 def version_in(component: "Component", spec: Mapping[str, Any]) -> str:
@@ -86,9 +86,9 @@ class Component(Protocol):
     path: ClassVar[tuple[str, ...]]  # of the version, in the object
     operand: ClassVar[str]  # whose DaemonSets and pods change, of those that the object owns
     hold: ClassVar[NodeLabel | None]  # a node with it does not begin to change. None: none does by itself
-    release: ClassVar[Release]  # what lets a node go
+    release: ClassVar[ReleaseAct]  # what lets a node go
     room: ClassVar[Throttle | None]  # of whoever carries the change out. None: a stage's budget alone
-    says: ClassVar[Words]
+    says: ClassVar[HoldWords]
 
     @property
     def name(self) -> str: ...

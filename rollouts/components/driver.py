@@ -19,9 +19,9 @@ from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, parallel_of, unavailable_of
 from gpu.versions import same
 from rollouts.checks import Check
-from rollouts.components.base import FieldPatch, NodeLabel, Phase, Release, RemoveLabel, Unit
+from rollouts.components.base import FieldPatch, NodeLabel, Phase, ReleaseAct, RemoveLabel, Unit
 from rollouts.components.throttle import ControllerOff, Throttle, operator_room
-from rollouts.components.words import BY_LABEL, Words
+from rollouts.components.words import BY_LABEL, HoldWords
 from wording.lists import names
 from wording.numbers import are, count, either
 
@@ -72,9 +72,9 @@ class Driver:
     unit: ClassVar[Unit] = Unit.NODE
     operand: ClassVar[str] = DRIVER
     hold: ClassVar[NodeLabel | None] = NodeLabel(UPGRADE_SKIP, "true")
-    release: ClassVar[Release] = RemoveLabel()
+    release: ClassVar[ReleaseAct] = RemoveLabel()
     room: ClassVar[Throttle | None] = staticmethod(operator_room)
-    says: ClassVar[Words] = BY_LABEL
+    says: ClassVar[HoldWords] = BY_LABEL
 
     name: str
 

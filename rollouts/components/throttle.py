@@ -31,10 +31,10 @@ class UpgradePolicy:
     max_unavailable: int | None  # nodes; None: no limit
 
 
-UNBOUND = UpgradePolicy(off=None, max_parallel=0, max_unavailable=None)
+NO_THROTTLE = UpgradePolicy(off=None, max_parallel=0, max_unavailable=None)
 
 
-class Standing(Protocol):
+class Counted(Protocol):
     """What a throttle counts of a node."""
 
     @property
@@ -46,12 +46,12 @@ class Standing(Protocol):
 
 
 class Throttle(Protocol):
-    def __call__(self, policy: UpgradePolicy, nodes: Sequence[Standing], *, waiting: int) -> Room:
+    def __call__(self, policy: UpgradePolicy, nodes: Sequence[Counted], *, waiting: int) -> Room:
         """`waiting`: what was let go and has not begun."""
         ...
 
 
-def operator_room(policy: UpgradePolicy, nodes: Sequence[Standing], *, waiting: int) -> Room:
+def operator_room(policy: UpgradePolicy, nodes: Sequence[Counted], *, waiting: int) -> Room:
     """The upgrade controller's own arithmetic (k8s-operator-libs, GetUpgradesAvailable), less what we have let go.
 
     A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.

@@ -6,7 +6,7 @@ from gpu.upgrade_controller import LOOKS_AGAIN
 
 
 @dataclass(frozen=True)
-class Words:
+class HoldWords:
     """Sentences and parts of them; who says them fills in what is in braces. The defaults are of a hold by a label."""
 
     holding_all: str = "Holding every node of the driver object before {version} is written."
@@ -33,8 +33,8 @@ class Words:
     helps: str = "Take the label off, and the operator puts {version} back (docs/takeover.md)."
 
 
-BY_LABEL = Words()
-BY_ITS_POD = Words(
+BY_LABEL = HoldWords()
+BY_ITS_POD = HoldWords(
     holding_all="Nothing has to be held before {version} is written: a node changes once its pod is deleted.",
     writing="Writing {version}: a node changes once its pod is deleted.",
     written="{version} is written; a node changes once its pod is deleted.",

@@ -12,8 +12,7 @@ from django.db.models import Prefetch
 from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.components.driver import NO_OBJECT
-from rollouts.components.throttle import UNBOUND as NO_THROTTLE
-from rollouts.components.throttle import UpgradePolicy
+from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs

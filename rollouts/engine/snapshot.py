@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from rollouts.components.base import BEGUN, Component, Phase
 from rollouts.components.throttle import UpgradePolicy
-from rollouts.components.words import Words
+from rollouts.components.words import HoldWords
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.ordering.domains import UNBOUND, Budgets
@@ -124,7 +124,7 @@ class Snapshot:
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property
-    def says(self) -> Words:
+    def says(self) -> HoldWords:
         return self.component.says
 
     @property

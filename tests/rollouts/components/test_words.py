@@ -5,7 +5,7 @@ from string import Formatter
 
 import pytest
 
-from rollouts.components.words import BY_ITS_POD, BY_LABEL, Words
+from rollouts.components.words import BY_ITS_POD, BY_LABEL, HoldWords
 
 # What whoever says each of them has to fill in.
 GIVEN = {
@@ -27,7 +27,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("words", [BY_LABEL, BY_ITS_POD], ids=["by a label", "by its pod"])
-def test_nothing_is_asked_for_that_nobody_gives(words: Words):
+def test_nothing_is_asked_for_that_nobody_gives(words: HoldWords):
     for name, sentence in asdict(words).items():
         asked = {field for _, field, _, _ in Formatter().parse(sentence) if field}
         assert asked <= GIVEN.get(name, set()), name
@@ -35,6 +35,6 @@ def test_nothing_is_asked_for_that_nobody_gives(words: Words):
 
 def test_where_nothing_is_held_no_sentence_says_so():
     """But that nothing has to be."""
-    for each in fields(Words):
+    for each in fields(HoldWords):
         said = getattr(BY_ITS_POD, each.name).removeprefix("Nothing has to be held")
         assert not {"hold", "held", "holding", "label"} & set(said.lower().replace(".", "").split()), each.name

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rollouts.checks import Check
-from rollouts.components.base import DeletePod, FieldPatch, NodeLabel, Phase, Release, Unit
+from rollouts.components.base import DeletePod, FieldPatch, NodeLabel, Phase, ReleaseAct, Unit
 from rollouts.components.throttle import Throttle
-from rollouts.components.words import BY_ITS_POD, Words
+from rollouts.components.words import BY_ITS_POD, HoldWords
 from rollouts.models import Command, Plan, Verb
 from rollouts.steering import starting
 from rollouts.steering.drafting import draft
@@ -35,9 +35,9 @@ class DcgmExporter:
     unit: ClassVar[Unit] = Unit.NODE
     operand: ClassVar[str] = "dcgm-exporter"
     hold: ClassVar[NodeLabel | None] = None
-    release: ClassVar[Release] = DeletePod()
+    release: ClassVar[ReleaseAct] = DeletePod()
     room: ClassVar[Throttle | None] = None
-    says: ClassVar[Words] = BY_ITS_POD
+    says: ClassVar[HoldWords] = BY_ITS_POD
 
     name: str
 
