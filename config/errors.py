@@ -24,6 +24,7 @@ from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
 from health.inbox.listening import BadSource
 from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.trying import TrialOpen
 from health.sources.asking import SourceOff
 from kube.selectors import BadSelector
 from people.rights import NotAllowed
@@ -67,6 +68,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     NoSuchMoment: Meaning(400, "no-such-moment", "Nothing can be said of that moment"),
     BadSource: Meaning(400, "bad-source", "This makes no source of telemetry"),
     SourceOff: Meaning(409, "source-off", "This source is switched off"),
+    TrialOpen: Meaning(409, "trial-open", "Another source is being tried"),
     BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),

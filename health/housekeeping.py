@@ -1,4 +1,4 @@
-"""Findings long resolved and logs of pods that are gone go with what else gets old."""
+"""Findings long resolved, sources that were tried and logs of pods that are gone go with what else gets old."""
 
 from datetime import datetime, timedelta
 
@@ -6,12 +6,15 @@ from django.conf import settings
 
 from fleet.housekeeping import delete
 from fleet.models import Pod
-from health.models import CrashLog, Finding
+from health.models import CrashLog, Finding, TelemetryTrial
 from health.sources import hours
+
+KEEP_TRIALS = timedelta(days=1)  # what was decided is in the audit
 
 
 def tidy(*, before: datetime, now: datetime) -> int:
     """How many rows went; partitions of hours count as one each."""
     gone = hours.forget_before(now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS))
+    tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)
-    return gone + delete(old) + delete(CrashLog.objects.exclude(pod_uid__in=Pod.objects.values("uid")))
+    return gone + delete(old) + delete(tried) + delete(CrashLog.objects.exclude(pod_uid__in=Pod.objects.values("uid")))

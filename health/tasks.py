@@ -6,11 +6,11 @@ from fleet.models import Cluster
 from fleet.observe.lease import shutdown
 from health import wake
 from health.exporters import rounds
-from health.inbox import unheard
+from health.inbox import trying, unheard
 from health.judging import sweeping
 from health.judging.looking import look
 from health.logs import crashes
-from health.models import TelemetrySource
+from health.models import TelemetrySource, TelemetryTrial
 from health.sources import hours
 from health.sources import rounds as telemetry
 from health.sources.frames import FramesAway
@@ -69,6 +69,13 @@ def ask_exporters(*, cluster_id: int, **_: object) -> None:
 def sweep_telemetry(**_: object) -> None:
     for cluster_id in TelemetrySource.objects.due(now=timezone.now()):
         wake.wake_telemetry_of(cluster_id)
+    for trial_id in TelemetryTrial.objects.waiting(now=timezone.now()):
+        wake.wake_telemetry_trial(trial_id)
+
+
+@shared_task(queue="default", ignore_result=True)
+def try_telemetry(*, trial_id: int, **_: object) -> None:
+    trying.run_trial(trial_id, clock=timezone.now)
 
 
 @shared_task(queue="default", ignore_result=True)

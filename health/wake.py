@@ -1,4 +1,4 @@
-"""Nudges: judge a cluster, read crash logs, ask exporters or a Prometheus. A sweep makes up for what is lost."""
+"""Nudges: judge a cluster, read crash logs, ask exporters or a Prometheus, try one; a sweep makes up for a lost one."""
 
 import threading
 import time
@@ -33,6 +33,11 @@ def wake_exporters_of(cluster_id: int) -> None:
 def wake_telemetry_of(cluster_id: int) -> None:
     """Ask a cluster's source of telemetry, if it is time."""
     queue("health.tasks.ask_telemetry", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
+
+
+def wake_telemetry_trial(trial_id: int) -> None:
+    """Try a source that nobody has saved, if no other worker has begun."""
+    queue("health.tasks.try_telemetry", queue="default", kwargs={"trial_id": trial_id}, expires=EXPIRES_S)
 
 
 _lock = threading.Lock()

@@ -357,6 +357,14 @@ def an_exporter_round(cluster, **given: Any):
     return ExporterRound.objects.create(cluster=cluster, **row | given)
 
 
+def a_telemetry_trial(cluster, **given: Any):
+    """A source that somebody has tried, and that no worker has asked yet."""
+    from health.models import TelemetryTrial
+
+    row = {"url": "https://prometheus.example.org", "asked_by": "root", "asked_at": NOON}
+    return TelemetryTrial.objects.create(cluster=cluster, **row | given)
+
+
 def a_source(cluster, **given: Any):
     """A source of telemetry that answered just now. It is not asked: there is no server at its address."""
     from health.models import TelemetrySource

@@ -126,10 +126,10 @@ class TelemetrySourceList(Listing):
         return TelemetrySource.objects.visible_to(self.user).select_related("cluster")
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), **_context(self)}
+        return {**super().get_serializer_context(), **context_of(self)}
 
 
-def _context(edge: Edge) -> dict[str, Any]:
+def context_of(edge: Edge) -> dict[str, Any]:
     return {"now": timezone.now(), "administers": scope_of(edge.user, Permission.ADMINISTER)}
 
 
@@ -145,7 +145,7 @@ class OfASource(Edge):
         return get_object_or_404(visible, cluster__pk=cluster_id)
 
     def shown(self, source: TelemetrySource) -> Response:
-        return Response(TelemetrySourceSerializer(source, context=_context(self)).data)
+        return Response(TelemetrySourceSerializer(source, context=context_of(self)).data)
 
 
 class TelemetrySourceDetail(OfASource):

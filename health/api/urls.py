@@ -16,6 +16,7 @@ from health.api.telemetry import (
     TelemetrySourceList,
 )
 from health.api.telemetry_history import GpuTelemetryHistory, NodeTelemetryHistory
+from health.api.telemetry_trials import TelemetryTrialDetail, TelemetryTrialList
 from health.api.twins import GpuTwinDetail, NodeTwin
 
 urlpatterns = [
@@ -26,6 +27,8 @@ urlpatterns = [
         name="api-cluster-telemetry-source",
     ),
     path("clusters/<int:cluster_id>/telemetry-source/attempts", TelemetryAttemptList.as_view()),
+    path("clusters/<int:cluster_id>/telemetry-source/trials", TelemetryTrialList.as_view()),
+    path("clusters/<int:cluster_id>/telemetry-source/trials/<int:trial_id>", TelemetryTrialDetail.as_view()),
     path("finding-groups", FindingGroups.as_view()),
     path("findings", FindingList.as_view()),
     path("findings/<int:finding_id>", FindingDetail.as_view(), name="api-finding"),

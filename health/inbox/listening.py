@@ -1,5 +1,6 @@
 """Adding, changing, trying and removing a cluster's source of telemetry: decisions that are kept, but for the trial."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -121,9 +122,14 @@ def try_source(cluster: Cluster, **given: Any) -> Trial:
             taken = Prometheus(client, asked.matchers, asked.where).take(None, now=now.timestamp())
     except (Unusable, NoSecret) as error:
         return Trial(str(error))
-    has = tuple(metric for key, metric in METRICS.items() if key in taken.exported)
-    usual, others = lacking(taken.exported)
-    return Trial("", len(taken.frame.devices), has, (*usual, *others), taken.notes)
+    return trial_with(len(taken.frame.devices), taken.exported, taken.notes)
+
+
+def trial_with(devices: int, exported: Collection[str], notes: Iterable[str]) -> Trial:
+    """Of a source that answers. `exported`: keys of metrics."""
+    has = tuple(metric for key, metric in METRICS.items() if key in exported)
+    usual, others = lacking(exported)
+    return Trial("", devices, has, (*usual, *others), tuple(notes))
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:

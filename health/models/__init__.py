@@ -9,8 +9,9 @@ from health.models.mute import Mute
 from health.models.pool_limits import PoolLimits
 from health.models.rule_shadow import RuleShadow
 from health.models.telemetry_source import SourceState, TelemetrySource
+from health.models.telemetry_trial import TelemetryTrial, TrialState
 
 __all__ = [
     "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuView", "Mute", "PoolLimits", "RuleShadow", "SourceState",
-    "TelemetrySource",
+    "TelemetrySource", "TelemetryTrial", "TrialState",
 ]  # fmt: skip

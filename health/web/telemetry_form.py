@@ -21,11 +21,11 @@ from people.rights import Permission, why_not
 
 
 class TelemetrySourceForm(forms.Form):
-    url = forms.CharField(max_length=300, error_messages={"required": "Say where it is."})
-    matchers = forms.CharField(max_length=500, required=False)
+    url = forms.CharField(label="Address", max_length=300, error_messages={"required": "Say where it is."})
+    matchers = forms.CharField(label="Label matchers", max_length=500, required=False)
     user = forms.CharField(max_length=150, required=False)
-    secret_from = forms.CharField(max_length=300, required=False)
-    ca_file = forms.CharField(max_length=300, required=False)
+    secret_from = forms.CharField(label="Secret is found at", max_length=300, required=False)
+    ca_file = forms.CharField(label="CA", max_length=300, required=False)
     is_on = forms.BooleanField(required=False, initial=True)
 
 

@@ -16,6 +16,7 @@ from health.web import (
     shift_report,
     telemetry,
     telemetry_form,
+    telemetry_trial,
     twins,
     which_gpus,
 )
@@ -24,6 +25,7 @@ urlpatterns = [
     path("clusters/<int:cluster_id>/telemetry", telemetry_form.edit, name="telemetry-form"),
     path("clusters/<int:cluster_id>/telemetry/remove", telemetry_form.remove, name="telemetry-remove"),
     path("clusters/<int:cluster_id>/telemetry/ask", telemetry_form.ask, name="telemetry-ask"),
+    path("clusters/<int:cluster_id>/telemetry/try", telemetry_trial.try_source, name="telemetry-try"),
     path("findings", inbox_page.inbox, name="findings"),
     path("findings/rules", rules_page.rules, name="rules"),
     path("findings/rules/<slug:rule>", rule_page.rule, name="rule"),
@@ -51,6 +53,11 @@ urlpatterns = [
     ),
     path("parts/clusters/<int:cluster_id>/findings", findings_page.cluster_findings_part, name="cluster-findings"),
     path("parts/clusters/<int:cluster_id>/telemetry", telemetry.cluster_telemetry_part, name="cluster-telemetry"),
+    path(
+        "parts/clusters/<int:cluster_id>/telemetry-trials/<int:trial_id>",
+        telemetry_trial.trial_part,
+        name="telemetry-trial",
+    ),
     path("parts/clusters/<int:cluster_id>/trouble", findings_page.cluster_trouble_part, name="cluster-trouble"),
     path("parts/fleet/map/metrics/<slug:name>", map_metrics.map_metric, name="map-metric"),
     path("parts/nodes/<int:node_id>/compatibility", compatibility.node_compatibility_part, name="node-compatibility"),

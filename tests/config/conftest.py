@@ -14,6 +14,7 @@ from tests.make import (
     a_plan,
     a_source,
     a_stage_to_approve,
+    a_telemetry_trial,
     a_user,
     a_window,
     an_image_pull,
@@ -53,5 +54,6 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         ).pk,
         "view_id": pat.gpu_views.create(name="Hot", query="", saved_at=now).pk,
         "window_id": a_window(node.cluster).pk,
+        "trial_id": a_telemetry_trial(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

@@ -207,7 +207,7 @@ PARSERS = (
                    "price_per_gpu_hour"), ("fleet.web.pool_form",)),
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
-           ("health.web.telemetry_form",)),
+           ("health.web.telemetry_form", "health.web.telemetry_trial")),
     Parser("limits of a pool", "numbers, and 1,000 characters", FORM_BYTES,
            _fields(LimitsForm, "pool", "version", "warn", "critical", "warn_after_s", "critical_after_s", "because"),
            ("health.web.rule_page",)),

@@ -24,6 +24,7 @@ from tests.make import (
     a_pod,
     a_source,
     a_stage_to_approve,
+    a_telemetry_trial,
     a_token,
     a_user,
     a_window,
@@ -100,6 +101,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "group_id": groups.add("sre", actor="root", now=NOON).pk,
         "window_id": a_window(node.cluster).pk,
         "freeze_id": freezing.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
+        "trial_id": a_telemetry_trial(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }
     caller = calling(root)

@@ -1,0 +1,105 @@
+"""Trying a source of telemetry before it is saved, as its form does: asked for, and then read until it is over."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import RowSerializer
+from fleet.api.serializers import RefSerializer
+from health.api.telemetry import ADMINS, METRIC_KEYS, OfASource, TelemetrySourcePut, context_of
+from health.inbox.trying import TRIED, ask_trial, told_of
+from health.models import TelemetryTrial, TrialState
+from health.telemetry.metrics import lacking
+from people.rights import Permission
+
+NONE_YET = "Null: it does not answer, or nothing has come of it yet."
+KEYS = serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS), allow_null=True)
+
+
+class TelemetryTrialSerializer(RowSerializer):
+    """A source that a worker asks once, and that nobody has saved by it."""
+
+    cluster = RefSerializer()
+    user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
+    ca_file = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    begun_at = serializers.DateTimeField(allow_null=True, help_text="Null: no worker has taken it up.")
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="Null: nothing has come of it.")
+    state = serializers.SerializerMethodField(
+        help_text="waiting and asking: read it again in a second. lost: no worker has said what came of it."
+    )
+    sentence = serializers.SerializerMethodField(help_text="How far it is; then what it says, or what is wrong.")
+    notes = serializers.ListField(child=serializers.CharField(), help_text="What is odd about its answer.")
+    devices = serializers.SerializerMethodField(help_text=f"Boards and slices of its answer. {NONE_YET}")
+    exported = serializers.SerializerMethodField(help_text=NONE_YET)
+    not_exported = serializers.SerializerMethodField(help_text=f"Usual ones that it has no series of. {NONE_YET}")
+    to_be_switched_on = serializers.SerializerMethodField(
+        help_text=f"Those that an exporter has only where somebody switched them on, and that it has not. {NONE_YET}"
+    )
+
+    class Meta:
+        model = TelemetryTrial
+        fields = (
+            "id", "cluster", "url", "matchers", "user", "secret_from", "ca_file", "asked_by", "asked_at", "begun_at",
+            "ended_at", "state", "sentence", "notes", "devices", "exported", "not_exported", "to_be_switched_on",
+        )  # fmt: skip
+
+    def to_representation(self, trial: TelemetryTrial) -> dict[str, Any]:
+        said = super().to_representation(trial)
+        if not self.context["administers"].covers_cluster(trial.cluster_id):
+            said |= dict.fromkeys(("user", "secret_from", "ca_file"))
+        return said
+
+    @extend_schema_field(serializers.ChoiceField(choices=[(each.value, each.value) for each in TrialState]))
+    def get_state(self, trial: TelemetryTrial) -> str:
+        return trial.state_at(self.context["now"]).value
+
+    @extend_schema_field(serializers.CharField())
+    def get_sentence(self, trial: TelemetryTrial) -> str:
+        return told_of(trial, now=self.context["now"])
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_devices(self, trial: TelemetryTrial) -> int | None:
+        return trial.devices if trial.answers else None
+
+    @extend_schema_field(KEYS)
+    def get_exported(self, trial: TelemetryTrial) -> list[str] | None:
+        return trial.exported if trial.answers else None
+
+    @extend_schema_field(KEYS)
+    def get_not_exported(self, trial: TelemetryTrial) -> list[str] | None:
+        return [metric.key for metric in lacking(trial.exported)[0]] if trial.answers else None
+
+    @extend_schema_field(KEYS)
+    def get_to_be_switched_on(self, trial: TelemetryTrial) -> list[str] | None:
+        return [metric.key for metric in lacking(trial.exported)[1]] if trial.answers else None
+
+
+class OfTrials(OfASource):
+    def told(self, trial: TelemetryTrial, *, status: int = 200) -> Response:
+        return Response(TelemetryTrialSerializer(trial, context=context_of(self)).data, status=status)
+
+
+class TelemetryTrialList(OfTrials):
+    @extend_schema(request=TelemetrySourcePut, responses={201: TelemetryTrialSerializer})
+    def post(self, request, cluster_id: int) -> Response:
+        """Have a worker ask a source once, and change nothing: the document is PUT's, whose `is_on` and `was` say
+        nothing here. One of a cluster at a time. It is kept as a decision.
+        """
+        cluster = self.cluster(cluster_id, Permission.ADMINISTER)
+        asked = self.read(TelemetrySourcePut)
+        fields = {name: asked[name] for name in TRIED}
+        trial = ask_trial(cluster, actor=self.user.get_username(), now=timezone.now(), **fields)
+        return self.told(trial, status=201)
+
+
+class TelemetryTrialDetail(OfTrials):
+    @extend_schema(responses=TelemetryTrialSerializer)
+    def get(self, request, cluster_id: int, trial_id: int) -> Response:
+        """How far it is, and what came of it. It is kept for a day."""
+        trials = TelemetryTrial.objects.visible_to(self.user).select_related("cluster")
+        return self.told(get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))
