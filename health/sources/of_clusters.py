@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 
-from fleet.models import ExporterRound
+from fleet.models import Cluster, ExporterRound
 from health.models import TelemetrySource
 from health.sources import frames
 from health.sources.frames import MOST_ORDERS, FramesAway, KeptFrame
@@ -215,3 +215,12 @@ def boards_in(devices: Iterable[GpuDevice]) -> Boards:
         for at in found:
             by_index.setdefault((node, every[at].index), at)
     return Boards(tuple(every), by_node, places, by_index, has_slices=any(board.is_mig for board in every))
+
+
+def exported_by_exporters(cluster: Cluster) -> Collection[str]:
+    """None while Redis is away: nobody knows then."""
+    try:
+        kept = frames.newest(cluster.pk, ())
+    except frames.FramesAway:
+        return ()  # pages of nodes say that it is away
+    return kept.exported if kept else ()

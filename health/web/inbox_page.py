@@ -22,6 +22,7 @@ from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.acts import mark_of
+from health.inbox.ages import ages_of
 from health.inbox.grouping import FindingGroup, groups_of, together_with
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_of_telemetry, unit_of_limits
@@ -44,7 +45,6 @@ from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow
 from health.models.finding import WORST_FIRST, FindingQuerySet
 from health.rules.base import Severity
-from health.web.ages import ages_of
 from health.web.trouble import trouble_of
 from health.web.written import take
 from people.models import User

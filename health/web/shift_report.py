@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from edges.requests import PersonRequest
 from fleet.web.summary import lines_for
+from health.inbox.ages import Age, ages_of
 from health.inbox.handing_over import handover_of
 from health.inbox.markdown import handover_as_markdown
-from health.web.ages import Age, ages_of
 
 HOURS = ((8, "8 hours"), (12, "12 hours"), (24, "1 day"), (72, "3 days"), (168, "7 days"))
 

@@ -16,7 +16,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, ExporterRound, Gpu, Node
 from fleet.queries import gpu_at
 from health.models import SourceState, TelemetrySource
-from health.sources import frames
+from health.sources.of_clusters import exported_by_exporters
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS, Metric, lacking
@@ -72,15 +72,6 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
     }
     return render(request, "health/_cluster_telemetry.html", shown)
-
-
-def exported_by_exporters(cluster: Cluster) -> Collection[str]:
-    """None while Redis is away: nobody knows then."""
-    try:
-        kept = frames.newest(cluster.pk, ())
-    except frames.FramesAway:
-        return ()  # pages of nodes say that it is away
-    return kept.exported if kept else ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from fleet.models import Bookmark, Observer
 from fleet.web.summary import cluster_lines
 from health.inbox import acts
+from health.inbox.ages import ages_of
 from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
@@ -16,7 +17,6 @@ from health.sources import frames
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame
 from health.telemetry.metrics import METRICS
-from health.web.ages import ages_of
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting, wrong_beside

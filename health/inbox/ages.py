@@ -11,9 +11,9 @@ from fleet.queries import ClusterRow
 from health.models import SourceState, TelemetrySource
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import can_see
+from health.sources.of_clusters import exported_by_exporters
 from health.sources.of_node import standing_of
 from health.telemetry.metrics import METRICS
-from health.web.telemetry import exported_by_exporters
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import moment
