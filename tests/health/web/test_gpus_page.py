@@ -3,8 +3,9 @@
 import pytest
 
 from fleet.models import Bookmark, Gpu
+from health.gpus import files
 from health.telemetry.frame import GpuDevice
-from health.web import gpu_files, gpus_page
+from health.web import gpus_page
 from tests import make
 from tests.health.gpus.telling import tell
 from tests.pages import HOSTILE, page, visiting
@@ -93,7 +94,7 @@ def test_without_a_gpu_it_says_when_there_will_be_one(viewer):
 
 def test_too_much_is_a_sentence(viewer, cluster, monkeypatch):
     monkeypatch.setattr("health.gpus.narrowing.MOST_NODES", 0)
-    monkeypatch.setattr(gpu_files, "MOST_ROWS", 0)
+    monkeypatch.setattr(files, "MOST_ROWS", 0)
     make.a_pod(make.a_node(cluster, "gpu-1", gpus=1), is_tenant=True)
 
     assert "choose a cluster or a pool, too" in page(viewer, "/gpus?namespace=team-a").text

@@ -1,0 +1,66 @@
+"""All GPUs that match as one file, in their order, written as they are read: for the page and REST alike."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
+
+from asgiref.sync import sync_to_async
+from django.http import StreamingHttpResponse
+
+from health.gpus.reading import AT_ONCE, GpuSeen, GpuTable
+from health.gpus.writing import HEAD, as_csv, line, spelt, written
+
+MOST_ROWS = 50_000
+Write = Callable[[Iterable[GpuSeen]], str]
+
+
+class TooLong(Exception):
+    """More match than a file may have; its sentence says what helps."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(f"{rows} GPUs match, and a file has {MOST_ROWS} at most: choose a cluster or a pool, too.")
+
+
+def csv_of(table: GpuTable) -> StreamingHttpResponse:
+    """:raises TooLong"""
+    return _file(table, "csv", "text/csv; charset=utf-8", _as_csv(table))
+
+
+def json_of(table: GpuTable) -> StreamingHttpResponse:
+    """:raises TooLong"""
+    return _file(table, "json", "application/json", _as_json(table))
+
+
+def _file(table: GpuTable, kind: str, content_type: str, parts: AsyncIterator[str]) -> StreamingHttpResponse:
+    if len(table) > MOST_ROWS:
+        raise TooLong(len(table))
+    response = StreamingHttpResponse(parts, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="gpus-{table.now:%Y%m%d-%H%M%S}.{kind}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+async def _as_csv(table: GpuTable) -> AsyncIterator[str]:
+    yield as_csv([HEAD])
+    async for text in _pieces(table, lambda rows: as_csv(map(line, rows))):
+        yield text
+
+
+async def _as_json(table: GpuTable) -> AsyncIterator[str]:
+    yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "gpus": ['
+    between = ""
+    async for text in _pieces(table, lambda rows: ",\n".join(json.dumps(written(row)) for row in rows)):
+        if text:
+            yield between + text
+            between = ",\n"
+    yield "]}\n"
+
+
+async def _pieces(table: GpuTable, write: Write) -> AsyncIterator[str]:
+    """Rows are read in the thread of the request, which the database's connection is of."""
+    for start in range(0, len(table), AT_ONCE):
+        yield await sync_to_async(partial(_piece, table, write, start))()
+
+
+def _piece(table: GpuTable, write: Write, start: int) -> str:
+    return write(table.rows(start, start + AT_ONCE))
