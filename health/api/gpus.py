@@ -1,10 +1,13 @@
 """The table of GPUs: the same read as its page."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from django.http import StreamingHttpResponse
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
 from edges.paging import LARGEST_OFFSET, Pages
@@ -14,15 +17,17 @@ from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
 from health.gpus.asking import LONGEST, ORDERS, SEVERITIES, WORST_FIRST, GpuFilter
+from health.gpus.files import TooLong, csv_of
 from health.gpus.narrowing import TooWide
-from health.gpus.reading import table_of
+from health.gpus.reading import GpuTable, table_of
 from health.gpus.writing import written
 from health.rules.base import Severity
+from people.rights import Permission, require_somewhere
 
 EVERYWHERE = ("format",)
 
 
-class GpuHealthAsked(Asked):
+class GpusAsked(Asked):
     q = serializers.CharField(max_length=LONGEST, required=False, help_text="A part of a node's name or of a UUID.")
     cluster = serializers.CharField(max_length=LONGEST, required=False, help_text="Name of the cluster.")
     pool = serializers.CharField(
@@ -44,6 +49,9 @@ class GpuHealthAsked(Asked):
         choices=[(each, each) for each in ORDERS], required=False, default=WORST_FIRST,
         help_text="What is not known comes last, whichever way it is sorted.",
     )  # fmt: skip
+
+
+class GpuHealthAsked(GpusAsked):
     limit = serializers.IntegerField(
         min_value=1, max_value=Pages.max_limit, required=False, default=Pages.default_limit
     )
@@ -104,22 +112,56 @@ class GpuHealthPageSerializer(serializers.Serializer):
     results = GpuHealthSerializer(many=True)
 
 
-class GpuHealthList(Edge):
+class CsvRenderer(BaseRenderer):
+    """Of refusals alone: a file is sent as it is read, and is rendered by nobody."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        return JSONRenderer().render(data, None, renderer_context)
+
+
+class GpuTableEdge(Edge):
+    def asked(self, request, body: type[GpusAsked]) -> dict[str, Any]:
+        given = {name: value for name, value in request.query_params.items() if name not in EVERYWHERE}
+        asked = body(data=given)
+        asked.is_valid(raise_exception=True)
+        said = dict(asked.validated_data)
+        return {**said, "faults": "1" if said.get("faults") == "true" else ""}
+
+    def table(self, wanted: dict[str, Any], *, stop: int | None = None) -> GpuTable:
+        try:
+            return table_of(self.user, GpuFilter(**wanted), now=timezone.now(), stop=stop)
+        except TooWide as refusal:
+            raise serializers.ValidationError({"namespace": str(refusal)}) from refusal
+
+
+class GpuHealthList(GpuTableEdge):
     """Every GPU that the caller sees, the worst first: what is wrong with it, who has it, what its exporter says."""
 
     @extend_schema(parameters=[GpuHealthAsked], responses=GpuHealthPageSerializer)
     def get(self, request) -> Response:
-        given = {name: value for name, value in request.query_params.items() if name not in EVERYWHERE}
-        asked = GpuHealthAsked(data=given)
-        asked.is_valid(raise_exception=True)
-        said: dict[str, Any] = dict(asked.validated_data)
+        said = self.asked(request, GpuHealthAsked)
         limit, offset = said.pop("limit"), said.pop("offset")
-        wanted = GpuFilter(**{**said, "faults": "1" if said.get("faults") == "true" else ""})
-        try:
-            table = table_of(self.user, wanted, now=timezone.now(), stop=offset + limit)
-        except TooWide as refusal:
-            raise serializers.ValidationError({"namespace": str(refusal)}) from refusal
+        table = self.table(said, stop=offset + limit)
         page = Pages()
         page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
         # As the serializer would write it, which stands for it in the schema alone.
         return page.get_paginated_response([written(seen) for seen in table.rows(offset, offset + limit)])
+
+
+class GpuHealthFile(GpuTableEdge):
+    renderer_classes: ClassVar[list[type[BaseRenderer]]] = [CsvRenderer, JSONRenderer]  # type: ignore[misc]
+
+    @extend_schema(parameters=[GpusAsked], responses={(200, "text/csv"): OpenApiTypes.STR})
+    def get(self, request) -> StreamingHttpResponse:
+        """All that match as one file of CSV, as their page has it: beside each value what it is worth.
+
+        More than 50,000 are refused. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+        """
+        require_somewhere(self.user, Permission.SEE)  # an empty file would read as if there were no GPU
+        try:
+            return csv_of(self.table(self.asked(request, GpusAsked)))
+        except TooLong as refusal:
+            raise serializers.ValidationError(str(refusal)) from refusal

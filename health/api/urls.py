@@ -4,10 +4,11 @@ from health.api.acts import Assignments, Feedback, FindingAcknowledgements, Unas
 from health.api.findings import FindingDetail, FindingGroups, FindingList, FindingTelemetry
 from health.api.gpu import GpuDetail
 from health.api.gpu_views import GpuViewDetail, GpuViewList
-from health.api.gpus import GpuHealthList
+from health.api.gpus import GpuHealthFile, GpuHealthList
 from health.api.hours import GpuHours, NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
+from health.api.shift_report import ShiftReport
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
     NodeTelemetryDetail,
@@ -38,6 +39,7 @@ urlpatterns = [
     path("findings/<int:finding_id>/telemetry", FindingTelemetry.as_view(), name="api-finding-telemetry"),
     path("findings/<int:finding_id>/feedback", Feedback.as_view()),
     path("gpu-health", GpuHealthList.as_view(), name="api-gpu-health"),
+    path("gpu-health.csv", GpuHealthFile.as_view()),
     path("gpu-views", GpuViewList.as_view()),
     path("gpu-views/<int:view_id>", GpuViewDetail.as_view()),
     path("mutes", MuteList.as_view()),
@@ -61,5 +63,6 @@ urlpatterns = [
     path("rules", RuleList.as_view()),
     path("rule-shadows", RuleShadowList.as_view()),
     path("rule-shadows/<int:shadow_id>/ends", RuleShadowEnds.as_view()),
+    path("shift-report", ShiftReport.as_view()),
     path("telemetry-sources", TelemetrySourceList.as_view()),
 ]

@@ -30,6 +30,10 @@ class Age:
     is_late: bool
     because: str = ""
 
+    @property
+    def words(self) -> str:
+        return f"{self.name}: {self.because}" if self.because else self.name
+
 
 def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[Age]:
     """Of each cluster that this person sees, and of what tells of its GPUs. Three queries.

@@ -6,13 +6,17 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from fleet.queries import ClusterRow
 from health.impact import Impact
+from health.inbox.ages import Age, ages_of
 from health.inbox.reading import FindingCounts, as_seen_by, counts_of, impacts_of, titles
 from health.inbox.seeing import LastSeen, last_seen_of
 from health.models import Finding
 from health.models.finding import WORST_FIRST
 from people.models import User
 
+HOURS = (8, 12, 24, 72, 168)  # of what was over
+USUAL = 8
 MOST = 100  # of a section; the rest is counted
 
 
@@ -37,12 +41,12 @@ class Handover:
     counts: FindingCounts  # of what is not over
     unresolved: ReportSection  # the worst first
     resolved: ReportSection  # the newest first
+    ages: Sequence[Age]  # of each cluster that is seen, and of what tells of its GPUs
 
 
-def handover_of(
-    user: User, *, hours: int, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
-) -> Handover:
-    """Of all that the person sees, as the inbox counts it. `heard_at`: as for `last_seen_of`."""
+def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: datetime) -> Handover:
+    """Of all that the person sees, as the inbox counts it. `clusters`: all those."""
+    heard_at = {line.cluster.pk: line.freshness.heard_at for line in clusters if not line.freshness.is_fresh}
     own = Finding.objects.on_their_own_to(user).told().select_related("cluster", "node", "parent")
     over = own.filter(opened_at__isnull=False, resolved_at__gte=now - timedelta(hours=hours))
     unresolved, left_out = _first(own.unresolved().order_by(WORST_FIRST, "since", "pk"))
@@ -56,6 +60,7 @@ def handover_of(
         counts=counts_of(user),
         unresolved=ReportSection(_lines(unresolved, impacts, unseen), left_out),
         resolved=ReportSection(_lines(resolved, {}, {}), resolved_left_out),
+        ages=ages_of(user, clusters, now=now),
     )
 
 

@@ -1,6 +1,6 @@
 """An incident, or a shift, as text that is pasted into a chat or a ticket: Markdown, as a person would write it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from health.inbox.handing_over import Handover, ReportedFinding, ReportSection
@@ -59,13 +59,13 @@ def _whose(finding: Finding) -> Iterator[str]:
         yield f"- Assigned to {_plain(finding.assigned_to)}"
 
 
-def handover_as_markdown(handover: Handover, *, late: Sequence[str], inbox: str) -> str:
-    """`late`: what does not tell now how it is, and why. `inbox`: its address, as others open it."""
-    return "\n".join(_handed_over(handover, late, inbox)) + "\n"
+def handover_as_markdown(handover: Handover, *, inbox: str) -> str:
+    """`inbox`: its address, as others open it."""
+    return "\n".join(_handed_over(handover, inbox)) + "\n"
 
 
-def _handed_over(handover: Handover, late: Sequence[str], inbox: str) -> Iterator[str]:
-    counts = handover.counts
+def _handed_over(handover: Handover, inbox: str) -> Iterator[str]:
+    counts, late = handover.counts, [age.words for age in handover.ages if age.is_late]
     yield f"**Shift report, {to_the_minute(handover.at)}**"
     yield ""
     yield (

@@ -11,26 +11,23 @@ from django.utils import timezone
 
 from edges.requests import PersonRequest
 from fleet.web.summary import lines_for
-from health.inbox.ages import Age, ages_of
-from health.inbox.handing_over import handover_of
+from health.inbox.handing_over import HOURS, USUAL, handover_of
 from health.inbox.markdown import handover_as_markdown
+from wording.numbers import count
 
-HOURS = ((8, "8 hours"), (12, "12 hours"), (24, "1 day"), (72, "3 days"), (168, "7 days"))
-
-
-USUAL = 8
+CHOICES = [(hours, count(hours, "hour") if hours < 24 else count(hours // 24, "day")) for hours in HOURS]
 
 
 class ReportForm(forms.Form):
     """`hours`: how far back what is over by now is told of."""
 
-    hours = forms.ChoiceField(choices=HOURS, required=False)
+    hours = forms.ChoiceField(choices=CHOICES, required=False)
 
 
 def shift_report(request: PersonRequest) -> HttpResponse:
     form = ReportForm(request.GET)
     found = _report(request, _hours(form) if form.is_valid() else USUAL)
-    return render(request, "health/shift_report.html", {"place": "findings", "form": form, "choices": HOURS, **found})
+    return render(request, "health/shift_report.html", {"place": "findings", "form": form, "choices": CHOICES, **found})
 
 
 def shift_report_file(request: PersonRequest) -> HttpResponse:
@@ -54,19 +51,11 @@ def _hours(form: ReportForm) -> int:
 def _report(request: PersonRequest, hours: int) -> Mapping[str, Any]:
     now = timezone.now()
     clusters = lines_for(request, now=now)
-    unseen = {line.cluster.pk: line.freshness.heard_at for line in clusters if not line.freshness.is_fresh}
-    report = handover_of(request.user, hours=hours, heard_at=unseen, now=now)
-    ages = ages_of(request.user, clusters, now=now)
+    report = handover_of(request.user, clusters, hours=hours, now=now)
     inbox = request.build_absolute_uri(reverse("findings"))
-    late = [_late(age) for age in ages if age.is_late]
     return {
         "report": report,
-        "ages": ages,
         "inbox": inbox,
         "has_clusters": bool(clusters),
-        "markdown": handover_as_markdown(report, late=late, inbox=inbox),
+        "markdown": handover_as_markdown(report, inbox=inbox),
     }
-
-
-def _late(age: Age) -> str:
-    return f"{age.name}: {age.because}" if age.because else age.name

@@ -39,6 +39,7 @@ from fleet.web.pool_form import PoolForm
 from gpu import versions
 from health.api.gpus import GpuHealthAsked
 from health.api.hours import HoursAsked
+from health.api.shift_report import ShiftReportAsked
 from health.api.telemetry_history import HistoryAsked
 from health.gpus.asking import GpuFilter
 from health.gpus.views import BadView, filter_sent, spelt_view
@@ -223,6 +224,9 @@ PARSERS = (
            lambda text: HoursAsked(data={"hours": text, text[:100]: text}).is_valid(), ("health.api.hours",)),
     Parser("hours of a shift report", "those there are", HEADERS_BYTES, _fields(ReportForm, "hours"),
            ("health.web.shift_report",)),
+    Parser("hours of a shift report, in REST", "those there are", HEADERS_BYTES,
+           lambda text: ShiftReportAsked(data={"hours": text, text[:100]: text}).is_valid(),
+           ("health.api.shift_report",)),
     Parser("label matchers", "500 characters, 10 matchers", FORM_BYTES, Matchers.read),
     Parser("filter of nodes on a page", "200 characters each", HEADERS_BYTES,
            lambda text: NodeFilter.read(_query(q=text, pool=text, state=text)).is_selector,

@@ -6,9 +6,11 @@ from health.api.gpus import GpuHealthSerializer
 from health.telemetry.frame import GpuDevice
 from tests import make
 from tests.health.gpus.telling import tell
+from tests.pages import visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
 PLACE = "/api/v1/gpu-health"
+FILE = "/api/v1/gpu-health.csv"
 
 
 def test_it_has_pages_and_an_order(bob):
@@ -53,6 +55,41 @@ def test_a_stranger_sees_none_and_nobody_is_asked_to_sign_in(eve, client):
 
     assert eve.get(PLACE).json()["results"] == []
     assert client.get(PLACE).status_code == 401
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous")
+def test_its_file_is_the_pages_by_the_same_filters(root):
+    make.a_node(make.a_cluster("east"), "gpu-1", gpus=3)
+    make.a_node(make.a_cluster("west"), "gpu-2", gpus=2)
+
+    told = root.get(f"{FILE}?cluster=east&ordering=-node")
+
+    assert told["Content-Type"] == "text/csv; charset=utf-8"
+    text = b"".join(told).decode()
+    assert len(text.splitlines()) == 1 + 3
+    assert "west" not in text
+    assert text.encode() == b"".join(
+        visiting(make.a_user("amy", role="viewer")).get("/gpus.csv?cluster=east&ordering=-node")
+    )
+    assert text.encode() == b"".join(root.get(f"{FILE}?cluster=east&ordering=-node", headers={"Accept": "text/csv"}))
+
+
+@pytest.mark.parametrize("query", ["colour=red", "limit=5", "ordering=secret", "severity=bad"])
+def test_a_file_of_what_it_does_not_know_is_refused_in_json(bob, query):
+    said = bob.get(f"{FILE}?{query}", headers={"Accept": "text/csv"})
+
+    assert (said.status_code, said["Content-Type"]) == (400, "application/problem+json")
+    assert said.json()["type"] == "urn:quarterdeck:problem:bad-request"
+
+
+def test_a_file_that_would_be_too_long_or_of_nobody_is_refused(bob, eve, client, monkeypatch):
+    make.a_node(make.a_cluster("east"), gpus=3)
+    monkeypatch.setattr("health.gpus.files.MOST_ROWS", 2)
+
+    long = bob.get(FILE)
+
+    assert (long.status_code, "choose a cluster or a pool" in long.json()["detail"]) == (400, True)
+    assert (eve.get(FILE).status_code, client.get(FILE).status_code) == (403, 401)
 
 
 def test_views_are_the_callers_own_and_the_pages(ada, bob):

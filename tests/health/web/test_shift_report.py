@@ -14,6 +14,7 @@ from tests.pages import HOSTILE, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 REPORT, FILE = "/findings/shift-report", "/findings/shift-report.html"
+REST = "/api/v1/shift-report"
 
 
 @pytest.fixture
@@ -136,12 +137,48 @@ def test_names_are_words_in_it(cluster, bob):
     assert r"\<script\>" in markdown_of(bob)
 
 
+def test_rest_tells_what_the_page_tells(cluster, bob, monkeypatch):
+    make.a_cluster("far", seen_at=NOON - timedelta(hours=1))
+    bad = make.a_finding(cluster, "node gpu-1", sentence="It is bad.", node=make.a_node(cluster, "gpu-1"))
+    gone = [over(cluster, f"node gpu-{number}", hours_ago=number, rule=f"r-{number}") for number in (2, 9, 10)]
+
+    told = bob.get(REST).json()
+
+    assert (told["at"], told["hours"], told["counts"]["unresolved"]) == ("2026-11-21T12:00:00Z", 8, 1)
+    assert [line["finding"]["id"] for line in told["unresolved"]["lines"]] == [bad.pk]
+    assert told["unresolved"]["lines"][0]["finding"]["impact"]["pods"] == 0
+    assert [line["finding"]["id"] for line in told["resolved"]["lines"]] == [gone[0].pk]
+    assert [(age["name"], age["is_late"]) for age in told["ages"]][:2] == [
+        ("cluster far", True),
+        ("cluster prod", False),
+    ]
+    assert told["markdown"] == markdown_of(bob)
+    monkeypatch.setattr("health.inbox.handing_over.MOST", 1)
+    longer = bob.get(REST, {"hours": 12}).json()["resolved"]
+    assert (len(longer["lines"]), longer["left_out"]) == (1, 2)
+
+
+@pytest.mark.parametrize("query", ["hours=9", "hours=x", "hours=", "colour=red"])
+def test_rest_refuses_what_it_does_not_offer(bob, query):
+    assert bob.get(f"{REST}?{query}").status_code == 400
+
+
+def test_rest_tells_nothing_of_what_is_not_seen(cluster, client):
+    make.a_finding(cluster, "node gpu-1", sentence="It is secret.")
+
+    told = visiting(make.a_user("eve")).get(REST)
+
+    assert (told.status_code, told.json()["ages"], told.json()["counts"]["unresolved"]) == (200, [], 0)
+    assert "secret" not in told.content.decode()
+    assert client.get(REST).status_code == 401
+
+
 def test_it_costs_no_more_for_more(cluster, bob, queries_of):
     def more(number: int) -> None:
         make.a_finding(cluster, f"node gpu-{number}", rule=f"rule-{number}", node=make.a_node(cluster, f"gpu-{number}"))
 
     more(0)
-    one = queries_of(bob, REPORT)
+    one, by_rest = queries_of(bob, REPORT), queries_of(bob, REST)
     for number in range(1, 6):
         more(number)
-    assert queries_of(bob, REPORT) == one
+    assert (queries_of(bob, REPORT), queries_of(bob, REST)) == (one, by_rest)

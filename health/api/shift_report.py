@@ -1,0 +1,92 @@
+"""The shift report: the same read as its page."""
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Edge
+from fleet.models import Cluster
+from fleet.queries import see_clusters
+from health.api.findings import FindingSerializer
+from health.inbox.handing_over import HOURS, MOST, USUAL, ReportedFinding, ReportSection, handover_of
+from health.inbox.markdown import handover_as_markdown
+
+
+class ShiftReportAsked(Asked):
+    hours = serializers.ChoiceField(
+        choices=[(str(hours), str(hours)) for hours in HOURS], required=False, default=str(USUAL),
+        help_text="How far back what is over by now is told of.",
+    )  # fmt: skip
+
+
+class FindingCountsSerializer(serializers.Serializer):
+    """Of findings on their own that are not over: what is listed under another is not counted."""
+
+    unresolved = serializers.IntegerField(help_text="The sum of the others.")
+    open = serializers.IntegerField()
+    acknowledged = serializers.IntegerField()
+    confirming = serializers.IntegerField()
+    muted = serializers.IntegerField()
+
+
+class ReportedFindingSerializer(serializers.Serializer):
+    title = serializers.CharField(help_text="Of its rule.")
+    finding = FindingSerializer()
+
+
+class ReportSectionSerializer(serializers.Serializer):
+    lines = ReportedFindingSerializer(many=True, help_text=f"At most {MOST}.")
+    left_out = serializers.IntegerField(help_text="How many more there are: `findings` has them.")
+
+
+class AgeSerializer(serializers.Serializer):
+    """How old what a cluster, or the source of telemetry of one, says is."""
+
+    name = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True, help_text="When it said anything last. Null: never.")
+    is_late = serializers.BooleanField(help_text="So old, or so lacking, that its silence says nothing.")
+    because = serializers.CharField(help_text="Blank: there is nothing to say.")
+
+
+class ShiftReportSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    hours = serializers.IntegerField()
+    counts = FindingCountsSerializer()
+    unresolved = ReportSectionSerializer(help_text="The worst first.")
+    resolved = ReportSectionSerializer(help_text="In these hours, the newest first.")
+    ages = AgeSerializer(many=True, help_text="Empty: you see no cluster here.")
+    markdown = serializers.CharField(help_text="All of it, to be pasted into a chat or a ticket.")
+
+
+class ShiftReport(Edge):
+    @extend_schema(parameters=[ShiftReportAsked], responses=ShiftReportSerializer)
+    def get(self, request) -> Response:
+        """What who goes off duty tells who comes: what is wrong now, what was over lately, how old sources are."""
+        asked, now = ShiftReportAsked(data=request.query_params.dict()), timezone.now()
+        asked.is_valid(raise_exception=True)
+        rows = Cluster.objects.visible_to(self.user).select_related("observer").order_by("name")
+        clusters = see_clusters(list(rows), user=self.user, now=now)
+        report = handover_of(self.user, clusters, hours=int(asked.validated_data["hours"]), now=now)
+        inbox = request.build_absolute_uri(reverse("findings"))
+        told: dict[str, Any] = {
+            **vars(report),
+            "unresolved": _section(report.unresolved),
+            "resolved": _section(report.resolved),
+            "markdown": handover_as_markdown(report, inbox=inbox),
+        }
+        return Response(ShiftReportSerializer(told).data)
+
+
+def _section(section: ReportSection) -> dict[str, Any]:
+    return {"lines": [_reported(line) for line in section.lines], "left_out": section.left_out}
+
+
+def _reported(line: ReportedFinding) -> dict[str, Any]:
+    """A finding as its list has it: with whom it hits, and when anybody saw it last."""
+    finding = line.finding
+    finding.impact, finding.last_seen = line.impact, line.last_seen  # type: ignore[attr-defined]
+    return {"title": line.title, "finding": finding}
