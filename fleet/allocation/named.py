@@ -11,7 +11,7 @@ from datetime import datetime
 
 from fleet.allocation.allocations import GpuAllocation, Placement, ToldBy, Unplaced
 from fleet.models import ExporterReading, Pod
-from gpu.resources import Layout, Way
+from gpu.resources import Layout
 
 BELIEVED = {ToldBy.CLAIM: "its claim", ToldBy.KUBELET: "its kubelet", ToldBy.SCHEDULER: "its scheduler"}
 
@@ -82,7 +82,7 @@ class _Placing:
     def _fill(self, lacking: Unplaced, devices: Sequence[NamedDevice]) -> list[NamedDevice]:
         """Those that are left."""
         way = self.layout.way(lacking.resource) if lacking.resource else None
-        fitting = [device for device in devices if way is None or _fits(device, way)]
+        fitting = [device for device in devices if way is None or is_of_profile(device.profile, way.profile)]
         if not fitting:
             return list(devices)
         if lacking.number is not None and len(fitting) > lacking.number:
@@ -136,10 +136,6 @@ class _Placing:
         self.placement.disagreements.append(said)
 
 
-def _fits(device: NamedDevice, way: Way) -> bool:
-    return _plain(device.profile) == _plain(way.profile)
-
-
-def _plain(profile: str) -> str:
+def is_of_profile(profile: str, wanted: str) -> bool:
     """1g.10gb+me is 1g.10gb.me in the name of a resource."""
-    return profile.replace("+", ".")
+    return profile.replace("+", ".") == wanted.replace("+", ".")

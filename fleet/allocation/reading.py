@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
+from typing import NamedTuple
 
 from django.db.models import Q
 
@@ -25,7 +26,7 @@ from fleet.allocation.allocations import (
     Unplaced,
 )
 from fleet.allocation.devices import Offered, read_slices
-from fleet.allocation.named import place_named, uuids_by_index
+from fleet.allocation.named import is_of_profile, place_named, uuids_by_index
 from fleet.allocation.parts import place_parts
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from gpu.resources import Layout, Way, gpu_groups
@@ -62,15 +63,45 @@ def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAll
     }
 
 
-def allocated_indices(nodes: Sequence[Node], *, now: datetime) -> dict[str, list[int]]:
-    """By the pod's UID the numbers of the GPUs that something tells it has. What `allocations_on` costs."""
-    found: dict[str, set[int]] = defaultdict(set)
+class GpusOfPod(NamedTuple):
+    """What something tells that a pod has of a node."""
+
+    indices: list[int]  # of the GPUs that it has, or has a part of
+    slices: list[tuple[int, str]]  # those of its MIG slices whose number its exporter tells: index of the GPU, number
+
+
+def gpus_of_pods(nodes: Sequence[Node], *, now: datetime) -> dict[str, GpusOfPod]:
+    """By the pod's UID. What `allocations_on` costs."""
+    found: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for its in allocations_on(nodes, now=now).values():
         for board in its.boards:
             for allocation in board.allocations:
                 if board.index is not None and not allocation.only_looks:
-                    found[allocation.pod.uid].add(board.index)
-    return {uid: sorted(indices) for uid, indices in found.items()}
+                    parts = _numbers_of_slices(allocation, board, its.exporter)
+                    found[allocation.pod.uid] |= {(board.index, number) for number in ("", *parts)}
+    return {
+        uid: GpusOfPod(sorted({index for index, _ in parts}), sorted(part for part in parts if part[1]))
+        for uid, parts in found.items()
+    }
+
+
+def allocated_indices(nodes: Sequence[Node], *, now: datetime) -> dict[str, list[int]]:
+    """By the pod's UID the numbers of the GPUs that something tells it has. What `allocations_on` costs."""
+    return {uid: its.indices for uid, its in gpus_of_pods(nodes, now=now).items()}
+
+
+def _numbers_of_slices(allocation: GpuAllocation, board: Board, exporter: ExporterReading | None) -> Collection[str]:
+    """Kubelets and claims know a slice by a name that no series has; an exporter that names its pod has the number."""
+    if not allocation.profile or exporter is None:
+        return ()
+    return {
+        device["gi_id"]
+        for device in exporter.devices
+        if device["uuid"] == board.uuid
+        and device["gi_id"]
+        and is_of_profile(device["profile"], allocation.profile)
+        and any(pod["uid"] == allocation.pod.uid for pod in device["pods"])
+    }
 
 
 def allocated_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:

@@ -18,6 +18,8 @@ class PodPlacement(models.Model):
     seen_until = models.DateTimeField(null=True)  # when it was last known there, where nobody looked until it was over
     ended = models.CharField(max_length=128, blank=True)  # Completed, Error, Evicted; blank: it is there, or gone
     boards = models.JSONField(default=list)  # the indices of its GPUs, as told when it ended; empty: nothing told
+    # Of its MIG slices the index of the GPU and the number there, of those that were told, as told when it ended.
+    slices = models.JSONField(default=list)
 
     class Meta:
         constraints = [

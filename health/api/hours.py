@@ -35,6 +35,10 @@ class NodeHourSerializer(serializers.Serializer):
     gpu_hours_busy = serializers.FloatField(
         source="busy_h", allow_null=True, help_text="Under load. Null: nothing says how busy they were."
     )
+    gpu_hours_allocated = serializers.FloatField(
+        source="allocated_h", allow_null=True,
+        help_text="In which a pod had them, or a part: at least, of those that are cut. Null: of one nothing tells.",
+    )  # fmt: skip
     severity = serializers.CharField(help_text="Of the worst finding that was open; blank: none was.")
     findings = HourFindingSerializer(many=True)
     devices = GpuHourSerializer(many=True, help_text="Boards and slices. None: nobody heard any.")

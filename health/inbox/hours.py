@@ -69,6 +69,18 @@ class NodeHour:
         return found
 
     @property
+    def allocated_h(self) -> float | None:
+        """GPU-hours in which a pod had them. A GPU that is cut is one: where its exporter has slices alone, at least as
+        long as the one that was had longest. None: of one of them nothing tells.
+        """
+        longest = [
+            max((each.allocated_s for each in of if each.allocated_s is not None), default=None)
+            for of in self.boards.values()
+        ]
+        told = [seconds for seconds in longest if seconds is not None]
+        return sum(told) / HOUR.total_seconds() if told and len(told) == len(longest) else None
+
+    @property
     def hottest(self) -> float | None:
         return max((each.temperature_max for each in self.devices if each.temperature_max is not None), default=None)
 
@@ -86,7 +98,8 @@ class NodeHour:
         if not self.devices:
             return "Nobody heard a GPU of it."
         busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
-        said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}."]
+        had = "" if self.allocated_h is None else f", {self.allocated_h:.1f} allocated to pods"
+        said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}{had}."]
         warm = "How warm they were nothing says." if self.hottest is None else f"The hottest had {self.hottest:.0f} °C."
         return " ".join([*said, warm, *self._xids_in_words("they")])
 
@@ -96,6 +109,10 @@ class NodeHour:
             return "Nobody heard it."
         busy = "how busy it was nothing says" if self.load is None else f"under load {self.load:.0%} of that"
         said = [f"Heard for {spell(self.seen_h * HOUR)}, {busy}."]
+        if self.allocated_h is not None:
+            said.append(
+                f"Allocated for {spell(self.allocated_h * HOUR)}." if self.allocated_h else "Allocated to no pod."
+            )
         warm = "How warm it was nothing says." if self.hottest is None else f"It had at most {self.hottest:.0f} °C."
         return " ".join([*said, warm, *self._xids_in_words("it")])
 

@@ -24,7 +24,8 @@ class GpuHour(models.Model):
     power_watts = models.FloatField(null=True)  # mean
     memory_max_mib = models.FloatField(null=True)
     xids = models.PositiveIntegerField(null=True)  # at least so many; null: nothing said which
-    # To whom it was allocated, by the placements of pods: of a board, to whoever had it whole or a part of it.
+    # To whom it was allocated, by the placements of pods: of a board, to whoever had it whole or a part of it; of a
+    # slice, to whoever had that.
     allocated_s = models.FloatField(null=True)  # seconds of it, to any pod; null: nothing tells
     namespace = models.CharField(max_length=253, blank=True)  # of the pods that had it longest; blank: none, or null
     workload = models.CharField(max_length=320, blank=True)  # what controls the one that had: `Job/train-71`

@@ -8,7 +8,7 @@ from itertools import chain
 
 from django.db.models import Q
 
-from fleet.allocation.reading import allocated_indices
+from fleet.allocation.reading import GpusOfPod, gpus_of_pods
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
 from fleet.models import Gpu, Node, PodPlacement
@@ -18,7 +18,8 @@ from health.telemetry.frame import GpuDevice
 HOUR = timedelta(hours=1)
 NODES_AT_ONCE = 200
 NO_LAYOUT = Layout.read("")
-BoardOfNode = tuple[str, int]  # the node's name, and the index of the board there
+NONE_TOLD = GpusOfPod([], [])
+DeviceOfNode = tuple[str, int, str]  # the node's name, the index of the board there, its slice's number; blank: all
 FromUntil = tuple[datetime, datetime]
 
 
@@ -32,9 +33,10 @@ class AllocatedFor:
 @dataclass
 class AllocatedHour:
     is_seen: bool  # whether pods of its cluster are seen
-    spans: Mapping[BoardOfNode, Collection[tuple[PodPlacement, FromUntil]]] = field(default_factory=dict)
-    # Nodes where a pod had GPUs, and nothing tells which, or not of all of them, or whether it had.
+    spans: Mapping[DeviceOfNode, Collection[tuple[PodPlacement, FromUntil]]] = field(default_factory=dict)
+    # Nodes where a pod had GPUs, and nothing tells which, or not of all of them, or whether it had; and slices.
     unplaced: Collection[str] = frozenset()
+    unsliced: Collection[str] = frozenset()
     uuids: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # by node and index, of those that have one
 
     @classmethod
@@ -47,32 +49,38 @@ class AllocatedHour:
         rows = list(PodPlacement.objects.filter(lasting, cluster=cluster_id, since__lt=end).order_by())
         names = {row.node_name for row in rows}
         layouts, uuids = _layouts(cluster_id, names), _uuids(cluster_id, names)
-        boards = _boards_now(cluster_id, {row.node_name for row in rows if row.until is None}, now=now)
-        spans: dict[BoardOfNode, list[tuple[PodPlacement, FromUntil]]] = defaultdict(list)
-        unplaced = set()
+        gpus = _gpus_now(cluster_id, {row.node_name for row in rows if row.until is None}, now=now)
+        spans: dict[DeviceOfNode, list[tuple[PodPlacement, FromUntil]]] = defaultdict(list)
+        unplaced, unsliced = set(), set()
         for row in rows:
+            layout = layouts.get(row.node_name, NO_LAYOUT)
             since, until = (
                 max(row.since, hour),
                 min(row.seen_until or row.until or end, end),
             )  # as long as anybody knows
-            its = row.boards if row.until is not None else boards.get(row.pod_uid, ())
-            if not its or (row.seen_until is not None and until <= since):  # nobody saw it in this hour
+            its = GpusOfPod(row.boards, row.slices) if row.until is not None else gpus.get(row.pod_uid, NONE_TOLD)
+            is_unseen = row.seen_until is not None and until <= since  # in this hour
+            if not is_unseen and until <= since:
+                continue
+            if is_unseen or not its.indices or len(its.indices) < whole_gpus(row.resources, layout):
                 unplaced.add(row.node_name)
-            elif since < until:
-                if len(its) < whole_gpus(row.resources, layouts.get(row.node_name, NO_LAYOUT)):
-                    unplaced.add(row.node_name)
-                for index in its:
-                    spans[row.node_name, index].append((row, (since, until)))
-        return cls(is_seen=True, spans=spans, unplaced=unplaced, uuids=uuids)
+            slices = _slices_of(row.resources, layout)
+            if slices and (is_unseen or len(its.slices) < slices):
+                unsliced.add(row.node_name)
+            if not is_unseen:
+                for index, number in [*((index, "") for index in its.indices), *its.slices]:
+                    spans[row.node_name, index, number].append((row, (since, until)))
+        return cls(is_seen=True, spans=spans, unplaced=unplaced, unsliced=unsliced, uuids=uuids)
 
     def by(self, device: GpuDevice) -> AllocatedFor:
-        """Of a slice nothing is told: a placement names boards."""
+        """Of a board, to whoever had it or a part of it; of a slice, to whoever had that."""
         index = self._index_of(device)
-        if not self.is_seen or index is None or device.gi_id:
+        if not self.is_seen or index is None:
             return AllocatedFor()
-        those = self.spans.get((device.node_name, index), ())
+        those = self.spans.get((device.node_name, index, device.gi_id), ())
         seconds = _length(span for _, span in those)
-        if device.node_name in self.unplaced and seconds < HOUR.total_seconds():
+        untold = self.unsliced if device.gi_id else self.unplaced
+        if device.node_name in untold and seconds < HOUR.total_seconds():
             return AllocatedFor()  # it may have been another's for the rest
         if not those:
             return AllocatedFor(0.0)
@@ -109,6 +117,12 @@ def _length(spans: Iterable[FromUntil]) -> float:
     return total.total_seconds()
 
 
+def _slices_of(resources: Mapping[str, int], layout: Layout) -> int:
+    """How many slices it has at least. What has no resources has what a claim gave it, and that may be one."""
+    ways = [(layout.way(name), number) for name, number in resources.items()]
+    return sum(1 if way.sharing else number for way, number in ways if way.profile) if ways else 1
+
+
 def _layouts(cluster_id: int, names: Collection[str]) -> Mapping[str, Layout]:
     nodes = Node.objects.filter(cluster=cluster_id)
     rows = (nodes.filter(name__in=some).order_by().values_list("name", "layout") for some in _in_parts(names))
@@ -130,10 +144,10 @@ def _in_parts(names: Collection[str]) -> Iterator[Sequence[str]]:
     return (wanted[first : first + NODES_AT_ONCE] for first in range(0, len(wanted), NODES_AT_ONCE))
 
 
-def _boards_now(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, Collection[int]]:
-    """By the pod's UID the indices of its GPUs."""
-    found: dict[str, list[int]] = {}
+def _gpus_now(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, GpusOfPod]:
+    """By the pod's UID."""
+    found: dict[str, GpusOfPod] = {}
     for some in _in_parts(names):
         nodes = Node.objects.filter(cluster=cluster_id, name__in=some)
-        found |= allocated_indices(list(nodes.defer("labels", "annotations", "taints")), now=now)
+        found |= gpus_of_pods(list(nodes.defer("labels", "annotations", "taints")), now=now)
     return found

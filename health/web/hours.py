@@ -57,6 +57,7 @@ def gpu_hours_part(request: PersonRequest, node_id: int, index: int) -> HttpResp
 def _strip(hours: list[NodeHour]) -> dict[str, Any]:
     bars = [Bar(hour, place * (WIDE + GAP), _height(hour)) for place, hour in enumerate(hours)]
     known = [hour for hour in hours if hour.devices]
+    allocated = [hour.allocated_h for hour in known]
     busy = [hour.busy_h for hour in known if hour.busy_h is not None]
     xids = [hour.xids for hour in known if hour.xids is not None]
     return {
@@ -67,6 +68,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
         "heard": len(known),
         "asked": len(hours),
         "busy_h": sum(busy) if busy else None,
+        "allocated_h": None if None in allocated else sum(allocated),
         "seen_h": sum(hour.seen_h for hour in known),
         "hottest": max((hour.hottest for hour in known if hour.hottest is not None), default=None),
         "xids": sum(xids) if xids else None,

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from fleet.allocation.reading import allocated_indices
+from fleet.allocation.reading import GpusOfPod, gpus_of_pods
 from fleet.models import Bookmark, Node, Observer, Pod, PodPlacement
 from fleet.models.bookmark import STALE_AFTER
 from fleet.observe.mirror.rows import Columns
@@ -25,6 +25,7 @@ from kube.resources import PODS
 # what exporters say is of later.
 LOOKED_AT_MOST = 4
 AT_ONCE = 500
+NONE_TOLD = GpusOfPod([], [])
 ONE_EACH = ("cluster", "pod_uid", "node_uid")
 COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_name", "resources", "since")
 KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "node_name", "started_at")
@@ -119,7 +120,7 @@ def _placement(cluster_id: int, row: Columns, node_uid: str, now: datetime) -> d
     own = {name: row[name] for name in ("namespace", "name", "owner_kind", "owner_name", "resources", "node_name")}
     since = row["started_at"] or now
     more = {"cluster": cluster_id, "pod_uid": row["uid"], "node_uid": node_uid, "since": since}
-    return own | more | {"until": None, "seen_until": None, "ended": "", "boards": []}
+    return own | more | {"until": None, "seen_until": None, "ended": "", "boards": [], "slices": []}
 
 
 def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str], *, now: datetime) -> None:
@@ -129,14 +130,15 @@ def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str],
         return
     seen_until = _last_heard(cluster_id, now=now)
     names = {row["node_name"] for row in rows}
-    boards = _boards(cluster_id, names, now=now) if seen_until is None else {}
+    gpus = _gpus(cluster_id, names, now=now) if seen_until is None else {}
     ended = (
         {
             **row,
             "until": now,
             "seen_until": seen_until and max(seen_until, row["since"]),
             "ended": how.get(row["pod_uid"], "")[:128],
-            "boards": boards.get(row["pod_uid"], []),
+            "boards": gpus.get(row["pod_uid"], NONE_TOLD).indices,
+            "slices": gpus.get(row["pod_uid"], NONE_TOLD).slices,
         }
         for row in rows
     )
@@ -149,11 +151,11 @@ def _last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
     return heard if heard is not None and now - heard > STALE_AFTER else None
 
 
-def _boards(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[str, list[int]]:
+def _gpus(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[str, GpusOfPod]:
     if len(names) > LOOKED_AT_MOST:
         return {}
     nodes = Node.objects.filter(cluster=cluster_id, name__in=names).defer("labels", "annotations", "taints")
-    return allocated_indices(list(nodes), now=now)
+    return gpus_of_pods(list(nodes), now=now)
 
 
 def _parts(those: Iterable[Any]) -> Iterator[list[Any]]:

@@ -5,9 +5,10 @@ from threading import Event
 
 import pytest
 
-from fleet.models import Gpu, LostLease, Pod, PodPlacement
+from fleet.models import Gpu, LostLease, Node, Pod, PodPlacement
 from fleet.observe.writing import placements
 from fleet.observe.writing.forget import forget
+from tests import make
 from tests.fleet.documents import a_node_seen, a_pod_seen
 from tests.make import NOON
 
@@ -82,6 +83,22 @@ def test_what_it_had_is_kept_as_its_kubelet_told_it(mirror):
     assert PodPlacement.objects.get().boards == [3]
 
 
+def test_which_slice_it_had_is_kept_as_its_exporter_told_it(mirror):
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    Gpu.objects.filter(index=3).update(uuid="GPU-d")
+    mirror.list("pods", [a_pod_seen("chat-0")])
+    Pod.objects.update(resources={"nvidia.com/mig-1g.10gb": 1})
+    PodPlacement.objects.update(resources={"nvidia.com/mig-1g.10gb": 1})
+    told = make.a_device_told(3, Pod.objects.get(), uuid="GPU-d", gi_id="7", profile="1g.10gb")
+    make.a_reading(Node.objects.get(), told)
+
+    mirror.see("pods", a_pod_seen("chat-0"), is_gone=True)
+    mirror.flush()
+
+    row = PodPlacement.objects.get()
+    assert (row.boards, row.slices) == ([3], [[3, "7"]])
+
+
 def test_of_one_that_had_all_gpus_of_its_node_each_is_kept(mirror):
     mirror.list("nodes", [a_node_seen("gpu-001")])
     mirror.list("pods", [a_pod_seen("train-0", gpus=8)])
@@ -97,7 +114,7 @@ def test_of_very_many_that_end_at_once_nobody_asks_which(mirror, monkeypatch):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
     mirror.list("pods", [a_pod_seen("a"), a_pod_seen("b", node="gpu-002")])
 
-    monkeypatch.setattr(placements, "allocated_indices", None)
+    monkeypatch.setattr(placements, "gpus_of_pods", None)
     mirror.list("pods", [])
 
     assert not PodPlacement.objects.filter(until=None).exists()
