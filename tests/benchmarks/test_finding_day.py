@@ -103,6 +103,7 @@ BESIDE = ("versions-disagree", "cordon-removed")
     [
         pytest.param(OF_A_GPU, 8, 0.8, id="of-a-gpu"),
         pytest.param(ALSO_OF_DCGM, 16, 0.8, id="also-of-dcgm"),
+        pytest.param(("resets-again-and-again",), 8, 1.0, id="resets"),
         pytest.param(OF_A_CLUSTER, 8, 1.0, id="of-a-cluster"),
         pytest.param(STUCK, 12, 1.0, id="stuck-upgrades"),
         pytest.param(FAILED, 12, 0.9, id="failed-upgrades"),

@@ -53,6 +53,11 @@ class Seen:
         return self.said(series) - self.before.get(series, 0.0)
 
     @property
+    def resets(self) -> int:
+        """Of its GPU, in this day."""
+        return self.target.anew[str(self.place.gpu)]
+
+    @property
     def is_silent(self) -> bool:
         return not self.target.values
 

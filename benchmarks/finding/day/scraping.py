@@ -23,6 +23,7 @@ KEPT = (
     "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
     "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
     "DCGM_FI_DEV_THERMAL_VIOLATION", "DCGM_FI_DEV_POWER_VIOLATION", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
+    "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
 )  # fmt: skip
 # What the exporter counts itself, by the label that tells the several series of a GPU apart.
 COUNTED = {
@@ -30,6 +31,7 @@ COUNTED = {
     "DCGM_EXP_CLOCK_EVENTS_COUNT": "clock_event",
     "DCGM_EXP_XID_ERRORS_COUNT": "xid",
 }
+ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"  # since the driver was loaded, or the GPU was reset
 OWN = "DCGM_EXP_"  # how the names of those begin: its people let their Prometheus keep all of them
 LINE = re.compile(r"(\w+)\{(.*)\} ([-+.\w]+)(?: (-?\d+))?")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -64,6 +66,7 @@ class Target:
     skew_s: float = 0.0  # that it writes beside its values; 0: it writes no times
     devices: list[dict[str, str]] = field(default_factory=list)  # with the labels that tell which it is
     values: dict[tuple[str, str], float] = field(default_factory=dict)  # by series and index of the GPU
+    anew: Counter[str] = field(default_factory=Counter)  # by index of the GPU, how often its energy fell
     said: dict[str, bytes] = field(default_factory=dict)  # by series, its part of an answer
     times: dict[str, bytes] = field(default_factory=dict)
     is_even: bool = True  # every series is of the same devices
@@ -121,7 +124,8 @@ class Prometheus:
             self._stamps[called] = b"%.3f" % (at + own)
 
     def _scraped(self, called: str, run: str) -> Target:
-        target = Target(run, self._stage.passed_s)
+        before = self.targets[called]
+        target = Target(run, self._stage.passed_s, anew=before.anew)
         pod = self._stage.exporter_on(called)
         served = self._stage.play.exporters.serve(pod, "/metrics") if pod else None
         if pod is None or served is None or served.status != 200 or served.pace in (Pace.NEVER, Pace.DRIP):
@@ -137,6 +141,10 @@ class Prometheus:
             if not -LOOKBACK_S <= target.skew_s <= AHEAD_S:
                 return target
         self._take(target, rows, _labels_of_target(pod))
+        target.anew.update(
+            gpu for (series, gpu), joules in target.values.items()
+            if series == ENERGY and joules < before.values.get((series, gpu), 0.0)
+        )  # fmt: skip
         return target
 
     def _take(self, target: Target, rows: list, added: Mapping[str, str]) -> None:

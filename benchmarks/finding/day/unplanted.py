@@ -10,7 +10,6 @@ UNPLANTED = {
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-memory-nearly-full": "a note, which tells nobody: inference has its memory full from the start, in every day",
     "gpu-power-near-limit": "a note, which tells nobody, and no exporter of a day says what the limit is",
-    "gpu-resets": "the Prometheus of a day keeps no energy, by which its rule sees that one GPU began anew",
     "hold-left-behind": NO_PLANS,
     "inference-on-time-slices": "a note, which tells nobody, of a fleet that shares its GPUs: that of a day does not",
     "mig-change-stuck": "no GPU of a day's fleet is cut",
