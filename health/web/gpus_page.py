@@ -24,7 +24,7 @@ from health.gpus.views import views_of
 from health.sources.of_clusters import ClusterTelemetry
 from health.sources.of_node import instant
 from health.sources.reading import MetricReading, ReadingState
-from health.web.telemetry import ReadingCell, cell_of, gib, look_of
+from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
 from people.models import User
 from wording.instants import clock
 

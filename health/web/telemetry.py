@@ -8,8 +8,6 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
 
 from edges.parts import part
 from edges.requests import PersonRequest
@@ -18,19 +16,10 @@ from fleet.queries import gpu_at
 from health.models import SourceState, TelemetrySource
 from health.sources.of_clusters import exported_by_exporters
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
-from health.sources.reading import MetricReading, ReadingState
+from health.sources.reading import ReadingState
 from health.telemetry.metrics import METRICS, Metric, lacking
+from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
 from people.rights import Permission, scope_of, why_not
-
-WITHOUT_VALUE = {
-    ReadingState.NOT_EXPORTED: "not exported",
-    ReadingState.NOT_APPLICABLE: "n/a",
-    ReadingState.NEVER: "never seen",
-    ReadingState.SOURCE_SILENT: "no data",
-    ReadingState.NO_SOURCE: "no source",
-}
-# How a reading looks, by its state: `kept` is a value that is not of now.
-READING_CLASSES = {"fresh": "", "kept": "kept", "not-exported": "na", "not-applicable": "na"}
 
 
 @dataclass(frozen=True)
@@ -72,25 +61,6 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
     }
     return render(request, "health/_cluster_telemetry.html", shown)
-
-
-@dataclass(frozen=True)
-class ReadingCell:
-    """One value of a device's line, or the word for why there is none."""
-
-    state: str
-    words: str
-    beside: str = ""  # of what, in small
-    title: str = ""
-
-    @property
-    def html(self) -> SafeString:
-        """As a template writes it: a table has hundreds."""
-        looks = READING_CLASSES.get(self.state, "nodata")
-        said = f"Not of now. {self.title}".strip() if self.state == "kept" else self.title
-        title = format_html(' title="{}"', said) if said else ""
-        beside = format_html(' <span class="faint">{}</span>', self.beside) if self.beside else ""
-        return format_html("<span{}{}>{}{}</span>", looks and mark_safe(f' class="{looks}"'), title, self.words, beside)  # noqa: S308 - a class of ours
 
 
 @dataclass(frozen=True)
@@ -230,24 +200,9 @@ def _title_of_busy(device: DeviceTelemetry) -> str:
     return "" if device.metrics["gpu_utilisation_ratio"].value is not None else "Graphics engine active"
 
 
-def gib(mib: float) -> str:
-    return f"{mib / 1024:.1f}"
-
-
 def _xid(device: DeviceTelemetry) -> ReadingCell:
     reading = device.metrics["xid"]
     if reading.value is None:
         return cell_of(reading, "")
     words = "none" if not reading.value else f"Xid {reading.value:.0f}"
     return ReadingCell(look_of(reading), words, device.xid_words, "The last since its driver was loaded")
-
-
-def cell_of(reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "") -> ReadingCell:
-    if reading.value is None:
-        return ReadingCell(reading.state.value, WITHOUT_VALUE.get(reading.state, "no data"), title=title)
-    return ReadingCell(look_of(reading), form.format(read(reading.value) if read else reading.value), beside, title)
-
-
-def look_of(reading: MetricReading) -> str:
-    """`kept`: a value that is not of now."""
-    return "fresh" if reading.is_fresh else "kept"

@@ -1,0 +1,52 @@
+"""A reading as pages write it: its value, how old it is, or the word for why there is none."""
+
+from dataclasses import dataclass
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from health.sources.reading import MetricReading, ReadingState
+
+WITHOUT_VALUE = {
+    ReadingState.NOT_EXPORTED: "not exported",
+    ReadingState.NOT_APPLICABLE: "n/a",
+    ReadingState.NEVER: "never seen",
+    ReadingState.SOURCE_SILENT: "no data",
+    ReadingState.NO_SOURCE: "no source",
+}
+# How a reading looks, by its state: `kept` is a value that is not of now.
+READING_CLASSES = {"fresh": "", "kept": "kept", "not-exported": "na", "not-applicable": "na"}
+
+
+@dataclass(frozen=True)
+class ReadingCell:
+    """One value of a device's line, or the word for why there is none."""
+
+    state: str
+    words: str
+    beside: str = ""  # of what, in small
+    title: str = ""
+
+    @property
+    def html(self) -> SafeString:
+        """As a template writes it: a table has hundreds."""
+        looks = READING_CLASSES.get(self.state, "nodata")
+        said = f"Not of now. {self.title}".strip() if self.state == "kept" else self.title
+        title = format_html(' title="{}"', said) if said else ""
+        beside = format_html(' <span class="faint">{}</span>', self.beside) if self.beside else ""
+        return format_html("<span{}{}>{}{}</span>", looks and mark_safe(f' class="{looks}"'), title, self.words, beside)  # noqa: S308 - a class of ours
+
+
+def cell_of(reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "") -> ReadingCell:
+    if reading.value is None:
+        return ReadingCell(reading.state.value, WITHOUT_VALUE.get(reading.state, "no data"), title=title)
+    return ReadingCell(look_of(reading), form.format(read(reading.value) if read else reading.value), beside, title)
+
+
+def look_of(reading: MetricReading) -> str:
+    """`kept`: a value that is not of now."""
+    return "fresh" if reading.is_fresh else "kept"
+
+
+def gib(mib: float) -> str:
+    return f"{mib / 1024:.1f}"
