@@ -18,6 +18,7 @@ from health.sources.of_clusters import exported_by_exporters
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.reading import ReadingState
 from health.telemetry.metrics import METRICS, Metric, lacking
+from health.web.gpu_readings import other_readings
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
 from people.rights import Permission, scope_of, why_not
 
@@ -102,6 +103,7 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
     its = {
         "gpu": gpu,
         "why_none": known.why_none_of(gpu),
+        "others": other_readings(devices),
         "serial": next((device.serial for device in devices if device.serial), ""),
         "uuid": _uuid_told(gpu, devices),
         "is_heard": any(reading.is_fresh for device in devices for reading in device.metrics.values()),

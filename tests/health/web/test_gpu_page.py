@@ -485,3 +485,53 @@ def test_costs_no_more_with_more_of_everything(cluster, node, ada):
         page(visiting(ada), f"/nodes/{node.pk}/gpus/3")
 
     assert len(more) == len(few)
+
+
+def test_all_else_that_its_exporter_says_is_on_its_page_without_a_prometheus(node, ada):
+    labels = 'gpu="3",UUID="GPU-3"'
+    said = {
+        "DCGM_FI_DEV_GPU_TEMP": 61, "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL": 12, "DCGM_FI_DEV_ROW_REMAP_PENDING": 1,
+        "DCGM_FI_DEV_ROW_REMAP_FAILURE": 0, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": 0.25, "DCGM_FI_DEV_SM_CLOCK": 1980,
+        "DCGM_FI_PROF_PCIE_TX_BYTES": 2.5e9, "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": 0x48,
+    }  # fmt: skip
+    text = "".join(f"{name}{{{labels}}} {value}\n" for name, value in said.items())
+    health = "".join(
+        f'DCGM_EXP_GPU_HEALTH_STATUS{{{labels},health_watch="{watch}"}} {value}\n'
+        for watch, value in (("MEM", 10), ("SM", 0))
+    )
+    hear_exporters(node.cluster, {"gpu-1": read_node(text + health, "gpu-1")}, nodes=["gpu-1"], now=NOON.timestamp())
+    make.an_exporter_round(node.cluster, answered=1)
+
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+
+    for words in (
+        "ECC errors corrected 12", "Row remapping pending yes", "Row remapping failed no", "Tensor cores active 25%",
+        "SM clock 1980 MHz", "PCIe sent 2.50 GB/s", "DCGM's health check warning",
+        "Reasons for its clocks its hardware's slowdown, heat (by its hardware)",
+    ):  # fmt: skip
+        assert words in shown, words
+    lacking = shown.partition("Not exported")[2]
+    assert "ECC errors not corrected" in lacking
+    assert "ECC errors corrected" not in lacking
+
+
+def test_a_gpu_of_which_nothing_was_ever_said_has_no_other_metrics(node, ada):
+    make.a_source(node.cluster)
+
+    assert "other metric" not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+
+
+def test_what_a_slice_says_of_itself_is_not_said_of_its_board(node, ada):
+    board = 'gpu="3",UUID="GPU-3"'
+    text = "".join(
+        f'{name}{{{board},GPU_I_ID="{number}",GPU_I_PROFILE="1g.10gb"}} {value}\n'
+        for name, value in (("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", 0.25), ("DCGM_FI_DEV_MEMORY_TEMP", 66))
+        for number in (7, 8)
+    )
+    hear_exporters(node.cluster, {"gpu-1": read_node(text, "gpu-1")}, nodes=["gpu-1"], now=NOON.timestamp())
+    make.an_exporter_round(node.cluster, answered=1)
+
+    shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
+
+    assert "Memory temperature 66 °C" in shown
+    assert "Tensor cores active" not in shown

@@ -1,0 +1,67 @@
+"""What a GPU's exporter says beside what is in its line: each metric's newest value, also without a Prometheus."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from health.sources.history import OF_SLICES
+from health.sources.of_node import DeviceTelemetry
+from health.sources.reading import MetricReading, ReadingState
+from health.telemetry.metrics import METRICS, SLOWED_BY
+from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
+from wording.lists import names
+
+# In its line, or nothing to look at; of one vendor alone; or in a unit that nothing says: a plot draws that it grows.
+NOT_HERE = frozenset({
+    "temperature_celsius", "gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib",
+    "power_watts", "power_limit_watts", "energy_joules", "xid", "called_healthy",
+    "throttled_power", "throttled_thermal", "throttled_board", "throttled_reliability",
+})  # fmt: skip
+HEALTH = {0.0: "well", 10.0: "warning", 20.0: "failure"}
+REASONS = {
+    "hw_slowdown": "its hardware's slowdown", "sw_thermal": "heat (by its driver)",
+    "hw_thermal": "heat (by its hardware)", "hw_power_brake": "the power brake",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OtherReadings:
+    told: Sequence[tuple[str, ReadingCell]]  # by the metric's title
+    not_exported: Sequence[str]  # titles
+
+
+def other_readings(devices: Sequence[DeviceTelemetry]) -> OtherReadings | None:
+    """Of a board, by its first device that is told: each slice says the same of it, but for what is the slice's own.
+    None: nothing was ever said.
+    """
+    device = next((each for each in devices if each.is_told), None)
+    if device is None:
+        return None
+    elsewhere = NOT_HERE | OF_SLICES if device.gi_id else NOT_HERE
+    there = [(key, reading) for key, reading in device.metrics.items() if key not in elsewhere]
+    lacks = [METRICS[key].title for key, reading in there if reading.state is ReadingState.NOT_EXPORTED]
+    return OtherReadings(list(_told(there)), lacks)
+
+
+def _told(there: Sequence[tuple[str, MetricReading]]) -> Iterator[tuple[str, ReadingCell]]:
+    for key, reading in there:
+        if reading.state is not ReadingState.NOT_EXPORTED:
+            words = "" if reading.value is None else _words(key, reading.value)
+            cell = cell_of(reading, "") if reading.value is None else ReadingCell(look_of(reading), words)
+            yield METRICS[key].title, cell
+
+
+def _words(key: str, value: float) -> str:
+    unit = METRICS[key].unit
+    if key.endswith("_ratio"):
+        return f"{value:.0%}"
+    if key in {"row_remap_pending", "row_remap_failed"}:
+        return "yes" if value else "no"
+    if key == "dcgm_health":
+        return HEALTH.get(value, f"{value:.0f}")
+    if key == "clock_reasons":
+        return names([REASONS[reason] for reason, bit in SLOWED_BY.items() if int(value) & bit]) or "none that slows it"
+    if unit == "B/s":
+        return f"{value / 1e9:.2f} GB/s"
+    if unit == "MiB/s":
+        return f"{gib(value)} GiB/s"
+    return f"{value:.0f} {unit}".rstrip()
