@@ -189,7 +189,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
     for number in range(50):
         a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
 
-    with django_assert_num_queries(41):
+    with django_assert_num_queries(42):
         looking.look(cluster, now=NOON)
 
 
