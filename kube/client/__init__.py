@@ -1,5 +1,6 @@
 """The only part that speaks to Kubernetes, and the only importer of its client."""
 
+from kube.client.access import AccessAsked, may
 from kube.client.connection import Connection, connect
 from kube.client.errors import (
     Absent,
@@ -30,6 +31,7 @@ from kube.client.reading import (
     get_driver_object_whole,
     get_job,
     get_lease,
+    get_namespace,
     get_node,
     get_pod_spec,
     kube_system_uid,
@@ -46,6 +48,7 @@ from kube.client.reading import (
 )
 from kube.client.watching import Watch
 from kube.client.writing import (
+    NO_DRY_RUN,
     create_job,
     create_lease,
     delete_job,
@@ -59,7 +62,9 @@ from kube.structs import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen
 from kube.structs.workload import JobSeen
 
 __all__ = [
+    "NO_DRY_RUN",
     "Absent",
+    "AccessAsked",
     "Backwards",
     "BadCredentials",
     "BadKubeconfig",
@@ -96,6 +101,7 @@ __all__ = [
     "get_driver_object_whole",
     "get_job",
     "get_lease",
+    "get_namespace",
     "get_node",
     "get_pod_spec",
     "kube_system_uid",
@@ -110,6 +116,7 @@ __all__ = [
     "list_revisions",
     "list_slices",
     "list_warnings",
+    "may",
     "node_patch",
     "patch_driver_object",
     "patch_node",

@@ -28,6 +28,7 @@ from kube.structs import (
     ConfigMapSeen,
     DaemonSetSeen,
     LeaseSeen,
+    NamespaceSeen,
     NodeSeen,
     NvidiaDriverSeen,
     PodSeen,
@@ -49,6 +50,11 @@ log = structlog.get_logger(__name__)
 def kube_system_uid(connection: Connection) -> str:
     """What tells one cluster from another."""
     return get(connection, NAMESPACES, "kube-system").uid
+
+
+def get_namespace(connection: Connection, name: str) -> NamespaceSeen | None:
+    """None: there is none."""
+    return _if_there(connection, NAMESPACES, name, namespace="")
 
 
 def server_version(connection: Connection) -> str:

@@ -13,15 +13,21 @@ from kube.structs.workload import JobSeen
 
 JSON_PATCH = "application/json-patch+json"
 AS_US = {"fieldManager": FIELD_MANAGER}
+# Every stage of a request but the last: authorised, admitted and validated as it is without, and not stored
+# (kubernetes.io/docs/reference/using-api/api-concepts, "Dry-run").
+DRY_RUN = {"dryRun": "All"}
+# Of a request to be stored nowhere, whose webhook has not said that it does without side effects: 400, and it was not
+# asked (kubernetes/kubernetes pull 66936).
+NO_DRY_RUN = "does not support dry run"
 
 
-def patch_node(connection: Connection, name: str, patch: Patch) -> NodeSeen:
-    """The node as it is after the patch.
+def patch_node(connection: Connection, name: str, patch: Patch, *, is_dry_run: bool = False) -> NodeSeen:
+    """The node as it is after the patch, or would be.
 
     :raises Conflict: when a test in the patch does not hold, and nothing was changed
     :raises Absent: when the node is gone
     """
-    return decode(_patch(connection, NODES.path(name), patch), NodeSeen)
+    return decode(_patch(connection, NODES.path(name), patch, is_dry_run=is_dry_run), NodeSeen)
 
 
 def patch_driver_object(
@@ -29,9 +35,12 @@ def patch_driver_object(
     kind: str,
     name: str,
     patch: Patch,
+    *,
+    is_dry_run: bool = False,
 ) -> dict[str, Any]:
     """Its whole spec afterwards. `kind` is NVIDIADriver or ClusterPolicy. Raises as `patch_node` does."""
-    return decode_by(WHOLE_SPEC, _patch(connection, DRIVER_OBJECTS[kind].path(name), patch)).spec or {}
+    answer = _patch(connection, DRIVER_OBJECTS[kind].path(name), patch, is_dry_run=is_dry_run)
+    return decode_by(WHOLE_SPEC, answer).spec or {}
 
 
 def create_lease(connection: Connection, namespace: str, name: str, spec: dict[str, Any]) -> LeaseSeen:
@@ -95,5 +104,6 @@ def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetim
     }
 
 
-def _patch(connection: Connection, path: str, patch: Patch) -> bytes:
-    return connection.request("PATCH", path, AS_US, body=patch, content_type=JSON_PATCH)
+def _patch(connection: Connection, path: str, patch: Patch, *, is_dry_run: bool) -> bytes:
+    query = AS_US | DRY_RUN if is_dry_run else AS_US
+    return connection.request("PATCH", path, query, body=patch, content_type=JSON_PATCH)
