@@ -9,4 +9,5 @@ def test_no_file_of_checks_was_forgotten_in_the_table():
     folder = Path(preflight.__file__).parent
     asked = {rule.__module__.rpartition(".")[2] for rule in (*preflight.BLOCKERS, *preflight.WARNINGS)}
 
-    assert asked == {each.stem for each in folder.rglob("*.py")} - NO_RULES
+    files = {each.stem for each in folder.rglob("*.py") if folder / "live" not in each.parents}  # it has its own table
+    assert asked == files - NO_RULES

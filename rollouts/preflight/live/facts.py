@@ -1,0 +1,78 @@
+"""What an API server answered before a start, as the rules look at it. Pure.
+
+None: it was not asked, as something before it stood against that. No answer is an answer of its own, and never a yes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    because: str  # a sentence
+    is_for_good: bool = False  # it will be the same however often it is asked
+    may_be_overridden: bool = False  # nobody could ask it without doing it
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a patch that was sent to be stored nowhere."""
+
+    refused: str = ""  # in the words of whoever refused it; blank: it would be taken
+
+
+class NamespaceState(StrEnum):
+    THERE = "there"
+    ABSENT = "absent"
+    GOING = "going"  # it is being deleted: nothing can be made in it
+
+
+@dataclass(frozen=True)
+class ObjectFacts:
+    uid: str  # blank: there is no such object
+    version: str
+    generation: int  # goes up with every change of its spec
+
+
+@dataclass(frozen=True)
+class Right:
+    """One verb on one kind, and whether we have it."""
+
+    verb: str
+    kind: str  # nodes, leases.coordination.k8s.io
+    namespace: str = ""  # blank: in the whole cluster
+    is_needed: bool = True  # False: the plan goes without it
+    is_allowed: bool | NoAnswer = False
+
+    @property
+    def where(self) -> str:
+        return f" in {self.namespace}" if self.namespace else ""
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What the plan rests on, as rows have it."""
+
+    cluster: str
+    cluster_uid: str
+    own_namespace: str
+    object_title: str  # NVIDIADriver h100
+    object_uid: str
+    generation: int | None  # None: no row has the object any more
+    from_version: str
+    to_version: str
+    command: str  # that shows the Lease
+
+
+@dataclass(frozen=True)
+class LiveFacts:
+    plan: PlanFacts
+    silence: str = ""  # why nothing was answered at all; blank: something was
+    cluster_uid: str | NoAnswer | None = None
+    namespace: NamespaceState | NoAnswer | None = None
+    lease: str | NoAnswer | None = None  # why it is not ours to take; blank: it is
+    driver_object: ObjectFacts | NoAnswer | None = None
+    rights: Sequence[Right] = ()
+    version_patch: Tried | NoAnswer | None = None
+    node_patches: Sequence[tuple[str, Tried | NoAnswer]] = ()  # by name of the node
