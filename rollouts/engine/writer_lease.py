@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from fleet.models import Cluster, ClusterMode
 from kube import client
+from kube.structs import LeaseSeen
 from rollouts.models import WriterLease
 
 LEASE_NAME = "quarterdeck"
@@ -31,8 +32,8 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
     # never behind it.
     lease = client.get_lease(connection, cluster.own_namespace, LEASE_NAME)
     mine = _our_row(cluster)
-    if lease is not None:
-        _check(cluster, mine, lease, now=now)
+    if lease is not None and (because := _why_not_ours(cluster, mine, lease, now=now)):
+        raise Forfeit(because)
     _count(mine)
     acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
     spec = client.lease_spec(
@@ -67,11 +68,16 @@ def _count(mine: WriterLease) -> None:
     mine.epoch += 1
 
 
-def _check(cluster: Cluster, mine: WriterLease, lease, *, now: datetime) -> None:
+def why_not_ours(cluster: Cluster, lease: LeaseSeen, *, now: datetime) -> str:
+    """Why the Lease that is there bars us from writing. Blank: it does not."""
+    return _why_not_ours(cluster, _our_row(cluster), lease, now=now)
+
+
+def _why_not_ours(cluster: Cluster, mine: WriterLease, lease: LeaseSeen, *, now: datetime) -> str:
     if lease.spec.holder_identity == mine.instance:
-        if (lease.spec.lease_transitions or 0) > mine.epoch:
-            raise Forfeit(f"{cluster.name} remembers more of our writes than this database: it is an old copy.")
-        return
+        is_ahead = (lease.spec.lease_transitions or 0) > mine.epoch
+        return f"{cluster.name} remembers more of our writes than this database: it is an old copy." if is_ahead else ""
     renewed = lease.spec.renew_time
     if renewed is not None and now - renewed < LEASE_FOR:
-        raise Forfeit(f"Another Quarterdeck ({lease.spec.holder_identity}) drives {cluster.name}.")
+        return f"Another Quarterdeck ({lease.spec.holder_identity}) drives {cluster.name}."
+    return ""
