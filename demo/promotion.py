@@ -53,6 +53,7 @@ class Promotion:
         self.operator.post(
             f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
         )
+        wait_until(lambda: self.now()["state"] != "draft", what=lambda: f"a start: {self.now()['why']}", timeout_s=30.0)
 
     def blockers(self) -> list[str]:
         """Why it may not start."""

@@ -5,11 +5,13 @@ import threading
 from celery import shared_task
 from django.utils import timezone
 
+from rollouts.asking.rounds import run_live_check
 from rollouts.engine.round import run_round
 from rollouts.following.rounds import run_followed, take_up
-from rollouts.models import FollowedRollout, ImagePull, Plan
+from rollouts.models import FollowedRollout, ImagePull, LiveCheck, Plan
 from rollouts.models.followed import queue_followed, wake_followed
 from rollouts.models.image_pull import queue_pull
+from rollouts.models.live_check import queue_live_check
 from rollouts.models.plan import queue_round, wake_plans
 from rollouts.pulls.rounds import run_pull
 
@@ -55,6 +57,18 @@ def sweep_followed(**_: object) -> None:
     take_up(now=timezone.now())
     for rollout_id in FollowedRollout.objects.due(now=timezone.now()).values_list("pk", flat=True):
         queue_followed(rollout_id)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def ask_live(*, check_id: int, **_: object) -> None:
+    """Ask a draft's cluster what would stand against its start, and start it where that was asked for."""
+    run_live_check(check_id=check_id, owner=owner(), clock=timezone.now)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def sweep_live_checks(**_: object) -> None:
+    for check_id in LiveCheck.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        queue_live_check(check_id)
 
 
 @shared_task(queue="rollouts", ignore_result=True)

@@ -28,9 +28,9 @@ VERBS: Mapping[str, PlanVerb] = {
         "starts",
         Permission.RUN,
         frozenset({PlanState.DRAFT}),
-        "Seals the plan, holds every node of the driver object, then writes the new version. The first stage waits for "
-        "its approval before any node is released.",
-        "Started: every node of the object is being held first.",
+        "Asks the cluster itself what would bar it. Then it seals the plan, holds every node of the driver object, and "
+        "writes the new version. The first stage waits for its approval before any node is released.",
+        "Asked for: the cluster itself is asked first, then every node of the object is held.",
     ),
     "halt": PlanVerb(
         "Halt",

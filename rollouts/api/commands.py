@@ -100,7 +100,11 @@ class Starts(Tell):
 
     @extend_schema(request=StartRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
-        """Seal the draft and begin. What stands in the way is in `blockers` of the 409."""
+        """Have its cluster asked, then seal the draft and begin. What rows say against it is in `blockers` of the 409.
+
+        204: a worker asks the cluster itself, and starts the plan where nothing bars it. Until then it is a draft:
+        `why` says so, or why it was not started, and `live-checks` has each answer.
+        """
         return self.tell(plan_id, StartRequest, key=self.key())
 
 

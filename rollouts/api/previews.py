@@ -2,6 +2,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from rollouts.api.serializers import Option
+from rollouts.preflight.live.answers import LiveResult
 from rollouts.steering.preview import Forecast, Preview, StagePreview
 
 NULL = "Null: its pods were never read."
@@ -134,6 +135,29 @@ class IsolatedCanarySerializer(serializers.Serializer):
     rollback = StepSerializer(many=True)
 
 
+class LiveAnswerSerializer(serializers.Serializer):
+    """What one question to the API server came to."""
+
+    result = serializers.CharField(help_text=f"One of {', '.join(LiveResult)}. `unanswered` bars a start as well.")
+    check = PreflightCheckSerializer()
+
+
+class LiveCheckSerializer(serializers.Serializer):
+    """What a draft's cluster itself said, asked by a worker."""
+
+    asked_by = serializers.CharField(source="row.asked_by")
+    asked_at = serializers.DateTimeField(source="row.asked_at")
+    is_start = serializers.BooleanField(source="row.is_start", help_text="Asked for a start, which it leads to.")
+    is_in_force = serializers.BooleanField(help_text="A worker is at it, or will be: the answers are those of before.")
+    answered_at = serializers.DateTimeField(source="row.answered_at", allow_null=True, help_text="Null: never.")
+    answered_revision = serializers.IntegerField(
+        source="row.answered_revision", allow_null=True, help_text="Of the draft that the answers are about."
+    )
+    answers = LiveAnswerSerializer(many=True)
+    outcome = serializers.CharField(source="row.outcome", help_text="Why it led to no start; blank: it did.")
+    sentence = serializers.CharField()
+
+
 class PreviewSerializer(serializers.Serializer):
     blockers = PreflightCheckSerializer(many=True, help_text="It cannot start before these are mended.")
     warnings = PreflightCheckSerializer(many=True)
@@ -144,6 +168,7 @@ class PreviewSerializer(serializers.Serializer):
     canary_proves = serializers.CharField()
     cohorts_uncovered = serializers.ListField(child=serializers.CharField())
     isolated_canary = IsolatedCanarySerializer()
+    live = LiveCheckSerializer(allow_null=True, help_text="What its cluster itself said last. Null: it was not asked.")
 
     @extend_schema_field(ExcludedSerializer(many=True))
     def get_excluded(self, preview: Preview) -> list[dict]:

@@ -8,6 +8,7 @@ from rollouts.api.followed import FollowedDetail, FollowedList, FollowedNodes
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls
 from rollouts.api.ledger import DisruptionList, DomainBudgets
+from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageDetail, StageList
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
@@ -36,6 +37,7 @@ urlpatterns = [
     path("plans/<int:plan_id>/evidence", PlanEvidence.as_view()),
     path("plans/<int:plan_id>/events", PlanEventList.as_view()),
     path("plans/<int:plan_id>/image-pulls", ImagePulls.as_view()),
+    path("plans/<int:plan_id>/live-checks", LiveChecks.as_view()),
     path("plans/<int:plan_id>/preview", PlanPreview.as_view()),
     *[path(f"plans/<int:plan_id>/{VERBS[view.verb].resource}", view.as_view()) for view in VERB_VIEWS],
     path("stages", StageList.as_view()),

@@ -7,6 +7,7 @@ from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
 from rollouts.models.image_pull import ImagePull, PullJob
+from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.opt_out import OptOut
 from rollouts.models.plan import Plan
@@ -30,6 +31,7 @@ __all__ = [
     "GateAnswer",
     "Hold",
     "ImagePull",
+    "LiveCheck",
     "MaintenanceWindow",
     "OptOut",
     "Plan",

@@ -59,7 +59,7 @@ class PlanStanding:
         if self._told:
             return self._told[0]
         if self.plan.state == PlanState.DRAFT:
-            return "A draft: nothing in the cluster has been touched."
+            return self.plan.waiting_for or "A draft: nothing in the cluster has been touched."
         if self.plan.is_final:
             return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
         return self.unlooked or self.plan.waiting_for or "A worker has not looked at it yet."

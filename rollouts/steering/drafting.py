@@ -117,6 +117,7 @@ def edit(
             to_version=to_version.strip(),
             last_editor=actor.get_username(),
             edited_at=now,
+            waiting_for="",  # a start that was not made was of the draft as it was
             revision=F("revision") + 1,
         )
         if not changed:

@@ -21,6 +21,7 @@ from rollouts.ordering.domains import Budgets
 from rollouts.ordering.harm import Harm, costs, total, uncounted
 from rollouts.ordering.picking import at_once, bound_on_failure_rate, nodes_for
 from rollouts.preflight import checks
+from rollouts.preflight.live.reading import LiveOnPage, live_on_page
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.reading import driver_facts
 from rollouts.preflight.subject import PreflightSubject
@@ -94,6 +95,7 @@ class Preview:
     canary_proves: str
     cohorts_uncovered: list[str]
     isolated_canary: IsolatedCanary
+    live: LiveOnPage | None  # what its cluster itself said when it was asked last; None: it was not
 
 
 def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime) -> Preview:
@@ -116,6 +118,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         canary_proves=f"{_proof(picks)} {_onset(stages)}".strip(),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
+        live=live_on_page(plan),
     )
 
 

@@ -1,7 +1,7 @@
 """Sealing: from here on the plan is what it is, and the engine drives it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from rollouts.gates.options import write_options
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.models.plan import queue_round
+from rollouts.preflight.live.answers import LiveAnswer, barring
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.unasked import said_by, unasked
 from rollouts.reads.queries import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
@@ -24,32 +25,7 @@ from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked, OutOfDate, Refusal
 from rollouts.verbs import why_not_now
 
-
-def start(
-    plan: Plan,
-    *,
-    actor: User,
-    because: str,
-    expected_revision: int,
-    override_because: str = "",
-    key: str = "",
-    now: datetime,
-) -> None:
-    """Seal a draft and let the engine take it up. The same key again is the same start.
-
-    `override_because`: why it starts despite what stands against it and may be overridden.
-
-    :raises OutOfDate: when the draft is not the one the caller saw
-    :raises Blocked: naming what stands against it
-    :raises Refusal: when it is no draft
-    """
-    try:
-        asked = AskedStart(actor, because, override_because, expected_revision, key)
-        _start(plan, asked, now=now)
-    except (IllegalMove, LostRace, Refusal):
-        # Sent twice at once: what the first has started is no reason to refuse the second.
-        if not is_carried_out(plan, Verb.START, key):
-            raise
+CHANGED = "The draft has changed since you read it. Look at it again before you start it."
 
 
 @dataclass(frozen=True)
@@ -61,24 +37,92 @@ class AskedStart:
     key: str
 
 
-def _start(plan: Plan, asked: AskedStart, *, now: datetime) -> None:
-    if is_carried_out(plan, Verb.START, asked.key):
-        return
-    actor, because = asked.actor, asked.because
+@dataclass(frozen=True)
+class LiveSeal:
+    """What a plan's cluster itself said just before its start."""
+
+    answers: Sequence[LiveAnswer] = ()
+    answered_at: datetime | None = None  # None: it was not asked
+    spec: Mapping[str, str] = field(
+        default_factory=dict
+    )  # digests of the object's, by field: a later change is another's
+
+
+@dataclass(frozen=True)
+class LookBefore:
+    """What rows say of a start that they do not bar."""
+
+    overridden: list[Check]
+    warnings: list[Check]
+
+
+def start(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    expected_revision: int,
+    override_because: str = "",
+    key: str = "",
+    live: LiveSeal | None = None,
+    now: datetime,
+) -> None:
+    """Seal a draft and let the engine take it up. The same key again is the same start.
+
+    `override_because`: why it starts despite what stands against it and may be overridden. `live`: what its cluster
+    itself said before; people start by `live_checking.ask_start`, which asks.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises Refusal: when it is no draft
+    """
+    try:
+        asked = AskedStart(actor, because, override_because, expected_revision, key)
+        _start(plan, asked, live or LiveSeal(), now=now)
+    except (IllegalMove, LostRace, Refusal):
+        # Sent twice at once: what the first has started is no reason to refuse the second.
+        if not is_carried_out(plan, Verb.START, key):
+            raise
+
+
+def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
+    """Whether rows let it start, with what is overridden.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises Refusal: when it is no draft
+    """
     if sentence := why_not_now("start", PlanState(plan.state), is_written=False, is_paused=False):
         raise Refusal(sentence)
-    plan.started_by = actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
+    plan.started_by = asked.actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
     told = preview(plan, now=now)
     stands = told.blockers
     overridden = [check for check in stands if check.may_be_overridden] if asked.override_because.strip() else []
     if blockers := [check for check in stands if check not in overridden]:
         raise Blocked(blockers)
-    checks = {"despite": _despite(overridden, actor, asked.override_because), "warned": _warned(told.warnings)}
+    if plan.revision != asked.expected_revision:
+        raise OutOfDate(CHANGED)
+    return LookBefore(overridden, told.warnings)
+
+
+def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> None:
+    if is_carried_out(plan, Verb.START, asked.key):
+        return
+    actor, because = asked.actor, asked.because
+    looked = look_before(plan, asked, now=now)
+    if barred := barring(live.answers, is_overridden=bool(asked.override_because.strip())):
+        raise Blocked(barred)
+    overridden = [*looked.overridden, *(answer.check for answer in live.answers if answer.bars)]
+    checks = {
+        "despite": _despite(overridden, actor, asked.override_because),
+        "warned": _warned(looked.warnings),
+        **_live(live),
+    }
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes, now=now)
     try:
         with transaction.atomic():
-            _seal(plan, nodes, picks, checks, expected_revision=asked.expected_revision, now=now)
+            _seal(plan, nodes, picks, checks, live, expected_revision=asked.expected_revision, now=now)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
             Command.objects.create(
                 plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key
@@ -105,11 +149,23 @@ def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
     return [{"code": check.code, "sentence": check.sentence, "is_grave": check.is_grave} for check in warnings]
 
 
+def _live(live: LiveSeal) -> dict[str, Any]:
+    """What the cluster itself said: part of what an approval binds. Empty: it was not asked."""
+    if live.answered_at is None:
+        return {}
+    said = [
+        {"result": answer.result.value, "code": answer.check.code, "sentence": answer.check.sentence}
+        for answer in live.answers
+    ]
+    return {"live": {"at": live.answered_at.isoformat(), "answers": said}}
+
+
 def _seal(
     plan: Plan,
     nodes: Sequence[Node],
     picks: Picks,
     checks: dict[str, Any],
+    live: LiveSeal,
     *,
     expected_revision: int,
     now: datetime,
@@ -122,11 +178,13 @@ def _seal(
         sealed_at=now,
         sealed=sealed,
         content_hash=content_hash,
+        templates={"spec": dict(live.spec)} if live.spec else {},
+        waiting_for="",
         next_look_at=now,
         lease_until=now,
     )
     if not won:
-        raise OutOfDate("The draft has changed since you read it. Look at it again before you start it.")
+        raise OutOfDate(CHANGED)
     plan.refresh_from_db()
     plan.stages.update(state_since=now)  # none of them could begin before
     stages = {stage.index: stage for stage in plan.stages.all()}

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 from rollouts.steering import commands
 from rollouts.steering.drafting import discard
-from rollouts.steering.starting import start
+from rollouts.steering.live_checking import ask_start
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
-    "start": start,
+    "start": ask_start,
     "halt": commands.halt,
     "pause": commands.pause,
     "resume": commands.resume,

@@ -10,11 +10,18 @@ from edges.templatetags.page import glyph, spell
 from rollouts.gates import GATES
 from rollouts.images.progress import PullOutcome
 from rollouts.models import PlanEvent, PullJob, Stage
+from rollouts.preflight.live.answers import LiveResult
 from rollouts.pulls.reading import PullOnPage
 from rollouts.web.states import glyph_of, stage_look, word_of
 from wording.instants import moment
 
 register = template.Library()
+LIVE_SHAPES = {
+    LiveResult.PASSED: ("ok", "in order"),
+    LiveResult.WARNED: ("warn", "to know"),
+    LiveResult.BARRED: ("stopped", "bars the start"),
+    LiveResult.UNANSWERED: ("unknown", "not known, which bars the start"),
+}
 INSTANTS = {"since", "until", "opens"}  # among what a gate measured
 
 
@@ -52,6 +59,13 @@ def pull_glyph(job: PullJob, pulled: PullOnPage) -> SafeString:
     return glyph(
         {PullOutcome.PULLED: "ok", PullOutcome.FAILED: "stopped"}.get(PullOutcome(job.outcome), "warn"), job.outcome
     )
+
+
+@register.simple_tag
+def live_glyph(result: str) -> SafeString:
+    """What a question to the API server came to, as a shape: no answer is none of the others."""
+    shape, word = LIVE_SHAPES[LiveResult(result)]
+    return glyph(shape, word)
 
 
 @register.filter

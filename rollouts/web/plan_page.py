@@ -13,17 +13,20 @@ from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import DriverObject, Node
 from people.rights import Permission, scope_of
+from rollouts.checks import Check
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks
 from rollouts.reads.on_page import PlanOnPage, buttons, plan_on_page
 from rollouts.steering.at_once import at_once_now
+from rollouts.steering.preview import Preview
 from rollouts.steering.remaining import label_progress, remaining
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
+from rollouts.web.live_checks import panel as live_panel
 from rollouts.web.loading import plan_for
-from rollouts.web.previewing import preview_of
+from rollouts.web.previewing import GonePreview, preview_of
 from rollouts.web.resuming import resume_says
 from rollouts.web.written import take
 
@@ -40,6 +43,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     context = _plan(request, row)
     context |= panel(request, row)
+    context |= live_panel(request, row)
     context |= history_of(row, request.GET.get("who", "")[:150])
     written = take(request, row)
     context |= {
@@ -111,7 +115,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "since_then": _since_then(row) if sight.is_live else "",
         "shown_state": on_page.shown_state,
         "soak_until": soak_until(on_page.current) if sight.is_live else None,
-        "overridable": [check for check in preview.blockers if check.may_be_overridden] if preview else [],
+        "overridable": _overridable(preview),
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
@@ -119,6 +123,14 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "label_progress": label_progress(on_page, now=now),
         "duration": remaining(row, on_page, at_once, sight, now=now),
     }
+
+
+def _overridable(preview: Preview | GonePreview | None) -> list[Check]:
+    """What stands against the start of a draft and gives way to a reason: in rows, and by its cluster's own word."""
+    if preview is None:
+        return []
+    live = preview.live.overridable if isinstance(preview, Preview) and preview.live else []
+    return [check for check in [*preview.blockers, *(one.check for one in live)] if check.may_be_overridden]
 
 
 def _all_pass(columns: list[Column], on_page: PlanOnPage) -> bool:
@@ -150,6 +162,8 @@ def _since_then(row: Plan) -> str:
 def _why(on_page: PlanOnPage, *, is_barred: bool) -> str:
     """With what to do next, of a draft."""
     if on_page.plan.state != PlanState.DRAFT:
+        return on_page.why
+    if on_page.plan.waiting_for:
         return on_page.why
     then = "See what stands against starting it" if is_barred else "Read what it would do, then start it"
     return f"{on_page.why} {then}."

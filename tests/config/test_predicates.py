@@ -15,7 +15,18 @@ from fleet.models.bookmark import BookmarkState
 from health.gpus.faults import findings_of
 from health.models import Finding, Mute
 from rollouts.lifecycle import FollowedState, PlanState, TargetState
-from rollouts.models import Approval, BreakGlass, FollowedRollout, Freeze, Hold, ImagePull, Plan, PullJob, Target
+from rollouts.models import (
+    Approval,
+    BreakGlass,
+    FollowedRollout,
+    Freeze,
+    Hold,
+    ImagePull,
+    LiveCheck,
+    Plan,
+    PullJob,
+    Target,
+)
 from rollouts.models.target import Shown
 from tests import make
 from tests.make import NOON
@@ -99,6 +110,16 @@ TWINS = {
         },
         lambda rows: rows.open(),
         lambda row: row.is_open,
+    ),
+    ("LiveCheck", "in_force"): Twins(
+        LiveCheck,
+        {"next_look_at": PERHAPS, "answered_at": PERHAPS},
+        lambda stage, number: {
+            "plan": Plan.objects.create(**a_plan(stage, number)),
+            "asked_at": NOON, "revision": 1, "lease_until": NOON,
+        },
+        lambda rows: rows.in_force(),
+        lambda row: row.is_in_force,
     ),
     ("PullJob", "in_the_cluster"): Twins(
         PullJob,

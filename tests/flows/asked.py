@@ -26,7 +26,9 @@ class Asked:
 
     @property
     def is_write(self) -> bool:
-        return self.method != "GET"
+        """Neither a dry run, of which nothing is kept, nor the question what one may do."""
+        is_question = self.path.endswith("/selfsubjectaccessreviews") or self.query.get("dryRun") == "All"
+        return self.method != "GET" and not is_question
 
     @property
     def is_watch(self) -> bool:

@@ -78,7 +78,20 @@ class Plan:
         self.operator.post(
             f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
         )
+        self.until(lambda shown: shown["state"] != "draft", "a plan that its cluster lets start")
         return self
+
+    def start_in_vain(self) -> Shown:
+        """Started, and left a draft by what its cluster itself says."""
+        self.operator.post(
+            f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
+        )
+        return self.until(lambda shown: shown["why"].startswith("Not started: "), "a start that is not made")
+
+    def live_answers(self) -> dict[str, Shown]:
+        """What its cluster itself said last, by code."""
+        shown = self.operator.get(f"{self.path}/live-checks")["live_check"]
+        return {one["check"]["code"]: one for one in shown["answers"]}
 
     def blockers(self) -> list[str]:
         return [blocker["sentence"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
@@ -189,13 +202,13 @@ def is_hold(asked: Asked) -> bool:
 
 
 def _takes_hold(asked: Asked, op: str) -> bool:
-    if asked.method != "PATCH" or not asked.path.startswith("/api/v1/nodes/"):
+    if asked.method != "PATCH" or not asked.is_write or not asked.path.startswith("/api/v1/nodes/"):
         return False
     return any(step["op"] == op and step["path"].endswith(HOLD.replace("/", "~1")) for step in asked.body)
 
 
 def is_version_write(asked: Asked) -> bool:
-    return asked.method == "PATCH" and "/nvidiadrivers/" in asked.path
+    return asked.method == "PATCH" and asked.is_write and "/nvidiadrivers/" in asked.path
 
 
 def node_of(asked: Asked) -> str:

@@ -12,6 +12,7 @@ from demo.visitor import Visitor
 from tests.flows.asked import Asked
 from tests.flows.cluster import POLICY, ByPolicy
 from tests.flows.conftest import FLEET
+from tests.flows.lies import barred_by_each
 from tests.flows.plans import BAD, Plan, canary, is_hold, node_of, the_others
 from tests.flows.recorded import RecordedStack
 
@@ -53,7 +54,7 @@ PEOPLE = ("operator", "approver", "admin")
 
 
 def is_policy_write(asked: Asked) -> bool:
-    return asked.method == "PATCH" and f"/clusterpolicies/{POLICY}" in asked.path
+    return asked.method == "PATCH" and asked.is_write and f"/clusterpolicies/{POLICY}" in asked.path
 
 
 def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan, in_it: ByPolicy):
@@ -70,6 +71,18 @@ def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan
     assert sorted(plan.released()) == sorted(in_it.names(POLICY))
     assert in_it.marked() == set()
     assert shown["because"] == "Every stage passed."
+
+
+def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Plan, in_it: ByPolicy):
+    """Z2, Z10."""
+    plan.draft(canary(), the_others())
+
+    codes = barred_by_each(plan)
+
+    assert codes == ["live-namespace", "live-rights", "live-version", "live-hold"]
+    assert [asked for asked in plan.requests() if asked.is_write] == []
+    assert in_it.marked() == set()
+    assert in_it.version(POLICY) == plan.from_version
 
 
 def test_a_bad_driver_gets_no_further_than_the_canary_and_goes_back(plan: Plan, in_it: ByPolicy):

@@ -12,8 +12,10 @@ from people.rights import NotAllowed, Permission, require
 from rollouts.checks import Check
 from rollouts.models import Plan
 from rollouts.models.plan import MARK
+from rollouts.preflight.live.reading import LiveOnPage, live_on_page
 from rollouts.pulls.reading import newest_pull
 from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
+from rollouts.steering.live_checking import ask as ask_live
 from rollouts.steering.preview import Preview
 from rollouts.steering.pulling import ask
 from rollouts.steering.refusals import BadPlan, Refusal
@@ -39,6 +41,11 @@ class Command(BaseCommand):
         pull.add_argument("--as", dest="who", required=True, metavar="USERNAME", help="whose rights it takes")
         pull.add_argument("--because", required=True, metavar="WHY")
         pull.add_argument("--each", type=int, default=1, metavar="N", help="nodes of each operating system; 1")
+        check = verbs.add_parser("check", help="have a worker ask the draft's cluster itself what bars its start")
+        check.add_argument("plan", help="its number")
+        check.add_argument("--as", dest="who", required=True, metavar="USERNAME", help="whose rights it takes")
+        checked = verbs.add_parser("checked", help="say what the draft's cluster itself said last")
+        checked.add_argument("plan", help="its number")
         pulled = verbs.add_parser("pulled", help="say what became of pulling its image beforehand")
         pulled.add_argument("plan", help="its number")
         written = verbs.add_parser("document", help="print a plan as the document that, applied, is the same draft")
@@ -53,6 +60,12 @@ class Command(BaseCommand):
             return
         if given["verb"] == "pull":
             self._pull(given)
+            return
+        if given["verb"] == "check":
+            self._check_live(given)
+            return
+        if given["verb"] == "checked":
+            self._say_checked(_plan(given["plan"]))
             return
         who, content = _person(given["who"]), _content(given["file"])
         try:
@@ -73,6 +86,19 @@ class Command(BaseCommand):
         except (NotAllowed, Refusal) as refusal:
             raise CommandError(f"Nothing was made. {refusal}") from refusal
         self._say_pulled(plan)
+
+    def _check_live(self, given: dict[str, Any]) -> None:
+        who, plan = _person(given["who"]), _plan(given["plan"])
+        try:
+            require(who, Permission.DRAFT, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+            ask_live(plan, actor=who, now=timezone.now())
+        except (NotAllowed, Refusal) as refusal:
+            raise CommandError(f"Nothing was asked. {refusal}") from refusal
+        self._say_checked(plan)
+
+    def _say_checked(self, plan: Plan) -> None:
+        for line in _live_lines(live_on_page(plan)):
+            self.stdout.write(line)
 
     def _say_pulled(self, plan: Plan) -> None:
         shown = newest_pull(plan)
@@ -110,11 +136,19 @@ def _lines(shown: Applied) -> list[str]:
         return lines
     lines += [line for check in told.blockers for line in _said("blocker", check)]
     lines += [line for check in told.warnings for line in _said("warning", check)]
+    lines += _live_lines(told.live)
     for stage in told.stages:
         at_once = f"{count(len(stage.targets), 'node')}, at most {stage.at_once} at once"
         lines.append(f"{stage.name}: {at_once}. {stage.costs}".rstrip())
         lines += [f"  wave {at}: {names(wave, most=SHOWN)}" for at, wave in enumerate(stage.by_wave, 1)]
     return [*lines, f"{count(told.forecast.nodes, 'node')} in all. {told.forecast.duration.sentence}"]
+
+
+def _live_lines(live: LiveOnPage | None) -> list[str]:
+    if live is None:
+        return ["Its cluster itself was not asked yet: bin/manage plan check does, and so does every start."]
+    answers = (line for one in live.answers for line in _said(one.result.value, one.check))
+    return [f"Asked of its cluster itself: {live.sentence}", *(f"  {line}" for line in answers)]
 
 
 def _said(what: str, check: Check) -> list[str]:

@@ -177,15 +177,15 @@ def test_a_plan_whose_object_is_gone_says_so(ada, what):
     assert reply.json()["detail"].startswith("east no longer shows NVIDIADriver h200.")
 
 
-def test_starting_seals_it(ada):
+def test_a_start_is_asked_for_and_its_cluster_is_asked_first(ada):
     plan = a_draft()
 
     reply = post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
 
     assert reply.status_code == 204
-    plan.refresh_from_db()
-    assert plan.state == "holding"
-    assert plan.content_hash
+    shown = ada.get(f"/api/v1/plans/{plan.pk}").json()
+    assert (shown["state"], shown["sealed_at"]) == ("draft", None)
+    assert shown["why"].startswith("Its start is asked for: the cluster itself is asked first")
 
 
 def test_a_start_that_is_blocked_names_what_stands_in_the_way(ada):

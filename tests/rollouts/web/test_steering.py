@@ -30,16 +30,17 @@ def test_an_operator_stops_a_plan(verb, state):
     assert plan.commands.first().because == "Because."
 
 
-def test_a_draft_is_started_from_what_was_seen():
+def test_the_start_of_a_draft_is_asked_for_from_what_was_seen():
     plan = make.a_draft()
     ada = visiting(make.a_user("ada", role="operator"))
 
     _, refused = tell(ada, plan, "start", revision="7")
-    tell(ada, plan, "start", revision="1")
+    _, said = tell(ada, plan, "start", revision="1")
 
-    plan.refresh_from_db()
     assert "Look at it again before you start it" in refused
-    assert plan.state == "holding"
+    assert "Asked for: the cluster itself is asked first" in said
+    assert "Its start is asked for" in said
+    assert plan.live_check.is_start
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,30 @@
+"""What a draft's cluster itself says before a start: POST has a worker ask it, GET says what it said last."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from people.rights import Permission
+from rollouts.api.base import PlanEdge
+from rollouts.api.previews import LiveCheckSerializer
+from rollouts.preflight.live.reading import live_on_page
+from rollouts.steering.live_checking import ask
+
+
+class NewestLiveCheck(serializers.Serializer):
+    live_check = LiveCheckSerializer(allow_null=True, help_text="Null: nobody has asked.")
+
+
+class LiveChecks(PlanEdge):
+    @extend_schema(responses=NewestLiveCheck)
+    def get(self, request, plan_id: int) -> Response:
+        return Response(NewestLiveCheck({"live_check": live_on_page(self.plan(plan_id))}).data)
+
+    @extend_schema(request=None, responses={201: NewestLiveCheck})
+    def post(self, request, plan_id: int) -> Response:
+        """Have a worker ask. Nothing in the cluster is changed: patches are tried as dry runs."""
+        plan = self.plan(plan_id)
+        self.may(Permission.DRAFT, plan)
+        ask(plan, actor=self.user, now=timezone.now())
+        return Response(NewestLiveCheck({"live_check": live_on_page(plan)}).data, status=201)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+
+from fleet.messages import wake
+from fleet.models.visible import Visible
+
+LEASE = timedelta(seconds=60)  # a round asks for 30 s at most, and its last question for 15; a killed worker costs this
+
+
+class LiveCheckQuerySet(Visible["LiveCheck"]):
+    by_cluster = "plan__cluster"
+
+    def in_force(self) -> LiveCheckQuerySet:
+        """Those that a worker has still to ask."""
+        return self.filter(next_look_at__isnull=False)
+
+    def due(self, *, now: datetime) -> LiveCheckQuerySet:
+        return self.filter(next_look_at__lte=now)
+
+
+class LiveCheck(models.Model):
+    """What a draft's cluster itself was asked last before a start: by whom, for which revision, and what it said."""
+
+    plan = models.OneToOneField("rollouts.Plan", models.CASCADE, related_name="live_check")
+    asked_by = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    revision = models.PositiveIntegerField()  # of the draft, when it was asked
+
+    is_start = models.BooleanField(default=False)  # where nothing bars it, the plan is started
+    because = models.CharField(max_length=1000, blank=True)  # of a start, as are the next two
+    override_because = models.CharField(max_length=1000, blank=True)
+    key = models.CharField(max_length=100, blank=True)
+
+    answers = models.JSONField(default=list)  # `LiveAnswer.written` of each; kept until the next ones are there
+    answered_at = models.DateTimeField(null=True)
+    answered_revision = models.PositiveIntegerField(null=True)
+    outcome = models.CharField(max_length=1000, blank=True)  # why it led to no answers or to no start; blank: it did
+
+    next_look_at = models.DateTimeField(null=True)  # null: nothing is to be asked
+    epoch = models.PositiveBigIntegerField(
+        default=0
+    )  # counts asks and rounds: what is written under an old one is lost
+    lease_owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField()
+
+    objects = LiveCheckQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["next_look_at"], condition=~Q(next_look_at=None), name="live_checks_due")]
+
+    def __str__(self) -> str:
+        return f"live check of plan-{self.plan_id}"
+
+    @property
+    def is_in_force(self) -> bool:
+        """As `in_force` asks of rows."""
+        return self.next_look_at is not None
+
+    def take_lease(self, *, owner: str, now: datetime) -> bool:
+        """Take the next round. False: another worker is in one, or it is over."""
+        free = LiveCheck.objects.in_force().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
+        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=now + LEASE, next_look_at=now + LEASE)
+        if taken:
+            self.epoch += 1
+        return bool(taken)
+
+    def ask(self, *, now: datetime, **asked: Any) -> bool:
+        """Have a worker ask. False: somebody else has asked since this row was read."""
+        same = LiveCheck.objects.filter(pk=self.pk, epoch=self.epoch)
+        return bool(
+            same.update(epoch=F("epoch") + 1, asked_at=now, next_look_at=now, lease_until=now, outcome="", **asked)
+        )
+
+    def put_off(self, *, next_look_at: datetime, now: datetime) -> None:
+        """Ask once more a little later. Nothing where the turn is another's by now."""
+        self._mine().update(lease_until=now, next_look_at=next_look_at)
+
+    def end(self, **written: Any) -> bool:
+        """Write down what came of it. False: it is over, or the turn is another's by now."""
+        return bool(self._mine().update(next_look_at=None, **written))
+
+    def _mine(self) -> LiveCheckQuerySet:
+        return LiveCheck.objects.in_force().filter(pk=self.pk, epoch=self.epoch)
+
+
+def queue_live_check(check_id: int) -> None:
+    wake.queue("rollouts.tasks.ask_live", queue="rollouts", kwargs={"check_id": check_id}, expires=30)

@@ -1,0 +1,107 @@
+"""Having a draft's cluster itself asked what would stand against its start, and starting it by that. A worker asks."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from edges.moves import IllegalMove, LostRace
+from fleet.models import ClusterMode
+from people.models import AuditEntry, User
+from rollouts.lifecycle import PlanState
+from rollouts.models import LiveCheck, Plan, Verb
+from rollouts.models.live_check import queue_live_check
+from rollouts.models.moving import record_event
+from rollouts.preflight.live.reading import TAKEN_BY, why_no_live_check
+from rollouts.steering.commands import is_carried_out
+from rollouts.steering.refusals import OutOfDate, Refusal
+from rollouts.steering.starting import CHANGED, AskedStart, look_before
+from wording.durations import spell
+from wording.instants import to_the_second
+
+ASKING = (
+    "Its start is asked for: the cluster itself is asked first, and nothing in it was touched. "
+    f"A start that no worker takes within {spell(TAKEN_BY)} is not made."
+)
+
+
+def ask(plan: Plan, *, actor: User, now: datetime) -> LiveCheck:
+    """Have its cluster asked once. Whoever asks while somebody else's question is on its way gets that one.
+
+    :raises Refusal: when it is no draft, or its cluster may not be changed
+    """
+    if because := why_no_live_check(plan):
+        raise Refusal(because)
+    cluster = plan.cluster
+    if cluster.mode != ClusterMode.OPERATE:
+        raise Refusal(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It tries nothing there.")
+    row = _row(plan, now=now)
+    if row.is_in_force:
+        return row
+    asked: dict[str, Any] = {"is_start": False, "because": "", "override_because": "", "key": ""}
+    return _write(plan, row, asked, actor=actor, now=now)
+
+
+def ask_start(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    expected_revision: int,
+    override_because: str = "",
+    key: str = "",
+    now: datetime,
+) -> None:
+    """Have a worker ask its cluster, and start the draft where nothing bars it. What rows bar is refused at once.
+
+    The same key again is the same start, until that was not made.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises Refusal: when it is no draft, or its start is asked for already
+    """
+    try:
+        if is_carried_out(plan, Verb.START, key):
+            return
+        look_before(plan, AskedStart(actor, because, override_because, expected_revision, key), now=now)
+        row = _row(plan, now=now)
+        if row.is_in_force and row.is_start and key and row.key == key:
+            return
+        _refuse_a_second(row)
+        asked = {"is_start": True, "because": because[:1000], "override_because": override_because[:1000], "key": key}
+        _write(plan, row, asked, actor=actor, now=now)
+    except (IllegalMove, LostRace, Refusal):
+        # Sent twice at once: what the first has started is no reason to refuse the second.
+        if not is_carried_out(plan, Verb.START, key):
+            raise
+
+
+def _refuse_a_second(row: LiveCheck) -> None:
+    if row.is_in_force and row.is_start:
+        at = to_the_second(row.asked_at)
+        raise Refusal(f"{row.asked_by} asked for its start at {at}, and the cluster is being asked. Wait for that.")
+
+
+def _row(plan: Plan, *, now: datetime) -> LiveCheck:
+    row, _ = LiveCheck.objects.get_or_create(
+        plan=plan, defaults={"asked_by": "", "asked_at": now, "revision": plan.revision, "lease_until": now}
+    )
+    return row
+
+
+def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, now: datetime) -> LiveCheck:
+    who, is_start = actor.get_username(), bool(asked["is_start"])
+    verb = "ask-start" if is_start else "check-live"
+    because = asked["because"] or "The cluster itself is asked what would stand against the start."
+    with transaction.atomic():
+        if is_start:
+            draft = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=plan.revision)
+            if not draft.update(waiting_for=ASKING):
+                raise OutOfDate(CHANGED)
+        if not row.ask(asked_by=who, revision=plan.revision, now=now, **asked):
+            raise Refusal("Somebody else asked in the same moment. Look at what comes of that.")
+        AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, now=now)
+        record_event(plan=plan, what="note", was="", to=verb, now=now, actor=who, because=because)
+    row.refresh_from_db()
+    queue_live_check(row.pk)
+    return row
