@@ -131,7 +131,7 @@ def _hold(old: Columns, new: Columns) -> Iterator[Entry]:
         return
     if new["is_held"]:
         by = f" by {new['held_by']}" if new["held_by"] else ", not by Quarterdeck"
-        sentence = f"Held: the upgrade controller must not touch it{by}."
+        sentence = f"Held{by}: the upgrade controller must not touch it."
         yield Entry("label", sentence, {**_change("is_held", old, new), "held_by": new["held_by"]})
     else:
         sentence = "Released: the upgrade controller may touch it."

@@ -41,6 +41,42 @@ def test_the_worst_comes_first(viewer):
     assert text.index("The big thing.") < text.index("A small thing.")
 
 
+@pytest.mark.parametrize(
+    ("given", "shape"),
+    [
+        ({"severity": "critical"}, "critical"),
+        ({"severity": "warning"}, "warning"),
+        ({"severity": "note"}, "note"),
+        ({"opened_at": None}, "being confirmed"),
+        ({"resolved_at": NOON}, "resolved"),
+    ],
+)
+def test_a_finding_has_the_same_shape_in_the_list_and_on_its_own_page(viewer, given, shape):
+    node = make.a_node(make.a_cluster())
+    finding = a_finding(node.cluster, node, **given)
+
+    seen = viewer.get(f"/findings?tab=all&finding={finding.pk}").content.decode()
+
+    shapes = {
+        word
+        for word in ("critical", "warning", "note", "being confirmed", "resolved")
+        if f'aria-label="{word}"' in seen
+    }
+    assert shapes == {shape}
+
+
+@pytest.mark.parametrize("address", ["/", "/nodes/{node.pk}", "/pools/{pool.pk}"])
+def test_a_note_is_nowhere_drawn_as_a_warning(viewer, address):
+    pool = make.a_pool(make.a_cluster())
+    node = make.a_node(pool.cluster, pool=pool)
+    a_finding(node.cluster, node, severity="note")
+
+    seen = viewer.get(address.format(node=node, pool=pool)).content.decode()
+
+    assert 'aria-label="note"' in seen
+    assert 'aria-label="warning"' not in seen
+
+
 def test_what_is_suspected_shows_from_the_first_second_with_when_it_is_confirmed(viewer):
     node = make.a_node(make.a_cluster(), unresolved=1)
     finding = a_finding(node.cluster, node, opened_at=None, since=NOON - timedelta(seconds=10))

@@ -33,10 +33,10 @@ def a_condition(name, message):
             "NVSentinel says GpuThermalWatch: ErrorCode:DCGM_FR_X GPU:0.",
         ),
         ({"allocatable": 7}, "Whole GPUs that can be allocated: 7, before 8."),
-        ({"labels": GPU_LABELS | HELD}, "Held: the upgrade controller must not touch it, not by Quarterdeck."),
+        ({"labels": GPU_LABELS | HELD}, "Held, not by Quarterdeck: the upgrade controller must not touch it."),
         (
             {"labels": GPU_LABELS | HELD, "annotations": {"quarterdeck.io/held-by": "plan-3"}},
-            "Held: the upgrade controller must not touch it by plan-3.",
+            "Held by plan-3: the upgrade controller must not touch it.",
         ),
         (
             {"labels": GPU_LABELS | {"nvidia.com/gpu-driver-upgrade-state": "upgrade-required"}},
