@@ -106,6 +106,9 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
                 log.info("a group could not be left", group=group, because=f"{type(error).__name__}: {error}")
                 return
 
+    async def joined(self, message: dict[str, Any]) -> None:
+        """From itself, by which Redis was tried: there is nothing to tell."""
+
     async def cluster_changed(self, message: dict[str, Any]) -> None:
         """From `fleet.messages.announce`."""
         key = f"cluster-{message['cluster']}"
@@ -162,6 +165,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         try:
             for group in self._groups():
                 await asyncio.wait_for(self.channel_layer.group_add(group, self.channel_name), heart.SEND_S)
+            # Whoever joins waits for no answer, and would be told of a link that is live while Redis hangs.
+            await asyncio.wait_for(self.channel_layer.send(self.channel_name, {"type": "joined"}), heart.SEND_S)
         except Exception as error:  # noqa: BLE001 - without the layer there is nothing to relay: the page tries again
             log.warning("a browser cannot be served", because=f"{type(error).__name__}: {error}")
             return False

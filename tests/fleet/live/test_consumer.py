@@ -229,6 +229,17 @@ async def test_a_socket_that_fails_half_way_leaves_what_it_joined(monkeypatch):
     assert heart.heart()._listeners == 0
 
 
+async def test_a_layer_that_hangs_lets_nobody_believe_that_the_link_is_live(monkeypatch):
+    """It takes who joins: the page said *live* for a quarter of a minute, and again after each new try."""
+    viewer = await make_row(make.a_user)(role="viewer")
+    await make_row(a_cluster_at)(1)
+    monkeypatch.setattr(heart, "SEND_S", 0.05)
+    monkeypatch.setattr(get_channel_layer(), "send", lambda *_: asyncio.Event().wait())
+
+    async with Browser(viewer, "fleet") as browser:
+        assert await browser.closed_with() == consumer.TRY_AGAIN
+
+
 async def test_a_layer_that_is_away_turns_browsers_away_to_try_again(monkeypatch):
     viewer = await make_row(make.a_user)(role="viewer")
     await make_row(a_cluster_at)(1)

@@ -64,6 +64,17 @@ def test_each_of_its_states_is_said(admin, cluster, given, words):
     assert words in card(admin, cluster)
 
 
+def test_while_redis_is_away_nothing_is_said_of_what_the_source_has(admin, cluster, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    node = make.a_node(cluster, gpus=2)
+    make.a_source(cluster)
+
+    said = table(admin, node)
+
+    assert "Redis does not answer" in said
+    assert "never had a series" not in said
+
+
 def test_who_may_not_change_it_sees_why(cluster):
     make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
     bob = visiting(make.a_user("bob", role="viewer"))
