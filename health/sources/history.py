@@ -205,6 +205,8 @@ def _answer(
         return _Answer(why_none="The source of telemetry of its cluster is switched off.")
     if not devices:
         never = f"The cluster's Prometheus never had a series of {whose}."
+        if known.standing.is_silent:
+            never = f"The cluster's Prometheus is silent, and nothing is kept of what it said of {whose}."
         return _Answer(why_none=known.trouble or why_none or never)
     boards = frozenset(device.uuid for device in devices)
     key = (node.pk, boards, source.pk, source.changed_at, asked, frozenset(metrics))

@@ -220,6 +220,15 @@ def test_draws_no_more_lines_than_can_be_told_apart(node):
     assert (len(known.plots[0].lines), known.plots[0].left_out) == (LINES_AT_MOST, 4)
 
 
+def test_of_a_source_that_is_silent_nobody_says_what_it_never_had(node):
+    """What it said before may have been lost with Redis, or be over a day old."""
+    make.a_source(node.cluster, state="silent", state_since=NOON)
+
+    said = history_of(node, "1h", now=NOON).trouble
+
+    assert said == "The cluster's Prometheus is silent, and nothing is kept of what it said of a GPU of this node."
+
+
 def test_asks_once_for_all_who_look_and_only_for_this_nodes_devices(node):
     keep(node.cluster, BOARD, GpuDevice("gpu-1", 1, 'GPU-b"} or up{x="'))
     with a_server(matrix()) as (url, server):

@@ -75,6 +75,17 @@ def test_while_redis_is_away_nothing_is_said_of_what_the_source_has(admin, clust
     assert "never had a series" not in said
 
 
+def test_of_a_silent_source_of_which_nothing_is_kept_nobody_says_what_it_never_had(admin, cluster, redis):
+    node = make.a_node(cluster, gpus=2)
+    frames.forget(cluster.pk)
+    make.a_source(cluster, state="silent")
+
+    said = table(admin, node)
+
+    assert "Nothing is kept of what the source said of it." in said
+    assert "never had" not in said
+
+
 def test_who_may_not_change_it_sees_why(cluster):
     make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
     bob = visiting(make.a_user("bob", role="viewer"))
