@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
+from tests.browser.outside import look_away, look_back
 from tests.patience import PATIENCE_MS
 
 STATIC = Path(__file__).parents[2] / "static"
@@ -74,6 +75,19 @@ def test_a_part_that_is_asked_for_every_second_is_so_whatever_the_clock_of_the_b
     opened(page, ahead_ms=ahead_ms)
 
     page.wait_for_function("asked.filter((each) => each === '/often').length > 1", timeout=10_000)
+
+
+def test_nothing_is_asked_for_while_nobody_looks_and_once_when_somebody_does(page):
+    page.clock.install()
+    opened(page)
+    look_away(page)
+    page.evaluate("asked.length = 0")
+    page.evaluate("document.dispatchEvent(new CustomEvent('live:gap', { detail: { topic: 'cluster-1' } }))")
+    page.clock.run_for(5000)
+
+    assert page.evaluate("asked") == []
+    look_back(page)
+    assert sorted(page.evaluate("asked")) == ["/followed", "/often"]
 
 
 def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):

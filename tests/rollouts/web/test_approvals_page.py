@@ -34,6 +34,14 @@ def test_what_waits_for_somebody_is_counted_in_the_bar(amy, stage):
     assert page(visiting(amy), "/parts/approvals/count").text.split() == ["1", "waiting", "for", "you"]
 
 
+def test_the_count_in_the_bar_follows_plans_as_other_parts_do(amy):
+    """By itself it asked every half a minute, also of a tab that nobody looked at."""
+    written = visiting(amy).get("/parts/approvals/count").content.decode()
+
+    assert 'data-part="/parts/approvals/count" data-on="plans"' in written
+    assert "hx-trigger" not in written
+
+
 def test_a_stage_that_has_every_approval_waits_for_nobody(amy, stage):
     """It may stand for hours still: a freeze, or a gate that waits for room."""
     bob = make.a_user("bob", role="approver")
