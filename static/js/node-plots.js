@@ -34,6 +34,7 @@ class NodePlots {
     this.plots = [];
     this.asked = 0;
     this.answered = 0; // which of those that were asked for
+    this.isAsking = this.isOwed = false; // that something newer came while it was asking
     this.shown = {}; // the span that is drawn, and with whom it is compared
     this.window = place.querySelector("[data-window]") ? "1h" : "";
     this.said = place.querySelector("[data-said]");
@@ -82,6 +83,7 @@ class NodePlots {
   again() {
     if (!this.place.isConnected) return this.end();
     if (document.hidden || this.isOver) return undefined;
+    if (this.isAsking && performance.now() - this.askedAt < UNTOLD_MS) return void (this.isOwed = true);
     return this.hasAll ? this.follow() : this.load();
   }
 
@@ -176,6 +178,8 @@ class NodePlots {
     const number = (this.asked += 1);
     clearTimeout(this.untold);
     this.untold = setTimeout(() => this.again(), UNTOLD_MS);
+    this.isAsking = true;
+    this.askedAt = performance.now();
     let answer = null, words = "";
     try {
       answer = await questions();
@@ -184,9 +188,17 @@ class NodePlots {
     }
     if (this.ended.signal.aborted || number < this.answered) return null;
     this.answered = number;
+    if (number === this.asked) this.rest();
     if (answer) return answer;
     this.say(`${words} at ${clock(now())} UTC: ${this.known ? "this is how it was before. " : ""}It is asked again.`, "is-warn");
     return null;
+  }
+
+  // What came while it was asking is fetched after it.
+  rest() {
+    this.isAsking = false;
+    if (this.isOwed) this.againSoon();
+    this.isOwed = false;
   }
 
   tellOfBefore(trouble) {

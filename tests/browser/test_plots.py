@@ -149,6 +149,21 @@ def test_newer_telemetry_is_fetched_since_what_is_drawn_and_drawn_on(looking):
     assert page.evaluate("canvas.isConnected")
 
 
+def test_what_comes_while_the_first_answer_is_awaited_is_fetched_after_it(looking, answers):
+    page = looking.page
+    answers.give(OWN, lambda _: None if len(answers.asked) == 1 else said("1h"))
+    page.clock.install()
+    open_a_node(page)
+    cluster = page.get_attribute("#node-plots", "data-cluster")
+    for _ in range(3):
+        tell(page, topic=f"telemetry-{cluster}", seq=1)
+    page.clock.run_for(2000)
+
+    assert len(answers.asked) == 1
+    with page.expect_request(re.compile("since=")):
+        answers.let_go(said("1h"))
+
+
 def test_what_no_longer_fits_what_is_drawn_is_fetched_as_a_whole(looking):
     page = looking.page
     followed = Followed(page)
