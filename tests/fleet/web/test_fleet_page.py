@@ -236,7 +236,7 @@ def test_the_page_listens_to_what_its_parts_follow(viewer):
 
     response = viewer.get("/").content.decode()
 
-    assert 'data-topics="fleet,plans"' in response
+    assert 'data-topics="fleet,telemetry,plans"' in response
 
 
 def test_slices_and_shares_are_named_beside_gpus_and_never_added_to_them(viewer):
