@@ -320,6 +320,6 @@ PARSERS = (
            ("people.web.people_page",)),
     Parser("role of somebody", "the roles and places there are", FORM_BYTES, _role),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
-           ("rollouts.web.plans_page", "edges.templatetags.page",
+           ("rollouts.web.plans_page", "rollouts.web.followed_page", "edges.templatetags.page",
             "health.api.findings", "rollouts.web.plan_page")),
 )  # fmt: skip
