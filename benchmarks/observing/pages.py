@@ -16,7 +16,7 @@ PAGES = (
     "/parts/fleet/overview",
     "/parts/fleet/nodes",
     "/parts/fleet/map",
-    "/parts/fleet/map/layout",
+    "/parts/fleet/map/index",
     "/findings",
     "/segments",
     "/pools",
