@@ -249,7 +249,7 @@ PLANTS = {
     ),
     "writer-lease": Plant(
         "the epoch and the holder of the Lease in the cluster: an old copy of the database, or another Quarterdeck",
-        (_instead(writer_lease, "_check", _always(None)),),
+        (_instead(writer_lease, "_why_not_ours", _always("")),),
     ),
     "recall": Plant(
         "the recall of what was let go and has not begun",
