@@ -21,6 +21,7 @@ READ = (
     "subject",
     "severity",
     "sentence",
+    "probable_cause",
     "action",
     "since",
     "opened_at",
@@ -107,10 +108,8 @@ class Verdict:
                 continue
             if not self._is_right(plant, row):
                 plant.wrong = plant.wrong or f"{row['rule']}: {row['sentence']}"
-            elif (
-                row["rule"] == plant.kind.rules[-1] and plant.planting.says not in f"{row['sentence']} {row['action']}"
-            ):
-                plant.wrong = f"it says “{row['sentence']} {row['action']}”, and not “{plant.planting.says}”"
+            elif row["rule"] == plant.kind.rules[-1] and plant.planting.says not in _told(row):
+                plant.wrong = f"it says “{_told(row)}”, and not “{plant.planting.says}”"
         told = [row for row in alone if row["rule"] not in plant.kind.leaves]
         for row in told[1:]:
             self.beside[plant.number, row["pk"]] += 1
@@ -167,3 +166,8 @@ def seconds(at: datetime) -> float:
 def clock(passed_s: float) -> str:
     minutes = int(passed_s // 60)
     return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+def _told(row: Row) -> str:
+    """All that a person reads of it."""
+    return " ".join(row[name] for name in ("sentence", "probable_cause", "action") if row[name])

@@ -169,7 +169,7 @@ class Exporters:
         plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
         nodes = list(starting.nodes_of(plan).prefetch_related("pools"))
         picks = starting.pick(starting.forward(plan), nodes, now=ground.clock())
-        starting._seal(plan, nodes, picks, {}, expected_revision=1, now=ground.clock())
+        starting._seal(plan, nodes, picks, {}, starting.LiveSeal(), expected_revision=1, now=ground.clock())
         plan.move("holding", now=ground.clock(), actor="ada", because="It is time.")
         Command.objects.create(plan=plan, verb=Verb.START, actor="ada", at=ground.clock(), because="It is time.")
         ground.plan = plan
