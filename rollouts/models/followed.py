@@ -3,9 +3,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
-from edges.moves import LostRace
 from edges.moving import write_move
 from fleet.messages import wake
 from fleet.models import Cluster
@@ -15,6 +14,7 @@ from rollouts.components.base import Component
 from rollouts.lifecycle import FOLLOWED_MOVES, FOLLOWED_OPEN, FollowedState, TargetState
 from rollouts.messages import announce
 from rollouts.models.gate_answer import KeptAnswer
+from rollouts.models.leased import Leased
 from rollouts.models.plan import Plan
 
 LEASE = timedelta(seconds=15)  # a round reads rows alone; a killed worker costs this much
@@ -34,8 +34,10 @@ class FollowedRolloutQuerySet(Visible["FollowedRollout"]):
         return self.exclude(state=FollowedState.STANDING)
 
 
-class FollowedRollout(models.Model):
+class FollowedRollout(Leased):
     """A driver object of a cluster in the mode `follow`, and the rollout of it that others drive, once one begins."""
+
+    lease_for = LEASE
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="followed_rollouts")
     component = models.CharField(max_length=32, default="driver")
@@ -53,10 +55,6 @@ class FollowedRollout(models.Model):
     began_at = models.DateTimeField(null=True)  # when it was first seen; null: it stands
     ended_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)  # the last round that had a fresh picture; null: none had
-    next_look_at = models.DateTimeField(null=True)
-    epoch = models.PositiveBigIntegerField(default=0)
-    lease_owner = models.CharField(max_length=100, blank=True)
-    lease_until = models.DateTimeField()
 
     objects = FollowedRolloutQuerySet.as_manager()
 
@@ -87,23 +85,8 @@ class FollowedRollout(models.Model):
         """As `open` asks of rows."""
         return FollowedState(self.state) in FOLLOWED_OPEN
 
-    def take_lease(self, *, owner: str, now: datetime) -> bool:
-        """Take the next round. False: another worker is in one, or it is over."""
-        free = FollowedRollout.objects.open().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
-        until = now + LEASE
-        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=until, next_look_at=until)
-        if taken:
-            self.epoch += 1
-        return bool(taken)
-
-    def keep_lease(self, *, now: datetime) -> None:
-        """Inside a transaction it proves that what is written with it is ours to write.
-
-        :raises LostRace: when the lease is another worker's by now, or it is over
-        """
-        mine = FollowedRollout.objects.open().filter(pk=self.pk, epoch=self.epoch)
-        if not mine.update(lease_until=now + LEASE):
-            raise LostRace(f"Epoch {self.epoch} of {self} is over.")
+    def its_row(self) -> FollowedRolloutQuerySet:
+        return FollowedRollout.objects.open().filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime) -> None:
         FollowedRollout.objects.filter(pk=self.pk, epoch=self.epoch).update(lease_until=now, next_look_at=next_look_at)

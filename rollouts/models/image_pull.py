@@ -3,13 +3,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
-from edges.moves import LostRace
 from fleet.messages import wake
 from fleet.models.visible import Visible
 from rollouts.images.job import WantedPull
 from rollouts.images.progress import PullOutcome
+from rollouts.models.leased import Leased
 
 LEASE = timedelta(seconds=20)  # a round asks for a few Jobs; a killed worker costs this much
 
@@ -25,8 +25,10 @@ class ImagePullQuerySet(Visible["ImagePull"]):
         return self.in_force().filter(next_look_at__lte=now)
 
 
-class ImagePull(models.Model):
+class ImagePull(Leased):
     """That somebody wants a plan's driver image pulled before it is needed: who, when, why, and how it went."""
+
+    lease_for = LEASE
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="image_pulls")
     to_version = models.CharField(max_length=64)  # the plan's when it was asked: a draft may be edited
@@ -42,10 +44,6 @@ class ImagePull(models.Model):
     ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of it is in the cluster
 
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it does not go on; blank: it does
-    next_look_at = models.DateTimeField(null=True)
-    epoch = models.PositiveBigIntegerField(default=0)
-    lease_owner = models.CharField(max_length=100, blank=True)
-    lease_until = models.DateTimeField()
 
     objects = ImagePullQuerySet.as_manager()
 
@@ -67,22 +65,8 @@ class ImagePull(models.Model):
         """As `in_force` asks of rows."""
         return self.ended_at is None
 
-    def take_lease(self, *, owner: str, now: datetime) -> bool:
-        """Take the next round. False: another worker is in one, or it is over."""
-        free = ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
-        until = now + LEASE
-        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=until, next_look_at=until)
-        if taken:
-            self.epoch += 1
-        return bool(taken)
-
-    def keep_lease(self, *, now: datetime) -> None:
-        """Move the lease. Inside a transaction it also proves that what is written with it is ours to write.
-
-        :raises LostRace: when the lease is another worker's by now
-        """
-        if not ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch).update(lease_until=now + LEASE):
-            raise LostRace(f"Epoch {self.epoch} of {self} is over.")
+    def its_row(self) -> ImagePullQuerySet:
+        return ImagePull.objects.in_force().filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime, waiting_for: str) -> None:
         """Let the lease go. An act that came during the round has set the next look to an earlier time, which stays."""
@@ -97,9 +81,9 @@ class ImagePull(models.Model):
 
     def end(self, *, now: datetime) -> bool:
         """Nothing of it is in the cluster any more. False: somebody else has said so, or has the turn."""
-        mine = ImagePull.objects.in_force().filter(pk=self.pk, epoch=self.epoch)
         left = PullJob.objects.filter(pull=self.pk).in_the_cluster()
-        return bool(mine.exclude(pk__in=left.values("pull")).update(ended_at=now, next_look_at=None, waiting_for=""))
+        done = self.mine().exclude(pk__in=left.values("pull"))
+        return bool(done.update(ended_at=now, next_look_at=None, waiting_for=""))
 
 
 class PullJobQuerySet(models.QuerySet["PullJob"]):

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from fleet.messages import wake
 from fleet.models.visible import Visible
+from rollouts.models.leased import Leased
 
 LEASE = timedelta(seconds=60)  # a round asks for 30 s at most, and its last question for 15; a killed worker costs this
 
@@ -23,8 +24,10 @@ class LiveCheckQuerySet(Visible["LiveCheck"]):
         return self.filter(next_look_at__lte=now)
 
 
-class LiveCheck(models.Model):
+class LiveCheck(Leased):
     """What a draft's cluster itself was asked last before a start: by whom, for which revision, and what it said."""
+
+    lease_for = LEASE
 
     plan = models.OneToOneField("rollouts.Plan", models.CASCADE, related_name="live_check")
     asked_by = models.CharField(max_length=150)
@@ -41,13 +44,6 @@ class LiveCheck(models.Model):
     answered_revision = models.PositiveIntegerField(null=True)
     outcome = models.CharField(max_length=1000, blank=True)  # why it led to no answers or to no start; blank: it did
 
-    next_look_at = models.DateTimeField(null=True)  # null: nothing is to be asked
-    epoch = models.PositiveBigIntegerField(
-        default=0
-    )  # counts asks and rounds: what is written under an old one is lost
-    lease_owner = models.CharField(max_length=100, blank=True)
-    lease_until = models.DateTimeField()
-
     objects = LiveCheckQuerySet.as_manager()
 
     class Meta:
@@ -61,16 +57,11 @@ class LiveCheck(models.Model):
         """As `in_force` asks of rows."""
         return self.next_look_at is not None
 
-    def take_lease(self, *, owner: str, now: datetime) -> bool:
-        """Take the next round. False: another worker is in one, or it is over."""
-        free = LiveCheck.objects.in_force().filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
-        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=now + LEASE, next_look_at=now + LEASE)
-        if taken:
-            self.epoch += 1
-        return bool(taken)
+    def its_row(self) -> LiveCheckQuerySet:
+        return LiveCheck.objects.in_force().filter(pk=self.pk)
 
     def ask(self, *, now: datetime, **asked: Any) -> bool:
-        """Have a worker ask. False: somebody else has asked since this row was read."""
+        """Have a worker ask; who asks already loses the turn. False: somebody has asked since this row was read."""
         same = LiveCheck.objects.filter(pk=self.pk, epoch=self.epoch)
         return bool(
             same.update(epoch=F("epoch") + 1, asked_at=now, next_look_at=now, lease_until=now, outcome="", **asked)
@@ -78,14 +69,11 @@ class LiveCheck(models.Model):
 
     def put_off(self, *, next_look_at: datetime, now: datetime) -> None:
         """Ask once more a little later. Nothing where the turn is another's by now."""
-        self._mine().update(lease_until=now, next_look_at=next_look_at)
+        self.mine().update(lease_until=now, next_look_at=next_look_at)
 
     def end(self, **written: Any) -> bool:
         """Write down what came of it. False: it is over, or the turn is another's by now."""
-        return bool(self._mine().update(next_look_at=None, **written))
-
-    def _mine(self) -> LiveCheckQuerySet:
-        return LiveCheck.objects.in_force().filter(pk=self.pk, epoch=self.epoch)
+        return bool(self.mine().update(next_look_at=None, **written))
 
 
 def queue_live_check(check_id: int) -> None:

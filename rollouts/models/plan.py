@@ -4,15 +4,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
-from edges.moves import LostRace
 from fleet.messages import wake
 from fleet.models import Cluster
 from fleet.models.visible import Visible
 from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
+from rollouts.models.leased import Leased
 from rollouts.models.moving import Moving
 
 WEEK_S = 7 * 24 * 3600
@@ -30,11 +30,12 @@ class PlanQuerySet(Visible["Plan"]):
         return self.under_way().filter(next_look_at__lte=now)
 
 
-class Plan(Moving):
+class Plan(Moving, Leased):
     """One component from one version to another, through one cluster, in stages. Sealed when it starts."""
 
     states = PlanState
     moves = PLAN_MOVES
+    lease_for = LEASE
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="plans")
     title = models.CharField(max_length=200)
@@ -68,10 +69,6 @@ class Plan(Moving):
 
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it is not moving, in one sentence
     looked_at = models.DateTimeField(null=True)  # the last round that got through
-    next_look_at = models.DateTimeField(null=True)
-    epoch = models.PositiveBigIntegerField(default=0)
-    lease_owner = models.CharField(max_length=100, blank=True)
-    lease_until = models.DateTimeField()
 
     objects = PlanQuerySet.as_manager()
 
@@ -154,36 +151,27 @@ class Plan(Moving):
         self.templates, self.template_change = templates, {}
         return True
 
+    def its_row(self) -> PlanQuerySet:
+        return Plan.objects.filter(pk=self.pk)
+
     def take_lease(self, *, owner: str, now: datetime) -> bool:
         """Take the next round. False: another worker is in one.
 
         The next look is set to the end of the lease: a worker that dies costs that much, and a wake that comes
         during the round moves it forward, so that `end_lease` can tell.
         """
-        free = Plan.objects.filter(pk=self.pk, epoch=self.epoch, lease_until__lte=now)
         self.fallback_look_at = now + LEASE
-        taken = free.update(
-            epoch=F("epoch") + 1, lease_owner=owner, lease_until=now + LEASE, next_look_at=self.fallback_look_at
-        )
+        taken = super().take_lease(owner=owner, now=now)
         if taken:
-            self.epoch += 1
             self.refresh_from_db(fields=["waiting_for"])  # as `end_lease` compares it: it may have been said since
-        return bool(taken)
-
-    def keep_lease(self, *, now: datetime) -> None:
-        """Move the lease. Inside a transaction it also proves that what is written with it is ours to write.
-
-        :raises LostRace: when the lease is another worker's by now
-        """
-        if not Plan.objects.filter(pk=self.pk, epoch=self.epoch).update(lease_until=now + LEASE):
-            raise LostRace(f"Epoch {self.epoch} of {self.mark} is over.")
+        return taken
 
     def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> bool:
         """Let the lease go. Whether a wake came during the round: it is kept. A blank sentence leaves the last one.
 
         So does one that a person's command or freeze has made untrue: what it said since is left to the next round.
         """
-        mine = Plan.objects.filter(pk=self.pk, epoch=self.epoch)
+        mine = self.mine()
         looked = {"lease_until": now, "looked_at": now}
         says = waiting_for[:1000] or self.waiting_for
         untouched = mine.filter(waiting_for=self.waiting_for, next_look_at=self.fallback_look_at)
