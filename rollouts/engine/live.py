@@ -1,6 +1,6 @@
 """What is about to be written is asked of the API server itself: rows are of different moments (hazard Z25)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from fleet.observe.mirror.rows.node import driver_version_in
 from fleet.states.pod import ENDED
 from gpu.operands import operand_of
 from kube import client
-from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen
+from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen, RevisionSeen
 from rollouts.components.base import version_in
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
@@ -43,6 +43,11 @@ class NodesNow:
     offered: Mapping[str, Offered] = field(default_factory=dict)  # by DRA drivers; by name of the node
 
 
+def newest_of(revisions: Iterable[RevisionSeen]) -> dict[str, str]:
+    """DaemonSet uid → hash of its newest template."""
+    return {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
+
+
 def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
     stopped_because = stopped_in_cluster(plan, connection)
@@ -61,12 +66,11 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
         for revision in client.list_revisions(connection, namespace=namespace)
         if revision.daemonset_uid in uids
     ]
-    newest = {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
     return Live(
         object_version=version_in(plan.its_component, spec) if seen and seen.uid == plan.object_uid else "",
         object_trouble=_trouble(plan, seen),
         spec=spec,
-        hashes=newest,
+        hashes=newest_of(revisions),
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=stopped_because,
         daemonsets=tuple(daemonsets),

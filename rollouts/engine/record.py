@@ -16,13 +16,10 @@ from rollouts.gates.base import BOUND, Judgement, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState
 from rollouts.models import Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
-from rollouts.models.gate_answer import BLIND
+from rollouts.models.gate_answer import LONGEST_BECAUSE, said_by
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
 from rollouts.reads.restraints import GOES_BACK
-
-LONGEST_CAUSE = 200
-LONGEST_BECAUSE = 1000  # a gate says who gave a reason, and a reason alone has as many
 
 
 def record_answers(
@@ -45,7 +42,7 @@ def record_answers(
                 answer = _answer(stage, gate, judgement, before, is_anew=is_anew, now=now)
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
-                elif before is not None and _has_same_cause(before, answer) and before.rested_on_at is None:
+                elif before is not None and before.has_same_cause(answer) and before.rested_on_at is None:
                     moved = {"because": answer.because, "measured": answer.measured, "at": now, "since": answer.since}
                     GateAnswer.objects.filter(pk=before.pk).update(**moved)
                 else:
@@ -62,9 +59,7 @@ def record_answers(
 
 def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
     """To the word and the number, without a break, and no move has rested on it: only its time is another."""
-    is_unbroken = before.rested_on_at is None and answer.since == before.since
-    said = (answer.because, answer.measured) == (before.because, before.measured)
-    return is_unbroken and said and _has_same_cause(before, answer)
+    return before.rested_on_at is None and before.says_the_same(answer)
 
 
 def _opens(before: GateAnswer | None, window: Judgement | None) -> bool:
@@ -81,29 +76,10 @@ def _was_bound(before: GateAnswer | None, judgement: Judgement) -> bool:
 def _answer(
     stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, is_anew: bool, now: datetime
 ) -> GateAnswer:
-    """As its row would have it. It goes on since it was given first, if nobody was blind in between.
-
-    `is_anew`: not so, for nobody was to be asked about it until now.
-    """
-    is_watched = before is not None and now - before.at <= BLIND
-    goes_on = before is not None and before.answer == judgement.answer and is_watched and not is_anew
-    return GateAnswer(
-        stage=stage,
-        gate=gate,
-        answer=judgement.answer,
-        cause=judgement.cause[:LONGEST_CAUSE],
-        because=judgement.because[:LONGEST_BECAUSE],
-        is_advisory=any(each.key == gate and each.advisory for each in stage.gates),
-        measured=[[*pair] for pair in judgement.measured.items()],
-        nodes=list(judgement.nodes),
-        since=before.since if before is not None and goes_on else now,
-        at=now,
-    )
-
-
-def _has_same_cause(before: GateAnswer, answer: GateAnswer) -> bool:
-    said = (answer.answer, answer.cause, answer.nodes)
-    return said == (before.answer, before.cause, before.nodes)
+    """As its row would have it."""
+    said = said_by(judgement, before, is_anew=is_anew, now=now)
+    is_advisory = any(each.key == gate and each.advisory for each in stage.gates)
+    return GateAnswer(stage=stage, gate=gate, is_advisory=is_advisory, **said)
 
 
 def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: datetime) -> None:

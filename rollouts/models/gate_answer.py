@@ -1,12 +1,15 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
+from rollouts.gates.base import Judgement
 from rollouts.gates.window import comes_by_itself
 
+LONGEST_CAUSE = 200
+LONGEST_BECAUSE = 1000  # a gate says who gave a reason, and a reason alone has as many
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
@@ -15,8 +18,8 @@ class KeptAnswer(models.Model):
 
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
-    cause = models.CharField(max_length=200, blank=True)  # why it answers so, without its numbers
-    because = models.CharField(max_length=1000)
+    cause = models.CharField(max_length=LONGEST_CAUSE, blank=True)  # why it answers so, without its numbers
+    because = models.CharField(max_length=LONGEST_BECAUSE)
     measured = models.JSONField(default=list, encoder=DjangoJSONEncoder)  # pairs: a jsonb orders keys as it likes
     nodes = models.JSONField(default=list)
     since = models.DateTimeField()  # when this answer began
@@ -30,6 +33,32 @@ class KeptAnswer(models.Model):
     def numbers(self) -> dict[str, Any]:
         """What was compared with what, in the gate's own order."""
         return dict(self.measured)
+
+    def has_same_cause(self, other: "KeptAnswer") -> bool:
+        return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)
+
+    def says_the_same(self, other: "KeptAnswer") -> bool:
+        """To the word and the number, without a break: only its time may be another."""
+        said = (self.because, self.measured, self.since) == (other.because, other.measured, other.since)
+        return said and self.has_same_cause(other)
+
+
+def said_by(judgement: Judgement, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime) -> dict[str, Any]:
+    """What its row says. It goes on since it was given first, if nobody was blind in between.
+
+    `is_anew`: not so, for nobody was to be asked about it until now.
+    """
+    is_watched = before is not None and now - before.at <= BLIND
+    goes_on = before is not None and before.answer == judgement.answer and is_watched and not is_anew
+    return {
+        "answer": judgement.answer,
+        "cause": judgement.cause[:LONGEST_CAUSE],
+        "because": judgement.because[:LONGEST_BECAUSE],
+        "measured": [[*pair] for pair in judgement.measured.items()],
+        "nodes": list(judgement.nodes),
+        "since": before.since if before is not None and goes_on else now,
+        "at": now,
+    }
 
 
 class GateAnswer(KeptAnswer):

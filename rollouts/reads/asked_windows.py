@@ -12,7 +12,7 @@ from rollouts.gates.base import WindowEvidence
 from rollouts.gates.window import Window
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Target
-from rollouts.reads.restraints import OpenHours, most_urgent, restraints_of
+from rollouts.reads.restraints import OpenHours, restraints_of
 
 
 def asked_of(stage: Stage, *, now: datetime) -> Window | None:
@@ -60,8 +60,8 @@ LET_GO = frozenset({TargetState.RELEASING, TargetState.RELEASED})
 def why_not_let_go(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
     """Why one of these may not be let go now, by freezes and windows. Blank: all of them may."""
     restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
-    if found := most_urgent(restraints.of_nodes(uids).values()):
-        return found.sentence
+    if because := restraints.why_not(uids):
+        return because
     gate = asked_of(stage, now=now)
     if gate is None:
         return ""

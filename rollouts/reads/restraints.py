@@ -59,6 +59,11 @@ class Restraints:
         found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: restraint for uid, restraint in found.items() if restraint}
 
+    def why_not(self, uids: Collection[str]) -> str:
+        """Why one of these nodes may not go, by what a person must act on first. Blank: all of them may."""
+        found = most_urgent(self.of_nodes(uids).values())
+        return found.sentence if found else ""
+
     def openings_of(self, uids: Collection[str], *, lasting: timedelta) -> dict[str, OpenHours]:
         """Node's uid → the windows that bind it; none of a node that no window binds. One query at most.
 
@@ -228,14 +233,12 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
     """Why one of these nodes may not be let go now. Blank: all of them may."""
-    found = most_urgent(restraints_of(plan, now=now).of_nodes(uids).values())
-    return found.sentence if found else ""
+    return restraints_of(plan, now=now).why_not(uids)
 
 
 def why_frozen(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
     """As `why_not`, for what is done before a window opens: only what a person has stopped or frozen."""
-    found = most_urgent(replace(restraints_of(plan, now=now), windows=None).of_nodes(uids).values())
-    return found.sentence if found else ""
+    return replace(restraints_of(plan, now=now), windows=None).why_not(uids)
 
 
 def restraint_by(freeze: Freeze, *, now: datetime) -> Restraint:

@@ -13,6 +13,7 @@ from kube.structs import NodeSeen, PodSeen
 from rollouts.components.base import BEGUN, DeletePod, RemoveLabel
 from rollouts.engine.act.holds import Beside, free_node, hold_node
 from rollouts.engine.act.writer import Writer
+from rollouts.engine.live import newest_of
 from rollouts.models import Hold
 from rollouts.reads.queries import driver_daemonsets
 
@@ -97,19 +98,13 @@ def _old_pods(writer: Writer, name: str) -> Iterator[PodSeen]:
     """
     daemonsets = {row.uid: row.namespace for row in driver_daemonsets(writer.plan)}
     for namespace in sorted(set(daemonsets.values())):
-        newest = _newest(writer, namespace)
+        newest = newest_of(client.list_revisions(writer.connection, namespace=namespace))
         for pod in client.list_pods_on(writer.connection, name, namespace=namespace):
             owner = pod.metadata.owner.uid if pod.metadata.owner else ""
             is_there = pod.metadata.deletion_timestamp is None and pod.status.phase not in ENDED
             is_its = owner in daemonsets and owner in newest
             if is_its and is_there and pod.labels.get("controller-revision-hash", "") != newest[owner]:
                 yield pod
-
-
-def _newest(writer: Writer, namespace: str) -> dict[str, str]:
-    """DaemonSet uid → hash of its newest template."""
-    revisions = client.list_revisions(writer.connection, namespace=namespace)
-    return {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
 
 
 def _delete(writer: Writer, uid: str, pod: PodSeen) -> bool:
