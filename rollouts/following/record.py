@@ -5,14 +5,17 @@ from datetime import datetime
 
 from rollouts.gates.base import Judgement
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
-from rollouts.models.gate_answer import BLIND
+from rollouts.models.gate_answer import said_by
 
 AT_ONCE = 500  # rows a statement
 
 
-def write_nodes(nodes: Iterable[FollowedNode]) -> None:
-    columns = ["state", "state_since", "baseline", "pod_hash", "is_lost"]
-    FollowedNode.objects.bulk_update(nodes, columns, batch_size=AT_ONCE)
+def write_moved(nodes: Iterable[FollowedNode]) -> None:
+    FollowedNode.objects.bulk_update(nodes, ["state", "state_since", "is_lost"], batch_size=AT_ONCE)
+
+
+def write_baselines(nodes: Iterable[FollowedNode]) -> None:
+    FollowedNode.objects.bulk_update(nodes, ["baseline", "pod_hash"], batch_size=AT_ONCE)
 
 
 def write_answers(
@@ -23,39 +26,22 @@ def write_answers(
     now: datetime,
 ) -> bool:
     """As plans keep theirs: a row more where answer or cause changed. Whether a page would show another one now."""
-    made, replaced, is_other = list[FollowedAnswer](), list[int](), False
+    made, replaced, as_before, is_other = list[FollowedAnswer](), list[int](), list[int](), False
     for gate, judgement in judgements.items():
-        before, answer = current.get(gate), _answer(rollout, gate, judgement, current.get(gate), now=now)
-        if before is None or _cause(before) != _cause(answer):
+        before = current.get(gate)
+        answer = FollowedAnswer(rollout=rollout, gate=gate, **said_by(judgement, before, now=now))
+        if before is None or not before.has_same_cause(answer):
             made.append(answer)
             replaced += [before.pk] if before else []
-            continue
-        is_other |= before.because != answer.because
-        FollowedAnswer.objects.filter(pk=before.pk).update(
-            because=answer.because, measured=answer.measured, since=answer.since, at=now
-        )
-    FollowedAnswer.objects.filter(pk__in=replaced).update(is_current=False)
+        elif before.says_the_same(answer):
+            as_before.append(before.pk)
+        else:
+            is_other |= before.because != answer.because
+            moved = {"because": answer.because, "measured": answer.measured, "since": answer.since, "at": now}
+            FollowedAnswer.objects.filter(pk=before.pk).update(**moved)
+    if as_before:
+        FollowedAnswer.objects.filter(pk__in=as_before).update(at=now)
+    if replaced:
+        FollowedAnswer.objects.filter(pk__in=replaced).update(is_current=False)
     FollowedAnswer.objects.bulk_create(made)
     return is_other or bool(made)
-
-
-def _cause(answer: FollowedAnswer) -> tuple[str, str, list[str]]:
-    return answer.answer, answer.cause, answer.nodes
-
-
-def _answer(
-    rollout: FollowedRollout, gate: str, judgement: Judgement, before: FollowedAnswer | None, *, now: datetime
-) -> FollowedAnswer:
-    """It goes on since it was given first, if nobody was blind in between."""
-    goes_on = before is not None and before.answer == judgement.answer and now - before.at <= BLIND
-    return FollowedAnswer(
-        rollout=rollout,
-        gate=gate,
-        answer=judgement.answer,
-        cause=judgement.cause[:200],
-        because=judgement.because[:1000],
-        measured=[[*pair] for pair in judgement.measured.items()],
-        nodes=list(judgement.nodes),
-        since=before.since if before is not None and goes_on else now,
-        at=now,
-    )

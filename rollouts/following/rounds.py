@@ -29,7 +29,7 @@ from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.stage_evidence import AroundStages, most_ready, passing_since, refused_since, target_evidence
 from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting
 from rollouts.following.asked import ASKED
-from rollouts.following.record import write_answers, write_nodes
+from rollouts.following.record import AT_ONCE, write_answers, write_baselines, write_moved
 from rollouts.following.seeing import NOT_BEGUN, NodeLook, became, begins, ends, is_untouched, shows_before
 from rollouts.gates.base import Evidence, TargetEvidence, When
 from rollouts.gates.soak import Soak
@@ -119,26 +119,34 @@ def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: dateti
     """Five queries while nothing of the object changes, but for once in ten minutes."""
     why = begins(was=rollout.to_version, version=driver_object.version, at_work=_at_work(driver_object))
     is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
+    seen = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
+    if not seen:  # nothing begins, or a plan of ours did it, or it runs on no node: only that is kept in mind
+        _keep_in_mind(rollout, driver_object, now=now)
+        return
+    was, kept = rollout.to_version, {node.node_uid: node for node in rollout.nodes.all()}
+    nodes = _nodes_as(seen, rollout, {}, kept=kept, is_watched=is_watched, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        nodes = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
-        if not nodes:  # nothing begins, or a plan of ours did it, or it runs on no node: only that is kept in mind
-            kept = {"to_version": driver_object.version, "seen_at": now}
-            FollowedRollout.objects.filter(pk=rollout.pk).update(**kept)
-            _keep_in_mind(rollout, driver_object, now=now)
-            return
-        was, kept_nodes = rollout.to_version, {node.node_uid: node for node in rollout.nodes.all()}
-        rollout.nodes.all().delete()
         rollout.move(FollowedState.ROLLING, now=now, because=why, **_began(driver_object, was=was, now=now))
-        _make_nodes(rollout, nodes, {}, kept=kept_nodes, is_watched=is_watched, now=now)
+        _replace_nodes(rollout, nodes)
 
 
 def _keep_in_mind(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
-    """What each node is like, for those that begin before the first look at their rollout."""
+    """The version, and what each node is like, for those that begin before the first look at their rollout."""
     newest = rollout.nodes.aggregate(at=Max("state_since"))["at"]
+    nodes = None
     if newest is None or now - newest > KEPT_FOR:
-        rollout.nodes.all().delete()
-        _make_nodes(rollout, _first_look(rollout, driver_object), {}, kept={}, is_watched=True, now=now)
+        nodes = _nodes_as(_first_look(rollout, driver_object), rollout, {}, kept={}, is_watched=True, now=now)
+    with transaction.atomic():
+        rollout.keep_lease(now=now)
+        FollowedRollout.objects.filter(pk=rollout.pk).update(to_version=driver_object.version, seen_at=now)
+        if nodes is not None:
+            _replace_nodes(rollout, nodes)
+
+
+def _replace_nodes(rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> None:
+    rollout.nodes.all().delete()
+    FollowedNode.objects.bulk_create(nodes, batch_size=AT_ONCE)
 
 
 def _at_work(driver_object: DriverObject) -> list[str]:
@@ -203,17 +211,18 @@ def _seen(
     return FollowedLook(node, look, has)
 
 
-def _make_nodes(
-    rollout: FollowedRollout,
+def _nodes_as(
     seen: Sequence[FollowedLook],
+    rollout: FollowedRollout,
     earlier: dict[str, FollowedNode],
     *,
     kept: dict[str, FollowedNode],
     is_watched: bool,
     now: datetime,
-) -> None:
-    """`earlier`: by uid, what began in the rollout that this one replaces: it is compared with what it was before.
+) -> list[FollowedNode]:
+    """As they are seen at first; not written yet.
 
+    `earlier`: by uid, what began in the rollout that this one replaces: it is compared with what it was before.
     `kept`: what was kept in mind while nothing changed, for who is seen too late to be looked at.
     """
     states = {one.row.uid: became(one.look, None) for one in seen}
@@ -221,7 +230,8 @@ def _make_nodes(
     known = {uid: node.baseline for uid, node in kept.items()}
     known |= baselines(rollout, show, now=now)
     known |= {uid: node.baseline for uid, node in earlier.items()}
-    FollowedNode.objects.bulk_create(
+    shown = set(show)
+    return [
         FollowedNode(
             rollout=rollout,
             node_uid=one.row.uid,
@@ -229,10 +239,10 @@ def _make_nodes(
             state=states[one.row.uid],
             state_since=now,
             baseline=known.get(one.row.uid),
-            pod_hash=one.pod_hash if one.row.uid in show else "",
+            pod_hash=one.pod_hash if one.row.uid in shown else "",
         )
         for one in seen
-    )
+    ]
 
 
 # While it rolls
@@ -249,7 +259,7 @@ def _follow(
     nodes = list(rollout.nodes.all())
     rows = Node.objects.filter(cluster=rollout.cluster_id, uid__in=[node.node_uid for node in nodes])
     by_uid = {row.uid: row for row in rows.only(*COLUMNS).order_by()}
-    changed = [] if is_stale else _moved(rollout, nodes, by_uid, now=now)
+    moved, looked_at = ([], []) if is_stale else _moved(rollout, nodes, by_uid, now=now)
     current = {answer.gate: answer for answer in rollout.answers.filter(is_current=True)}
     around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at)
     targets = [target for node in nodes if not is_untouched(target := target_evidence(node, around))]
@@ -269,14 +279,15 @@ def _follow(
         )
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        write_nodes(changed)
+        write_moved(moved)
+        write_baselines(looked_at)
         is_other = write_answers(rollout, judgements, current, now=now)
         if not is_stale:
             FollowedRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
         if step is not None and driver_object is not None:
             rollout.move(step.to, now=now, because=step.because)
             _go_on(rollout, driver_object, nodes, now=now)
-        elif changed or is_other:
+        elif moved or is_other:
             rollout.tell()
 
 
@@ -289,7 +300,7 @@ def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[Foll
             setattr(following, column, value)
         following.save()
         earlier = {node.node_uid: node for node in nodes if node.state in BEGUN and node.baseline}
-        _make_nodes(following, seen, earlier, kept={}, is_watched=True, now=now)
+        _replace_nodes(following, _nodes_as(seen, following, earlier, kept={}, is_watched=True, now=now))
         following.tell()
     else:
         following.save()
@@ -297,26 +308,28 @@ def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[Foll
 
 def _moved(
     rollout: FollowedRollout, nodes: Sequence[FollowedNode], by_uid: dict[str, Node], *, now: datetime
-) -> list[FollowedNode]:
-    """The nodes of which something is another now, with that: where they are, what they were before they began."""
+) -> tuple[list[FollowedNode], list[FollowedNode]]:
+    """The nodes that are elsewhere now, with that; and those of which it is known anew what they are before they begin.
+
+    Of the latter at most `AT_ONCE` a round: all that begin to be followed together would come due together.
+    """
     there = _still_of_it(rollout, by_uid)
     hashes = {node.node_uid: node.pod_hash for node in nodes}
     seen = {one.row.uid: one for one in _see(rollout, there.values(), rollout.to_version, hashes)}
-    changed = list[FollowedNode]()
+    moved = list[FollowedNode]()
     for node in nodes:
         one, was = seen.get(node.node_uid), TargetState(node.state)
         to = became(one.look, was) if one else TargetState.EXCLUDED
         if to is not was:
             node.is_lost = one is None and was in BEGUN
             node.state, node.state_since = to, now
-            changed.append(node)
-    quiet = [node for node in nodes if node.state in NOT_BEGUN and _is_due(node, by_uid, now=now)]
+            moved.append(node)
+    due = [node for node in nodes if node.state in NOT_BEGUN and _is_due(node, by_uid, now=now)]
+    quiet = sorted(due, key=lambda node: node.baseline["at"] if node.baseline else "")[:AT_ONCE]
     as_now = baselines(rollout, [node.node_uid for node in quiet], now=now) if quiet else {}
     for node in quiet:
         node.baseline, node.pod_hash = as_now[node.node_uid], seen[node.node_uid].pod_hash
-        if node not in changed:
-            changed.append(node)
-    return changed
+    return moved, quiet
 
 
 def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bool:

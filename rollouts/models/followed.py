@@ -89,7 +89,10 @@ class FollowedRollout(Leased):
         return FollowedRollout.objects.open().filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime) -> None:
-        FollowedRollout.objects.filter(pk=self.pk, epoch=self.epoch).update(lease_until=now, next_look_at=next_look_at)
+        """Let the lease go. A wake during the round has set the next look to an earlier time, which stays."""
+        mine = FollowedRollout.objects.filter(pk=self.pk, epoch=self.epoch)
+        mine.update(lease_until=now)
+        mine.filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
     def move(self, to: FollowedState, *, now: datetime, because: str, **columns: str | datetime) -> None:
         """:raises IllegalMove, LostRace: as every move"""
@@ -151,9 +154,9 @@ Rollout = Plan | FollowedRollout  # what gates are asked about
 
 def wake_followed(cluster_id: int, *, now: datetime) -> None:
     """Have what is followed in a cluster looked at now. The row says it; the message only hints it."""
-    sleeping = FollowedRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now, lease_until__lte=now)
+    sleeping = FollowedRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now)
     for pk in sleeping.values_list("pk", flat=True):
-        if FollowedRollout.objects.filter(pk=pk, next_look_at__gt=now, lease_until__lte=now).update(next_look_at=now):
+        if FollowedRollout.objects.filter(pk=pk, next_look_at__gt=now).update(next_look_at=now):
             queue_followed(pk)
 
 

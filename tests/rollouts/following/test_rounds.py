@@ -579,3 +579,29 @@ def test_a_round_speaks_to_no_cluster(others: Others):
         others.change(0)
         others.round()
     assert json.dumps([node.baseline for node in others.rollout.nodes.all()])
+
+
+def test_all_that_comes_due_together_is_looked_at_in_turn(monkeypatch):
+    """So that a round of thousands of nodes ends within its lease; whoever waited longest comes first."""
+    monkeypatch.setattr(rounds, "AT_ONCE", 2)
+    others = Others(nodes=5)
+    rollout = others.begin()
+    took = dict(rollout.nodes.values_list("node_name", "baseline__at"))
+    others.round(seconds=61)
+    once = dict(rollout.nodes.values_list("node_name", "baseline__at"))
+    others.round()
+    others.round()
+
+    assert sum(once[name] != at for name, at in took.items()) == 2
+    assert all(at != took[name] for name, at in rollout.nodes.values_list("node_name", "baseline__at"))
+
+
+def test_a_wake_in_the_middle_of_a_round_is_not_lost(others: Others):
+    rollout = others.begin()
+    assert rollout.take_lease(owner="worker-1", now=others.now)
+
+    wake_plans_of(cluster_id=others.cluster.pk)
+    FollowedRollout.objects.filter(pk=rollout.pk).update(next_look_at=others.now)  # as the wake did, by this clock
+    rollout.end_lease(now=others.now, next_look_at=others.now + MINUTE)
+
+    assert FollowedRollout.objects.due(now=others.now).filter(pk=rollout.pk).exists()
