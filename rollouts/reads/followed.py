@@ -101,7 +101,11 @@ class FollowedOnPage:
         if not self.failing or not self.rollout.is_open:
             return ""
         rollout, was = self.rollout, self.rollout.from_version
-        first = f"Hold the nodes that have not begun: {HOLD}. Then put" if self.progress.before else "Put"
+        first = (
+            f"Hold what waits in the operator’s queue, of every driver object: {HOLD}. Then put"
+            if self.progress.before
+            else "Put"
+        )
         if was in ("", rollout.to_version):
             return f"{first} back what was changed of {rollout.object_kind} {rollout.object_name}."
         if rollout.driven_by:

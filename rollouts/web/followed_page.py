@@ -64,8 +64,11 @@ def _followed(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
     visible = FollowedRollout.objects.visible_to(request.user).told().select_related("cluster")
     rollout, now = get_object_or_404(visible, pk=rollout_id), timezone.now()
     (shown,) = followed_on_page([rollout])
-    page = Paginator(sorted(rollout.nodes.all(), key=_first), PER_PAGE).get_page(request.GET.get("page"))
-    page.object_list = _with_pages(request.user, rollout, list(page.object_list))
+    in_order = sorted(rollout.nodes.only("state", "node_name"), key=_first)  # a baseline is some kB of JSON
+    page = Paginator(in_order, PER_PAGE).get_page(request.GET.get("page"))
+    rows = rollout.nodes.in_bulk([node.pk for node in page.object_list])
+    of_page = [rows[node.pk] for node in page.object_list if node.pk in rows]
+    page.object_list = _with_pages(request.user, rollout, of_page)
     sight = heard_of(rollout.cluster, now=now).sight
     return {
         "shown": shown,

@@ -47,6 +47,15 @@ def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, v
     assert "Quarterdeck writes nothing here: its mode is follow." in seen
 
 
+def test_one_that_is_over_says_nothing_of_what_may_be_written_since(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, *STATES, state=FollowedState.GIVEN_UP, ended_at=NOON)
+    Cluster.objects.filter(pk=cluster.pk).update(mode="operate")
+
+    seen = [page(visiting(viewer), path).text for path in (f"/followed/{rollout.pk}", f"/clusters/{cluster.pk}")]
+
+    assert all("writes nothing here" not in text and "Nothing is written here" not in text for text in seen)
+
+
 def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Cluster, viewer: User):
     rollout = make.a_followed_rollout(cluster, *STATES)
     fails(rollout)
