@@ -25,7 +25,7 @@ from rollouts.models.moving import record_event
 from rollouts.preflight.live import judge
 from rollouts.preflight.live.answers import LiveAnswer, LiveResult, barring
 from rollouts.preflight.live.facts import LiveFacts, PlanFacts
-from rollouts.preflight.live.reading import TAKEN_BY, is_too_late, live_on_page
+from rollouts.preflight.live.reading import TAKEN_BY, is_too_late, live_on_page, why_no_live_check
 from rollouts.steering.refusals import Refusal
 from rollouts.steering.starting import LiveSeal, start
 from wording.durations import spell
@@ -76,8 +76,8 @@ def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
 
 
 def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
-    if plan.state != PlanState.DRAFT:
-        return f"The plan is {plan.state.replace('-', ' ')} by now."
+    if because := why_no_live_check(plan):
+        return because
     if plan.revision != row.revision:
         return "The draft was edited since. Read it again, and ask again."
     if row.is_start and is_too_late(row, now=now):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from fleet.models.cluster import ClusterMode
 from people.rights import Permission, why_not
 from rollouts.lifecycle import PlanState
 from rollouts.models import LiveCheck, Plan
@@ -82,6 +83,9 @@ def why_no_live_check(plan: Plan) -> str:
     """Why its cluster is not asked now, whoever wants it. Blank: it can be."""
     if plan.state != PlanState.DRAFT:
         return f"The plan is {plan.state.replace('-', ' ')}: its own rounds ask the cluster."
+    cluster = plan.cluster
+    if cluster.mode != ClusterMode.OPERATE:
+        return f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It tries nothing there."
     return ""
 
 

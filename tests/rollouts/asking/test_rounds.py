@@ -355,6 +355,20 @@ def test_only_a_draft_of_a_cluster_that_may_be_changed_is_asked_about(one: Check
         one.ask()
 
 
+@pytest.mark.parametrize("is_start", [True, False])
+def test_a_cluster_that_may_not_be_changed_any_more_is_sent_nothing(one: Checking, is_start: bool):
+    """Somebody takes the right away between the question and the round: not even a dry run is tried."""
+    one.start() if is_start else one.ask()
+    type(one.ground.cluster).objects.update(mode="observe-only")
+
+    one.round()
+
+    assert "its mode is observe-only. It tries nothing there." in one.row.outcome
+    assert one.row.answered_at is None
+    assert one.tried() == []
+    assert one.written() == []
+
+
 def test_the_shell_says_why_it_was_not_started(one: Checking, capsys: pytest.CaptureFixture[str]):
     one.ground.store.delete(NAMESPACE, "quarterdeck")
     one.start().round()
