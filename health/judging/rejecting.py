@@ -8,6 +8,7 @@ from django.db.models import Count
 
 from fleet.models import Cluster, ClusterEvent, Pod, Workload
 from health.rules.base import RejectedOwner
+from health.subjects import LONGEST
 
 FAILED_CREATE = "FailedCreate"  # kubernetes, pkg/controller: the reason of the Event on the owner
 # A controller tries again after 1000 s at most: client-go, util/workqueue, DefaultControllerRateLimiter.
@@ -34,7 +35,7 @@ def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwne
     found: dict[str, RejectedOwner] = {}
     for row in workloads.order_by("namespace", "name"):
         lacking = (row.desired or 0) - made[row.uid]
-        name = f"{row.owner_kind or row.kind} {row.namespace}/{row.owner_name or row.name}"
+        name = f"{row.owner_kind or row.kind} {row.namespace}/{row.owner_name or row.name}"[:LONGEST]
         if lacking > 0 and name not in found:
             found[name] = RejectedOwner(name, row.namespace, last[row.uid], lacking, row.resources)
     yield from list(found.values())[:OWNERS_AT_MOST]

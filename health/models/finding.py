@@ -15,7 +15,7 @@ from fleet.models.visible import Visible
 from health import correlation
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.rules.base import RANKS, Severity
-from health.subjects import PAGES, identity_of
+from health.subjects import LONGEST, PAGES, identity_of
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import to_the_minute
@@ -123,7 +123,7 @@ class Finding(models.Model):
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="findings")
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="findings")
-    subject = models.CharField(max_length=300)  # "node gpu-001", "GPU operator", "quarterdeck": outlives its node
+    subject = models.CharField(max_length=LONGEST)  # "node gpu-001", "GPU operator", "quarterdeck": outlives its node
     gpu_uuid = models.CharField(max_length=64, blank=True, default="")  # of its board; blank: about none
     rule = models.CharField(max_length=63)  # the name of a file in `health.rules`
     severity = models.CharField(max_length=16, choices=SEVERITIES)

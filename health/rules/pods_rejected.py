@@ -53,7 +53,7 @@ REJECTIONS = (
         "(on OpenShift: the SCC of its service account).",
     ),
     Rejection(
-        re.compile(r"RuntimeClass|no PriorityClass with name|serviceaccount", re.IGNORECASE),
+        re.compile(r"RuntimeClass|no PriorityClass with name|serviceaccount \"[^\"]*\" not found", re.IGNORECASE),
         "Something that its template names is not there.",
         "Make what the words name, or take it out of the template.",
     ),

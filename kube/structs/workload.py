@@ -9,14 +9,17 @@ from kube.structs.meta import Condition, Seen, Struct, find
 class WorkloadSpec(Struct, frozen=True):
     template: PodTemplate | None = None
     replicas: int | None = None
-    parallelism: int | None = None  # Jobs only
-    suspend: bool | None = False  # Jobs only
+    parallelism: int | None = None  # Jobs only, as are the next two
+    completions: int | None = None  # None: it is done with the first that succeeds
+    suspend: bool | None = False
 
 
 class WorkloadStatus(Struct, frozen=True):
     replicas: int | None = 0
     ready_replicas: int | None = 0
     ready: int | None = 0  # Jobs only
+    active: int | None = 0  # Jobs only
+    succeeded: int | None = 0  # Jobs only
     failed: int | None = 0  # Jobs only
     completion_time: datetime | None = None  # Jobs only
     conditions: list[Condition] | None = None
@@ -78,9 +81,19 @@ class JobSeen(WorkloadSeen, frozen=True):
 
     @property
     def desired(self) -> int | None:
-        if self.spec is None:
+        """As its controller reckons: of the last ones no more than are still to succeed, and none beside one that did.
+
+        kubernetes, pkg/controller/job/job_controller.go, `manageJob`.
+        """
+        if self.spec is None or self.spec.parallelism is None:
             return None
-        return 0 if self.spec.suspend or self.is_over else self.spec.parallelism
+        if self.spec.suspend or self.is_over:
+            return 0
+        status = self.status or WorkloadStatus()
+        succeeded, active = status.succeeded or 0, status.active or 0
+        if self.spec.completions is not None:
+            return max(0, min(self.spec.parallelism, self.spec.completions - succeeded))
+        return active if succeeded else self.spec.parallelism
 
     @property
     def ready(self) -> int:

@@ -140,3 +140,16 @@ def test_a_finding_opens_after_a_while_and_ends_when_its_pods_are_made(cluster):
     looked(cluster, NOON + 7 * MINUTE)
 
     assert not Finding.objects.unresolved().exists()
+
+
+def test_the_longest_names_that_kubernetes_allows_are_found_like_any_other(cluster):
+    """What a database refuses would end the look at the whole cluster, and any tenant may have such names."""
+    owner = an_owner(cluster, namespace="n" * 63, owner_name="d" * 253)
+    told(cluster, owner)
+
+    look(cluster, now=NOON)
+    looked(cluster, NOON + 6 * MINUTE)
+
+    subject = Finding.objects.get(rule="pods-rejected").subject
+    assert len(subject) == Finding._meta.get_field("subject").max_length
+    assert subject.startswith(f"Deployment {'n' * 63}/ddd")

@@ -41,6 +41,14 @@ def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
         ),
         ('pod rejected: RuntimeClass "nvidia" not found', Severity.WARNING, "is not there", "Make what the words name"),
         ("no PriorityClass with name high was found", Severity.WARNING, "is not there", "Make what the words name"),
+        (
+            'error looking up service account team-a/x: serviceaccount "x" not found',
+            *(Severity.WARNING, "is not there", "Make what the words name"),
+        ),
+        (
+            'User "system:serviceaccount:kube-system:replicaset-controller" cannot create resource "pods"',
+            *(Severity.WARNING, "", "names who rejects it"),
+        ),
         ("something that nobody has heard of", Severity.WARNING, "", "names who rejects it"),
     ],
 )

@@ -44,6 +44,20 @@ def test_a_job_that_is_suspended_or_over_wants_no_pod(spec, status):
     assert workload_row(a_job(status, parallelism=4, **spec), NOWHERE)["desired"] == 0
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "wanted"),
+    [
+        ({"completions": 10}, {"succeeded": 9, "active": 1}, 1),
+        ({"completions": 10}, {"succeeded": 2, "active": 4}, 4),
+        ({"completions": 10}, {"succeeded": 11}, 0),
+        ({}, {"succeeded": 1, "active": 2}, 2),
+        ({}, {"active": 2}, 4),
+    ],
+)
+def test_of_the_last_pods_a_job_wants_no_more_than_are_still_to_succeed(spec, status, wanted):
+    assert workload_row(a_job(status, parallelism=4, **spec), NOWHERE)["desired"] == wanted
+
+
 def a_replica_set(replicas: int, status: dict[str, int], gpus: int = 1) -> ReplicaSetSeen:
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "serve", "uid": "uid-of-serve", "controller": True}
     document = {
