@@ -60,5 +60,9 @@ def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
     if not any(node.capacity.get(name) for name in missing):
         driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists {it} on the node"
         return f"The {offerer} offers none.", f"Look at the {offerer}'s pod and {driver}."
-    boot = f"it booted at {to_the_minute(node.booted_at)}, without" if node.booted_at else "as after a boot without"
+    boot = (
+        f"it booted at {to_the_minute(node.booted_at)}, perhaps without"
+        if node.booted_at
+        else "as after a boot without"
+    )
     return f"Capacity fell too, {boot} the {gpu}.", f"Look for {it} in lspci and {tool} on the node."
