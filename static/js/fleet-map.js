@@ -276,9 +276,8 @@ for (const panel of document.querySelectorAll("#map-panel")) {
     map.tell();
   }, STILL_LOADING_MS);
   setInterval(() => document.hidden || map.lookAgain(), LOOK_AGAIN_MS);
-  const newer = ({ topic }) => topic.startsWith("telemetry-") && map.measure.hear(Number(topic.slice("telemetry-".length)));
-  document.addEventListener("live:changed", ({ detail }) => newer(detail) || (detail.topic.startsWith("cluster-") && map.hear(detail)));
-  document.addEventListener("live:gap", ({ detail }) => newer(detail) || map.loadSoon());
+  document.addEventListener("live:changed", ({ detail }) => map.measure.hear(detail.topic) || (detail.topic.startsWith("cluster-") && map.hear(detail)));
+  document.addEventListener("live:gap", ({ detail }) => map.measure.hear(detail.topic) || map.loadSoon());
   document.addEventListener("live:heard", ({ detail }) => map.heard(detail));
   document.addEventListener("live:poll", () => {
     map.measure.forget();

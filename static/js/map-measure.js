@@ -19,13 +19,16 @@ export class Measure {
     return this.map.choice.colour.metric;
   }
 
-  // Newer telemetry of one cluster. Who does not look fetches all of it once they do.
-  hear(cluster) {
-    this.newer.add(cluster);
+  // Newer telemetry of one cluster: whether the topic is one. Who does not look fetches all of it once they do.
+  hear(topic) {
+    const [kind, cluster] = topic.split("-");
+    if (kind !== "telemetry") return false;
+    this.newer.add(Number(cluster));
     this.timer ??= setTimeout(() => {
       this.timer = null;
       this.again();
     }, Math.random() * SPREAD_MS);
+    return true;
   }
 
   again() {

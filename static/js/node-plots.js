@@ -5,7 +5,7 @@ import { clock, now } from "./times.js";
 
 const UNTOLD_MS = 60000; // then it is asked for although no message told of anything newer
 const AFRESH_MS = 600000; // then all of it: what is exported, and what has no sample any more
-const SPREAD_MS = 1000; // not all who look at it ask in the same instant
+const SPREAD_MS = 8000; // not all who look at a node of the cluster ask at once: a server puts few questions at a time
 const HEIGHT_PX = 150;
 const LATE_MS = 120000; // samples come some time after their instants
 const MARKS = { xid: "--bad", finding: "--ink", plan: "--hold" }; // what else happened is dashed
@@ -209,7 +209,7 @@ class NodePlots {
     const asked = new URLSearchParams({ ...(from && { since: from }), ...(span && { window: span }) });
     let response;
     try {
-      response = await fetch(asked.size ? `${address}?${asked}` : address, { headers: { Accept: "application/json" }, redirect: "manual", signal: this.ended.signal });
+      response = await fetch(String(asked) ? `${address}?${asked}` : address, { headers: { Accept: "application/json" }, redirect: "manual", signal: this.ended.signal });
     } catch {
       throw new Error("The server did not answer");
     }
