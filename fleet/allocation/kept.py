@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from fleet.allocation.sums import CountedSums, add, counted, written
 from fleet.cells import pieces
@@ -40,9 +40,9 @@ class Kept:
         self._nodes.update(nodes)
 
     def lock(self) -> None:
-        """Whoever keeps the sums of a cluster does so alone. The observer's flushes have this row in any case."""
-        if connection.features.has_select_for_update and not self._nodes:
-            list(Observer.objects.select_for_update(no_key=True).filter(cluster=self.cluster_id).values_list("pk"))
+        """Whoever keeps the sums of a cluster does so alone."""
+        if not self._nodes:
+            Observer.lock(self.cluster_id)
 
     def add_up(self) -> None:
         if self._nodes:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
@@ -68,6 +68,12 @@ class Observer(models.Model):
             moved |= {"batch": models.F("batch") + 1, "batch_at": now}
         if not cls.objects.filter(cluster_id=cluster_id, epoch=epoch).update(**moved):
             raise LostLease(f"epoch {epoch} of cluster {cluster_id} is over")
+
+    @classmethod
+    def lock(cls, cluster_id: int) -> None:
+        """Nobody else writes a node of this cluster until the transaction ends: every flush has this row."""
+        if connection.features.has_select_for_update:  # a transaction of SQLite has the whole database
+            list(cls.objects.select_for_update(no_key=True).filter(cluster=cluster_id).values_list("pk"))
 
     @classmethod
     def batch_of(cls, cluster_id: int) -> int:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
-from fleet.models import Cluster, Node, Pool
+from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.making import POOL_DELETED, GoesWithPool
 from health.inbox.acts import record, recount
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -54,7 +54,7 @@ GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "b
 def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
     """Nobody is told of what is in its scope, and of what opens there later, until it ends.
 
-    :raises BadAct: when it would be over already, lasts too long or says no reason
+    :raises BadAct: when it would be over already, lasts too long or says no reason, or its node is gone by now
     :raises FindingRefusal: when the key has made another mute, or one that is over
     """
     row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
@@ -65,6 +65,7 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
     try:
         with transaction.atomic():
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
+            _require_node(row)
             row.save(force_insert=True)
             _record(row, "mute", actor=actor, because=because, now=now)
             _silence(row, now=now)
@@ -74,6 +75,13 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
             return same
         raise
     return row
+
+
+def _require_node(row: Mute) -> None:
+    """Its node stays until the mute is written."""
+    Observer.lock(row.cluster_id)
+    if row.node_id and not Node.objects.filter(pk=row.node_id).exists():
+        raise BadAct(("scope", "Its node is gone since you looked: what is found there is resolved."))
 
 
 def _given(row: Mute, *, now: datetime) -> Mute | None:

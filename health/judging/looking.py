@@ -3,7 +3,7 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
 from django.db import transaction
@@ -12,7 +12,7 @@ from django.db.models import Q
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.threads import threads
-from fleet.models import Bookmark, Cluster, ExporterRound, Observer
+from fleet.models import Bookmark, Cluster, ExporterRound, Node, Observer
 from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
@@ -84,6 +84,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
         judged |= OF_GONE_NODES
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
+        Observer.lock(cluster.pk)  # what is there stays there until it is written
         openings = Openings.of(cluster, now=now)
         told = _write(cluster, signals, judged, gpus.can_tell, openings, now=now)
         told += openings.unmute() + correlate(cluster)
@@ -147,7 +148,7 @@ def _of_cluster(
 
 def _write(
     cluster: Cluster,
-    signals: Iterable[Signal],
+    signals: Collection[Signal],
     judged: Q,
     can_tell: Callable[[Finding], bool],
     openings: Openings,
@@ -163,7 +164,8 @@ def _write(
     # What opened while a person put its rule on trial, or ended that.
     waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
     told = len(out)
-    for signal in signals:
+    known_nodes = {finding.node_id for finding in waiting.values()}
+    for signal in _of_what_is_there(signals, known_nodes):
         known = waiting.pop(signal.key, None) or waiting.pop((signal.rule.key, signal.subject.name), None)
         if known is not None and known.node_id != signal.subject.node_id:  # of a node that had its name, or its board
             told += _resolve(known, now=now)
@@ -174,6 +176,13 @@ def _write(
         if finding.rule not in GPU_KEYS or can_tell(finding):
             told += _resolve(finding, now=now)
     return told
+
+
+def _of_what_is_there(signals: Collection[Signal], known_nodes: Collection[int | None]) -> Iterator[Signal]:
+    """Without what was judged of nodes that have gone since. One query where any is about a node without findings."""
+    unknown = {signal.subject.node_id for signal in signals}.difference(known_nodes, [None])
+    gone = unknown.difference(Node.objects.filter(pk__in=unknown).values_list("pk", flat=True)) if unknown else unknown
+    return (signal for signal in signals if signal.subject.node_id not in gone)
 
 
 def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: datetime) -> Finding:

@@ -193,6 +193,17 @@ def test_a_mute_has_an_end_that_is_near(finding, until, says):
         muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=NOON + until, now=NOON)
 
 
+@pytest.mark.parametrize("scope", ["finding", "node"])
+def test_what_is_of_a_node_that_is_gone_by_now_is_not_muted(finding, scope):
+    row = muting.scoped(finding, scope)
+    Node.objects.all().delete()
+
+    with pytest.raises(BadAct, match="gone since you looked"):
+        muting.mute(row, actor="ada", because="x", until=LATER, now=NOON)
+
+    assert not Mute.objects.exists()
+
+
 def test_the_same_key_is_the_same_mute(finding):
     rows = [
         muting.mute(muting.scoped(finding, "node"), actor="ada", because="x", until=LATER, now=NOON, key="k")

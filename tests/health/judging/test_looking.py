@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.db.models import F
 
 from fleet.messages import announce
@@ -64,6 +65,25 @@ def test_a_finding_is_told_with_the_number_of_a_flush_that_came_while_it_was_loo
     looking.look(cluster, now=NOON + timedelta(seconds=70))
 
     assert told == [1, 2]
+
+
+def test_a_node_that_goes_while_it_is_judged_leaves_no_finding(cluster, monkeypatch):
+    judge = looking.judge_nodes
+
+    def gone_meanwhile(*given, **named):
+        signals = list(judge(*given, **named))
+        Node.objects.filter(name="gpu-002").delete()
+        return signals
+
+    a_sick_node(cluster)
+    counts = {"allocatable": {GPU: 7}, "capacity": {GPU: 8}, "expected": {GPU: 8}}
+    a_node(cluster, "gpu-002", **counts)
+    monkeypatch.setattr(looking, "judge_nodes", gone_meanwhile)
+
+    looking.look(cluster, now=NOON)
+    connection.check_constraints()
+
+    assert list(Finding.objects.values_list("node__name", flat=True)) == ["gpu-001"]
 
 
 def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
