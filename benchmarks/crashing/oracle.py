@@ -6,7 +6,7 @@ Held against it: what people said and were answered, and how the plan and its no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -38,7 +38,7 @@ FRESH = timedelta(seconds=60)
 OWN_UID = "/namespaces/kube-system"
 ASKED_ONCE_A_WAVE = "/configmaps/cluster-autoscaler-status"  # after its nodes, and before any of them goes
 NODES, OBJECTS, LEASES = "/api/v1/nodes/", ("/nvidiadrivers/", "/clusterpolicies/"), "/leases/"
-JOBS, SLICES = "/jobs", "/resourceslices"
+JOBS, PODS, SLICES = "/jobs", "/pods", "/resourceslices"
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class Reading:
         self.turns: dict[int, str] = {}  # each that asked anything → when it began
         self.whole_rounds = 0  # since the last stop
         self.stopped_at: list[tuple[str, str]] = []  # (when, by what), of those in force
+        self.left_unseen: set[str] = set()  # nodes that lost their driver since our last list of its pods
         self.seen_through: str = ""  # when a whole round ended that began after the last stop
 
     def read(self) -> list[Violation]:
@@ -231,7 +232,9 @@ class Reading:
 
     def _note_what_was_asked(self, entry: dict[str, Any]) -> None:
         path = entry["path"]
-        if path.rstrip("/") == NODES.rstrip("/"):
+        if path.endswith(PODS):
+            self.left_unseen.clear()
+        elif path.rstrip("/") == NODES.rstrip("/"):
             self.listed_held, self.listed_by = self._held(), entry["user"]
         elif path.removeprefix(NODES) in self.nodes:
             name, unfit = path.removeprefix(NODES), self.unfit_read.setdefault(entry["user"], {})
@@ -306,13 +309,11 @@ class Reading:
         node = self.nodes.get(name)
         if node is None:
             return
-        was_held, was_cordoned, holder = node.is_held, node.is_cordoned, node.annotations.get(HELD_BY)
-        was_out = bool(node.let_go)
-        apply(node, entry["body"])
-        if not is_ours:
-            note_opt_outs(node, entry["body"])
-        if not is_ours and node.is_cordoned != was_cordoned:
-            node.cordoned_by_others = node.is_cordoned and not entry["user_agent"].startswith("gpu-operator")
+        was_held, holder, was_out = node.is_held, node.annotations.get(HELD_BY), bool(node.let_go)
+        if is_ours:
+            apply(node, entry["body"])
+        else:
+            self._see_what_others_wrote(name, node, entry)
         if is_ours and was_held and not node.is_held and holder is None:
             self._say("foreign_labels_touched", f"{name}: {entry['body']}")
         if was_held and not node.is_held and is_ours:
@@ -326,6 +327,15 @@ class Reading:
             node.let_go, node.has_begun = "", False
         if bool(node.let_go) != was_out:
             self.out.append((entry["at"], name, not was_out))
+
+    def _see_what_others_wrote(self, name: str, node: NodeSeen, entry: dict[str, Any]) -> None:
+        was_cordoned, had_driver = node.is_cordoned, node.labels.get(DEPLOY) != "false"
+        apply(node, entry["body"])
+        note_opt_outs(node, entry["body"])
+        if had_driver and node.labels.get(DEPLOY) == "false":
+            self.left_unseen.add(name)
+        if node.is_cordoned != was_cordoned:
+            node.cordoned_by_others = node.is_cordoned and not entry["user_agent"].startswith("gpu-operator")
 
     def _see_release(self, name: str, node: NodeSeen, entry: dict[str, Any]) -> None:
         """Of a node that would change by it; one that is as its object says may be let go whenever.
@@ -428,11 +438,12 @@ def version_in(body: Any) -> str | None:
 
 def at_the_end(
     nodes: Iterable[dict[str, Any]], *, state: str, mark: str, version: str, left_out: set[str], cordoned: set[str],
-    offered: Mapping[str, str] | None = None,
+    offered: Mapping[str, str] | None = None, left_unseen: Collection[str] = (),
 ) -> Iterator[Violation]:  # fmt: skip
     """What a plan that is over has left. `left_out`: UIDs of nodes in no stage of it, or taken out by a person.
 
-    `offered`: as `Reading` has it, in the end.
+    `offered`, `left_unseen`: as `Reading` has them, in the end. A node that lost its driver after the plan had looked
+    for the last time stays held, as the plan says of it, and is found by a sweep.
     """
     for node in nodes:
         labels, annotations = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
@@ -440,7 +451,7 @@ def at_the_end(
         is_cordoned = bool(node["spec"].get("unschedulable"))
         runs_it = as_seen(node, (offered or {}).get(name, "")).runs(version)
         is_as_asked = runs_it and labels.get(STATE, "") in {"", "upgrade-done"}
-        is_driven = labels.get(DEPLOY) != "false"
+        is_driven = labels.get(DEPLOY) != "false" or name in left_unseen
         is_ours = annotations.get(HELD_BY) == mark
         if is_ours and (is_as_asked or not is_driven or (state != "aborted" and uid not in left_out)):
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")

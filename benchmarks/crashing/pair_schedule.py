@@ -92,7 +92,7 @@ class PairSchedule(Schedule):
         first = self.reading()
         first.read()
         yield from over_places([*first.out, *reading.out], PLACES)
-        yield from self._judge_second_end()
+        yield from self._judge_second_end(reading)
 
     def _read_second(self) -> Reading:
         world, operator = self.world, self.beside.operator
@@ -104,14 +104,14 @@ class PairSchedule(Schedule):
             parallel=parallel, canary=canary, asks=False, driver_object=OTHER, offered=world.first_offered,
         )  # fmt: skip
 
-    def _judge_second_end(self) -> Iterator[Violation]:
+    def _judge_second_end(self, reading: Reading) -> Iterator[Violation]:
         plan, operator = self._second(), self.beside.operator
         if not plan.is_final:
             return
         nodes = [node for node in self.world.store.list(NODE)[0] if node["metadata"]["name"] in operator.nodes()]
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=operator.driver_spec()["version"], left_out=set(),
-            cordoned=set(self._cordoned()), offered=operator.dra.offered(),
+            cordoned=set(self._cordoned()), offered=operator.dra.offered(), left_unseen=reading.left_unseen,
         )  # fmt: skip
         for rows in (Hold, Disruption):
             if left := rows.objects.in_force().filter(plan=plan).count():

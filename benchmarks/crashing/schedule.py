@@ -347,9 +347,9 @@ class Schedule:
             yield Violation("stuck_plans", f"Nothing is said of why it is {plan.state}.")
         if plan.is_final:
             yield from reading.opt_outs_at_the_end()
-            yield from self._judge_end(plan)
+            yield from self._judge_end(plan, reading)
 
-    def _judge_end(self, plan: Plan) -> Iterator[Violation]:
+    def _judge_end(self, plan: Plan, reading: Reading) -> Iterator[Violation]:
         world = self.world
         nodes = world.store.list(NODE)[0]
         stages = Target.objects.filter(stage__plan=plan)
@@ -358,6 +358,7 @@ class Schedule:
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=world.operator.driver_spec()["version"],
             left_out=left_out, cordoned=set(self._cordoned()), offered=world.operator.dra.offered(),
+            left_unseen=reading.left_unseen,
         )  # fmt: skip
         if plan.lease_until > world.clock():
             yield Violation("leaked_leases", f"Its lease is {plan.lease_owner}'s until {plan.lease_until}.")

@@ -1,5 +1,7 @@
 """What the bench of crashes finds in a log, and what it does not take for a fault."""
 
+from typing import Any
+
 import pytest
 
 from benchmarks.crashing.nodes_seen import LOADED, NodeSeen
@@ -60,10 +62,10 @@ def said(verb: str, after: int, *, second: int = 0, who: str = "ada") -> Word:
     return Word(after, f"2026-11-21T12:00:{second:02}.000000Z", who, verb)
 
 
-def found(
+def reading_of(
     entries: list[dict], *words: Word, nodes: int = 1, budget: int = 1, parallel: int = 9, canary: str = NODE,
     asks: bool = False,
-) -> set[str]:  # fmt: skip
+) -> Reading:  # fmt: skip
     names = [NODE, *(f"gpu-{number:03}" for number in range(2, nodes + 1))]
     before = [held(name, **{LOADED: OLD}) | {"spec": {}} for name in names]
     reading = Reading(
@@ -73,7 +75,11 @@ def found(
     reading.version_read["turn-1"] = OLD
     for node in reading.nodes.values():  # ours, as the log would have it
         node.annotations["quarterdeck.io/held-by"] = "plan-1"
-    return {one.figure for one in reading.read()}
+    return reading
+
+
+def found(entries: list[dict], *words: Word, **given: Any) -> set[str]:
+    return {one.figure for one in reading_of(entries, *words, **given).read()}
 
 
 def test_one_release_of_a_plan_that_goes_on_is_nothing():
@@ -264,6 +270,24 @@ def test_what_a_plan_leaves_behind_is_found():
 
     assert {one.figure for one in at_the_end([node], cordoned=set(), **told)} == {"leaked_labels", "leaked_cordons"}
     assert {one.figure for one in at_the_end([node], cordoned={NODE}, **told)} == {"leaked_labels"}
+
+
+def test_a_node_that_loses_its_driver_once_its_plan_has_looked_for_the_last_time_may_stay_held():
+    without = {"metadata": {"labels": {"nvidia.com/gpu.deploy.driver": "false"}}}
+    lost = asked(f"/api/v1/nodes/{NODE}", without, "kubectl")
+    looked = ask("/api/v1/namespaces/gpu-operator/pods")
+    node = held(NODE, **{LOADED: NEW, "nvidia.com/gpu.deploy.driver": "false"}) | {"spec": {}}
+    node["metadata"]["annotations"] = {"quarterdeck.io/held-by": "plan-1"}
+    told = {"state": "aborted", "mark": "plan-1", "version": OLD, "left_out": set(), "cordoned": set()}
+
+    def left(*entries: dict) -> list[str]:
+        reading = reading_of(list(entries))
+        reading.read()
+        return [one.figure for one in at_the_end([node], left_unseen=reading.left_unseen, **told)]
+
+    assert left(looked, lost) == []
+    assert left(looked, lost, state("upgrade-done"), looked) == ["leaked_labels"]
+    assert left(lost, looked, state("upgrade-done")) == ["leaked_labels"]
 
 
 def test_a_node_that_was_made_anew_under_a_targets_name_is_in_no_stage_and_may_stay_held():
