@@ -180,7 +180,8 @@ def _write(
 
 def _of_what_is_there(signals: Collection[Signal], known_nodes: Collection[int | None]) -> Iterator[Signal]:
     """Without what was judged of nodes that have gone since. One query where any is about a node without findings."""
-    unknown = {signal.subject.node_id for signal in signals}.difference(known_nodes, [None])
+    about = {signal.subject.node_id for signal in signals}
+    unknown = {node_id for node_id in about.difference(known_nodes) if node_id is not None}
     gone = unknown.difference(Node.objects.filter(pk__in=unknown).values_list("pk", flat=True)) if unknown else unknown
     return (signal for signal in signals if signal.subject.node_id not in gone)
 
