@@ -16,7 +16,8 @@ from fleet.allocation.allocations import ToldBy
 from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
-from health.gpus.asking import LONGEST, ORDERS, SEVERITIES, WORST_FIRST, GpuFilter
+from health.gpus.asking import LONGEST, SEVERITIES, GpuFilter
+from health.gpus.columns import ORDERS, WORST_FIRST
 from health.gpus.files import TooLong, csv_of
 from health.gpus.narrowing import TooWide
 from health.gpus.reading import GpuTable, table_of

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from health.gpus.columns import COLUMNS, ORDERS, USUAL, WORST_FIRST, GpuColumn
 from health.rules.base import Severity
 
 LONGEST = 253  # characters of one value
@@ -20,71 +21,6 @@ PARTS: Mapping[str, str] = {
     "state": "the state of the node",
     "severity": "the severity",
     "faults": "“faults only”",
-}
-WORST_FIRST = "-health"
-
-
-@dataclass(frozen=True)
-class GpuColumn:
-    key: str
-    title: str
-    can_order: bool = True
-    is_number: bool = False
-    is_usual: bool = True  # shown unless somebody chose columns
-    is_fixed: bool = False  # always shown
-    note: str = ""
-    # What a click on its head sorts by first, from above: of numbers the most, of words the first.
-    first: str = ""
-
-    @property
-    def first_order(self) -> str:
-        return self.first or (f"-{self.key}" if self.is_number else self.key)
-
-
-COLUMNS: Mapping[str, GpuColumn] = {
-    column.key: column
-    for column in (
-        GpuColumn("node", "Node", is_fixed=True),
-        GpuColumn("gpu", "GPU", can_order=False, is_fixed=True),
-        GpuColumn("uuid", "UUID", can_order=False, is_usual=False),
-        GpuColumn("pool", "Pool", can_order=False),
-        GpuColumn("product", "Product"),
-        GpuColumn("use", "Use", can_order=False, note="Whole, cut into MIG slices, or shared"),
-        GpuColumn("allocation", "Allocated to", can_order=False),
-        GpuColumn("health", "Health", first=WORST_FIRST, note="The worst open finding of it, or of its node"),
-        GpuColumn("temperature", "Temperature", is_number=True),
-        GpuColumn("utilisation", "Utilisation", is_number=True),
-        GpuColumn("memory", "Memory used", is_number=True),
-        GpuColumn("power", "Power", is_number=True),
-        GpuColumn("xid", "Last Xid", first="-xid", note="Since its driver was loaded; when, it does not say"),
-        GpuColumn("driver", "Driver"),
-        GpuColumn("sampled", "Sampled", note="When its exporter last said any of these"),
-    )
-}  # fmt: skip
-USUAL = tuple(key for key, column in COLUMNS.items() if column.is_usual and not column.is_fixed)
-ORDERS = tuple(f"{sign}{key}" for key, column in COLUMNS.items() if column.can_order for sign in ("", "-"))
-
-ORDER_TITLES: Mapping[str, str] = {
-    WORST_FIRST: "worst first",
-    "health": "best first",
-    "node": "by node",
-    "-node": "by node, backwards",
-    "product": "by product",
-    "-product": "by product, backwards",
-    "driver": "by driver",
-    "-driver": "newest driver first",
-    "-temperature": "hottest first",
-    "temperature": "coolest first",
-    "-utilisation": "busiest first",
-    "utilisation": "least busy first",
-    "-memory": "most memory used",
-    "memory": "least memory used",
-    "-power": "most power",
-    "power": "least power",
-    "-xid": "highest Xid first",
-    "xid": "lowest Xid first",
-    "sampled": "oldest sample first",
-    "-sampled": "newest sample first",
 }
 
 

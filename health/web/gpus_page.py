@@ -17,7 +17,8 @@ from edges.requests import PersonRequest
 from edges.written import take
 from fleet.models import Node, Observer, Pool
 from fleet.states.node import TITLES, state_key
-from health.gpus.asking import COLUMNS, ORDER_TITLES, PARTS, SEVERITIES, GpuColumn, GpuFilter
+from health.gpus.asking import PARTS, SEVERITIES, GpuFilter
+from health.gpus.columns import COLUMNS, ORDER_TITLES, GpuColumn
 from health.gpus.narrowing import TooWide
 from health.gpus.reading import GpuSeen, GpuTable, clusters_seen, table_of
 from health.gpus.views import views_of

@@ -2,7 +2,8 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gpus.asking import COLUMNS, LONGEST, ORDER_TITLES, ORDERS, PARTS, USUAL, GpuFilter
+from health.gpus.asking import LONGEST, PARTS, GpuFilter
+from health.gpus.columns import COLUMNS, ORDER_TITLES, ORDERS, USUAL
 
 
 def read(query: str) -> GpuFilter:
