@@ -16,8 +16,8 @@ from fleet.allocation.allocations import ToldBy
 from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
-from health.gpus.asking import LONGEST, SEVERITIES, GpuFilter
-from health.gpus.columns import ORDERS, WORST_FIRST
+from health.gpus.asking import LONGEST, OF_A_METRIC, READINGS, SEVERITIES, GpuFilter, number
+from health.gpus.columns import COLUMNS, ORDERS, WORST_FIRST
 from health.gpus.files import TooLong, csv_of
 from health.gpus.narrowing import TooWide
 from health.gpus.reading import GpuTable, table_of
@@ -25,7 +25,7 @@ from health.gpus.writing import written
 from health.rules.base import Severity
 from people.rights import Permission, require_somewhere
 
-EVERYWHERE = ("format",)
+EVERYWHERE = {"format"}
 
 
 class GpusAsked(Asked):
@@ -46,10 +46,34 @@ class GpusAsked(Asked):
         choices=[("true", "true"), ("false", "false")], required=False,
         help_text="true: only those with an open finding, of their own or of their node, that is no mere note.",
     )  # fmt: skip
+    metric = serializers.ChoiceField(
+        choices=METRIC_KEYS, required=False,
+        help_text="Only those of which it is more than 0, now or before, unless `reading` or `at_least` say what else.",
+    )  # fmt: skip
+    reading = serializers.ChoiceField(
+        choices=[(each, each) for each in map(str, READINGS)], required=False,
+        help_text="How it stands with the `metric`: zero, or the state of its reading.",
+    )  # fmt: skip
+    at_least = serializers.CharField(max_length=30, required=False, help_text="A number, in the unit of the `metric`.")
+    column = serializers.MultipleChoiceField(
+        choices=[(key, column.title) for key, column in COLUMNS.items()], required=False,
+        help_text="Of the page’s table; may be repeated. `metrics` has what it shows beside the usual ones.",
+    )  # fmt: skip
     ordering = serializers.ChoiceField(
         choices=[(each, each) for each in ORDERS], required=False, default=WORST_FIRST,
         help_text="What is not known comes last, whichever way it is sorted.",
     )  # fmt: skip
+
+    def validate_at_least(self, text: str) -> str:
+        if number(text) is None:
+            raise serializers.ValidationError("Write a number with the digits 0 to 9, as 80 or 0.5.")
+        return text
+
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        for name in OF_A_METRIC:
+            if asked.get(name) and not asked.get("metric"):
+                raise serializers.ValidationError({name: "Of which metric? Name it, too."})
+        return asked
 
 
 class GpuHealthAsked(GpusAsked):
@@ -100,7 +124,9 @@ class GpuHealthSerializer(serializers.Serializer):
     )
     is_seen = serializers.BooleanField(help_text="False: its cluster is not seen now, and this is how it was.")
     is_told = serializers.BooleanField(help_text="Whether its cluster's source of telemetry ever named it.")
-    metrics = serializers.DictField(child=MetricReadingSerializer(), help_text="By key.")
+    metrics = serializers.DictField(
+        child=MetricReadingSerializer(), help_text="By key: the usual ones, and those that were asked for or by."
+    )
     utilisation_by = serializers.ChoiceField(choices=METRIC_KEYS, help_text="The metric that says how busy it is.")
     xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")
     sampled_at = serializers.DateTimeField(allow_null=True, help_text="The newest of `metrics`. Null: no sample.")
@@ -111,6 +137,9 @@ class GpuHealthPageSerializer(serializers.Serializer):
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
     results = GpuHealthSerializer(many=True)
+    unsaid = serializers.IntegerField(
+        help_text="How many match but for `metric`, which has no value of them to compare: they are not among these."
+    )
 
 
 class CsvRenderer(BaseRenderer):
@@ -125,11 +154,17 @@ class CsvRenderer(BaseRenderer):
 
 class GpuTableEdge(Edge):
     def asked(self, request, body: type[GpusAsked]) -> dict[str, Any]:
-        given = {name: value for name, value in request.query_params.items() if name not in EVERYWHERE}
+        query = request.query_params
+        given = {name: query.getlist(name) if name == "column" else query[name] for name in query.keys() - EVERYWHERE}
         asked = body(data=given)
         asked.is_valid(raise_exception=True)
         said = dict(asked.validated_data)
-        return {**said, "faults": "1" if said.get("faults") == "true" else ""}
+        columns = said.pop("column", ())
+        return {
+            **said,
+            "faults": "1" if said.get("faults") == "true" else "",
+            "columns": tuple(key for key in COLUMNS if key in columns),
+        }
 
     def table(self, wanted: dict[str, Any], *, stop: int | None = None) -> GpuTable:
         try:
@@ -149,7 +184,9 @@ class GpuHealthList(GpuTableEdge):
         page = Pages()
         page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
         # As the serializer would write it, which stands for it in the schema alone.
-        return page.get_paginated_response([written(seen) for seen in table.rows(offset, offset + limit)])
+        response = page.get_paginated_response([written(seen) for seen in table.rows(offset, offset + limit)])
+        response.data["unsaid"] = table.unsaid
+        return response
 
 
 class GpuHealthFile(GpuTableEdge):

@@ -3,7 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from health.sources.reading import UTILISATION
+from health.telemetry.metrics import METRICS, Metric
+
 WORST_FIRST = "-health"
+# What is read of every GPU, whichever columns are shown: the usual ones are made of it.
+READ = (
+    *UTILISATION,
+    "memory_used_mib",
+    "memory_free_mib",
+    "temperature_celsius",
+    "power_watts",
+    "power_limit_watts",
+    "xid",
+)
+UNITLESS = frozenset({"throttled_power", "throttled_thermal", "throttled_board", "throttled_reliability"})
 
 
 @dataclass(frozen=True)
@@ -17,10 +31,20 @@ class GpuColumn:
     note: str = ""
     # What a click on its head sorts by first, from above: of numbers the most, of words the first.
     first: str = ""
+    metrics: tuple[str, ...] = ()  # that it is sorted by: the first that a board has
 
     @property
     def first_order(self) -> str:
         return self.first or (f"-{self.key}" if self.is_number else self.key)
+
+
+def _of(metric: Metric) -> GpuColumn:
+    """Of one that is in no other column."""
+    note = "Whether its counter is above 0: in which unit it counts, nothing says" if metric.key in UNITLESS else ""
+    return GpuColumn(
+        metric.key, metric.title, can_order=metric.key != "clock_reasons", is_number=True, is_usual=False, note=note,
+        metrics=(metric.key,),
+    )  # fmt: skip
 
 
 COLUMNS: Mapping[str, GpuColumn] = {
@@ -34,11 +58,14 @@ COLUMNS: Mapping[str, GpuColumn] = {
         GpuColumn("use", "Use", can_order=False, note="Whole, cut into MIG slices, or shared"),
         GpuColumn("allocation", "Allocated to", can_order=False),
         GpuColumn("health", "Health", first=WORST_FIRST, note="The worst open finding of it, or of its node"),
-        GpuColumn("temperature", "Temperature", is_number=True),
-        GpuColumn("utilisation", "Utilisation", is_number=True),
-        GpuColumn("memory", "Memory used", is_number=True),
-        GpuColumn("power", "Power", is_number=True),
-        GpuColumn("xid", "Last Xid", first="-xid", note="Since its driver was loaded; when, it does not say"),
+        GpuColumn("temperature", "Temperature", is_number=True, metrics=("temperature_celsius",)),
+        GpuColumn("utilisation", "Utilisation", is_number=True, metrics=UTILISATION),
+        GpuColumn("memory", "Memory used", is_number=True, metrics=("memory_used_mib",)),
+        GpuColumn("power", "Power", is_number=True, metrics=("power_watts",)),
+        GpuColumn(
+            "xid", "Last Xid", first="-xid", note="Since its driver was loaded; when, it does not say", metrics=("xid",)
+        ),
+        *(_of(metric) for key, metric in METRICS.items() if key not in READ),
         GpuColumn("driver", "Driver"),
         GpuColumn("sampled", "Sampled", note="When its exporter last said any of these"),
     )
@@ -67,4 +94,10 @@ ORDER_TITLES: Mapping[str, str] = {
     "xid": "lowest Xid first",
     "sampled": "oldest sample first",
     "-sampled": "newest sample first",
+    **{
+        f"{sign}{key}": f"{column.title}: {way} first"
+        for key, column in COLUMNS.items()
+        if key in METRICS and key not in READ and column.can_order
+        for sign, way in (("-", "most"), ("", "least"))
+    },
 }

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 
 from health.gpus.reading import AT_ONCE, GpuSeen, GpuTable
-from health.gpus.writing import HEAD, as_csv, line, spelt, written
+from health.gpus.writing import as_csv, head, line, spelt, written
 
 MOST_ROWS = 50_000
 Write = Callable[[Iterable[GpuSeen]], str]
@@ -41,13 +41,13 @@ def _file(table: GpuTable, kind: str, content_type: str, parts: AsyncIterator[st
 
 
 async def _as_csv(table: GpuTable) -> AsyncIterator[str]:
-    yield as_csv([HEAD])
+    yield as_csv([head(table.metrics)])
     async for text in _pieces(table, lambda rows: as_csv(map(line, rows))):
         yield text
 
 
 async def _as_json(table: GpuTable) -> AsyncIterator[str]:
-    yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "gpus": ['
+    yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "unsaid": {table.unsaid}, "gpus": ['
     between = ""
     async for text in _pieces(table, lambda rows: ",\n".join(json.dumps(written(row)) for row in rows)):
         if text:

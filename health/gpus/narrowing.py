@@ -13,9 +13,10 @@ from health.gpus.asking import NONE, GpuFilter
 from health.gpus.faults import FindingSeen, findings_of
 from health.gpus.ordering import ordered
 from health.gpus.remembered import COLUMNS, gpus_of
-from health.gpus.roster import READ, Roster
+from health.gpus.roster import Roster
 from health.rules.base import Severity
 from health.sources.of_clusters import telemetry_of_clusters
+from health.telemetry.metrics import METRICS
 from people.models import User
 from people.rights import Permission, scope_of
 
@@ -42,7 +43,7 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
         parts=parts,
         nodes=dict(chain.from_iterable(gpus.nodes.items() for _, gpus in parts)),
         findings=findings_of(user),
-        telemetry=telemetry_of_clusters(clusters, READ, now=now),
+        telemetry=telemetry_of_clusters(clusters, wanted.metrics, now=now),
         **columns,
     )
     found: Collection[int] = range(len(roster.keys))
@@ -55,6 +56,8 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     if nodes is not None:
         found = [at for at in found if roster.node_of[at] in nodes]
     picked = _picked(roster, found, wanted, now=now)
+    if wanted.metric:
+        picked, roster.unsaid = _by_reading(roster, picked, wanted, now=now.timestamp())
     roster.matching = len(picked)
     roster.order = ordered(roster, picked, wanted, now=now.timestamp(), stop=stop)
     return roster
@@ -94,6 +97,22 @@ def _picked(roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: d
         allocated = _allocated_to(roster, wanted.namespace, {roster.node_of[at] for at in found}, now=now)
         found = [at for at in found if roster.keys[at] in allocated]
     return found
+
+
+def _by_reading(
+    roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: float
+) -> tuple[Collection[int], int]:
+    """None of a metric that there is not. And of how many nothing says what would be compared."""
+    if wanted.metric not in METRICS:
+        return [], 0
+    is_wanted: list[bool | None] = []
+    for cluster, gpus in roster.parts:
+        telemetry = roster.telemetry[cluster]
+        boards = (*range(len(telemetry.boards.every)), None)  # the last for whom the frame does not have
+        read = [telemetry.read(wanted.metric, board, now=now) for board in boards]
+        said = [None if wanted.compares and one.value is None else wanted.wants(one) for one in read]
+        is_wanted += [said[place] for place in gpus.places(telemetry)]
+    return [at for at in those if is_wanted[at]], sum(is_wanted[at] is None for at in those)
 
 
 def _has_finding(finding: FindingSeen | None, wanted: GpuFilter) -> bool:

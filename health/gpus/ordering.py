@@ -8,21 +8,14 @@ from typing import Any
 
 from gpu.versions import read
 from health.gpus.asking import GpuFilter
+from health.gpus.columns import COLUMNS
 from health.gpus.faults import WELL
 from health.gpus.remembered import SeenNode
 from health.gpus.roster import Roster
 from health.sources.of_clusters import ClusterTelemetry
-from health.sources.reading import AHEAD_S, UTILISATION
-from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
+from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.frame import NEVER
 
-ORDERED_BY: Mapping[str, tuple[str, ...]] = {  # by the key of a column: the metrics, the first that a board has
-    "temperature": ("temperature_celsius",),
-    "utilisation": UTILISATION,
-    "memory": ("memory_used_mib",),
-    "power": ("power_watts",),
-    "xid": ("xid",),
-}
 OF_NODE: Mapping[str, Callable[[SeenNode], Any]] = {  # by the key of a column; what is empty is not known
     "node": lambda node: node.name,
     "product": lambda node: node.product,
@@ -92,7 +85,7 @@ def column_of(telemetry: ClusterTelemetry, key: str, *, now: float) -> tuple[Seq
         return [at if oldest <= at <= newest else NEVER for at in times], [at >= least for at in times]
     found: Sequence[float] = ()
     is_fresh: Sequence[bool] = ()
-    for metric in ORDERED_BY[key]:
+    for metric in COLUMNS[key].metrics:
         values, times = telemetry.values(metric), telemetry.times(metric)
         said = values if _is_whole(values, times, oldest, newest) else [
             value if oldest <= at <= newest and value - value == 0 else NEVER  # finite

@@ -16,7 +16,7 @@ from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from health.gpus.asking import GpuFilter
 from health.gpus.faults import FindingSeen
 from health.gpus.narrowing import read_roster
-from health.gpus.roster import READ, Roster
+from health.gpus.roster import Roster
 from health.inbox.reading import titles
 from health.sources.of_clusters import ClusterTelemetry
 from health.sources.reading import MetricReading, utilisation
@@ -48,7 +48,7 @@ class GpuSeen:
     finding: FindingSeen | None
     finding_title: str  # of its rule; blank: there is none
     is_told: bool  # whether its source ever named it
-    metrics: Mapping[str, MetricReading]  # those of `READ`
+    metrics: Mapping[str, MetricReading]  # those that were read
     busy_key: str  # which metric says how busy it is
     xid_words: str
     sight: ClusterSight | None  # of its cluster; None: it was never looked at
@@ -96,12 +96,18 @@ class GpuTable:
     sights: Mapping[int, ClusterSight]
     pools: Mapping[int, str]  # that the person sees
     with_pods: frozenset[int]  # clusters whose pods were ever read
+    metrics: Sequence[str]  # that are read of each
     now: datetime
 
     @property
     def total(self) -> int:
         """Of all that the person sees."""
         return self.roster.total
+
+    @property
+    def unsaid(self) -> int:
+        """Of how many, that match otherwise, the metric that is asked about has no value to compare."""
+        return self.roster.unsaid
 
     def __len__(self) -> int:
         return self.roster.matching
@@ -118,7 +124,7 @@ class GpuTable:
         for at, gpu in shown:
             one, telemetry, board = allocated[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)
             finding, slices = self.roster.finding(at), 0 if board is None else telemetry.boards.every[board].slices
-            metrics = {key: telemetry.read(key, board, now=self.now.timestamp()) for key in READ}
+            metrics = {key: telemetry.read(key, board, now=self.now.timestamp()) for key in self.metrics}
             xid = metrics["xid"].value
             found.append(
                 GpuSeen(
@@ -165,7 +171,8 @@ def table_of(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None =
     prefetch_related_objects([user], "bindings")  # asked of pools, clusters, GPUs and findings
     pools = dict(Pool.objects.visible_to(user).values_list("pk", "name"))
     with_pods = frozenset(PODS_READ.values_list("cluster", flat=True))
-    return GpuTable(read_roster(user, wanted, now=now, stop=stop), sights_of_all(now=now), pools, with_pods, now)
+    roster = read_roster(user, wanted, now=now, stop=stop)
+    return GpuTable(roster, sights_of_all(now=now), pools, with_pods, wanted.metrics, now)
 
 
 def clusters_seen(user: User) -> dict[int, str]:

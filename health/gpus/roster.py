@@ -9,18 +9,7 @@ from dataclasses import dataclass
 from health.gpus.faults import Findings, FindingSeen
 from health.gpus.remembered import ClusterGpus, SeenNode
 from health.sources.of_clusters import ClusterTelemetry
-from health.sources.reading import UTILISATION
 from health.telemetry.frame import NEVER
-
-READ = (
-    *UTILISATION,
-    "memory_used_mib",
-    "memory_free_mib",
-    "temperature_celsius",
-    "power_watts",
-    "power_limit_watts",
-    "xid",
-)
 
 
 @dataclass
@@ -38,6 +27,7 @@ class Roster:
     findings: Findings
     telemetry: Mapping[int, ClusterTelemetry]
     matching: int = 0  # that are wanted
+    unsaid: int = 0  # that might be: the metric that is asked about has no value of them to compare
     order: Sequence[int] = ()
 
     def board(self, at: int) -> int | None:

@@ -1,13 +1,12 @@
 """A GPU of the table as REST and files write it: one shape for all, so that no two of them disagree."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from io import StringIO
 from typing import Any
 
 from health.gpus.reading import GpuSeen
-from health.gpus.roster import READ
 from health.sources.of_node import instant
 from health.sources.reading import MetricReading
 from health.telemetry.metrics import METRICS
@@ -72,16 +71,20 @@ def spelt(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat().replace("+00:00", "Z")
 
 
-HEAD = (
+_BEGIN = (
     "cluster", "node", "index", "uuid", "product", "pools", "use", "allocated_to", "is_allocation_known", "severity",
     "finding", "is_finding_of_node", "driver_version", "driver_unknown_since", "is_cluster_seen", "is_told",
     "xid_words", "sampled_at",
-    *(f"{key}{part}" for key in READ for part in ("", "_state", "_sampled_at", "_since")),
 )  # fmt: skip
 
 
+def head(metrics: Iterable[str]) -> Sequence[str]:
+    """Of a table of which these are read."""
+    return (*_BEGIN, *(f"{key}{part}" for key in metrics for part in ("", "_state", "_sampled_at", "_since")))
+
+
 def line(seen: GpuSeen) -> list[Any]:
-    """As a row of CSV has it, by `HEAD`: beside each value what it is worth; an empty one is none."""
+    """As a row of CSV has it, by `head`: beside each value what it is worth; an empty one is none."""
     said: Mapping[str, Any] = written(seen)
     finding, allocations = said["finding"] or {}, said["allocations"]
     begin = (

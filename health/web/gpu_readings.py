@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from health.gpus.columns import UNITLESS
 from health.sources.history import OF_SLICES
 from health.sources.of_node import DeviceTelemetry
 from health.sources.reading import MetricReading, ReadingState
@@ -14,8 +15,8 @@ from wording.lists import names
 NOT_HERE = frozenset({
     "temperature_celsius", "gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib",
     "power_watts", "power_limit_watts", "energy_joules", "xid", "called_healthy",
-    "throttled_power", "throttled_thermal", "throttled_board", "throttled_reliability",
-})  # fmt: skip
+}) | UNITLESS  # fmt: skip
+YES_OR_NO = UNITLESS | {"row_remap_pending", "row_remap_failed", "called_healthy"}
 HEALTH = {0.0: "well", 10.0: "warning", 20.0: "failure"}
 REASONS = {
     "hw_slowdown": "its hardware's slowdown", "sw_thermal": "heat (by its driver)",
@@ -45,16 +46,16 @@ def other_readings(devices: Sequence[DeviceTelemetry]) -> OtherReadings | None:
 def _told(there: Sequence[tuple[str, MetricReading]]) -> Iterator[tuple[str, ReadingCell]]:
     for key, reading in there:
         if reading.state is not ReadingState.NOT_EXPORTED:
-            words = "" if reading.value is None else _words(key, reading.value)
+            words = "" if reading.value is None else words_of(key, reading.value)
             cell = cell_of(reading, "") if reading.value is None else ReadingCell(look_of(reading), words)
             yield METRICS[key].title, cell
 
 
-def _words(key: str, value: float) -> str:
+def words_of(key: str, value: float) -> str:
     unit = METRICS[key].unit
     if key.endswith("_ratio"):
         return f"{value:.0%}"
-    if key in {"row_remap_pending", "row_remap_failed"}:
+    if key in YES_OR_NO:
         return "yes" if value else "no"
     if key == "dcgm_health":
         return HEALTH.get(value, f"{value:.0f}")
@@ -62,6 +63,8 @@ def _words(key: str, value: float) -> str:
         return names([REASONS[reason] for reason, bit in SLOWED_BY.items() if int(value) & bit]) or "none that slows it"
     if unit == "B/s":
         return f"{value / 1e9:.2f} GB/s"
+    if unit == "J":
+        return f"{value / 3.6e6:.1f} kWh"
     if unit == "MiB/s":
         return f"{gib(value)} GiB/s"
     return f"{value:.0f} {unit}".rstrip()

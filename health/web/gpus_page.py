@@ -1,9 +1,10 @@
 """The table of GPUs: every one that a person sees, what is wrong with it, who has it and what its exporter says."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -17,23 +18,26 @@ from edges.requests import PersonRequest
 from edges.written import take
 from fleet.models import Node, Observer, Pool
 from fleet.states.node import TITLES, state_key
-from health.gpus.asking import PARTS, SEVERITIES, GpuFilter
-from health.gpus.columns import COLUMNS, ORDER_TITLES, GpuColumn
+from health.gpus.asking import PARTS, READINGS, SEVERITIES, GpuFilter
+from health.gpus.columns import COLUMNS, ORDER_TITLES, USUAL, GpuColumn
 from health.gpus.narrowing import TooWide
 from health.gpus.reading import GpuSeen, GpuTable, clusters_seen, table_of
 from health.gpus.views import views_of
 from health.sources.of_clusters import ClusterTelemetry
 from health.sources.of_node import instant
 from health.sources.reading import MetricReading, ReadingState
+from health.telemetry.metrics import METRICS
+from health.web.gpu_readings import words_of
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
 from people.models import User
 from wording.instants import clock
+from wording.numbers import count
 
 PER_PAGE = 100
 ABOUT = "gpu-view"  # the name that a view was refused under is kept under this
 ALLOCATIONS_SHOWN = 2
+SHOWN = frozenset({"temperature", "utilisation", "memory", "power", "xid"})  # columns with a cell of their own
 GLYPHS: Mapping[str, str] = {"critical": "bad", "warning": "warn", "note": "part"}
-TOLD = frozenset({"temperature", "utilisation", "memory", "power", "xid"})  # columns that exporters fill
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class GpuLine:
     power: ReadingCell
     xid: ReadingCell
     is_bad: bool  # its last Xid is one
+    others: Sequence[tuple[GpuColumn, ReadingCell]]  # of the metrics that are shown beside these
+    untold: ReadingCell | None  # of the first that is shown, where nothing was ever said of it
     sampled_at: datetime | None
     is_old: bool
     glyph: str  # of its finding
@@ -84,11 +90,13 @@ class Pager:
 
 def gpus(request: PersonRequest) -> HttpResponse:
     seqs = Observer.objects.filter(cluster__in=clusters_seen(request.user)).values_list("cluster", "batch")
+    table = _table(request)
     context = {
         "place": "gpus",
         "seq": json.dumps({f"cluster-{cluster}": batch for cluster, batch in seqs}),
-        **_table(request),
+        **table,
         **_choices(request.user),
+        "order_choices": _orders(table["wanted"]),
         "views": views_of(request.user),
         "written": take(request, ABOUT),
     }
@@ -106,12 +114,13 @@ def gpus_part(request: PersonRequest) -> HttpResponse:
 def _table(request: PersonRequest) -> dict[str, Any]:
     wanted, now = GpuFilter.read(request.GET), timezone.now()
     number = max(1, whole(request.GET.get("page", "")[:6]) or 1)
+    told = [column for column in wanted.shown if column.metrics]
     shown: dict[str, Any] = {
         "wanted": wanted,
         "query": wanted.query(),
         "heads": [_head(column, wanted) for column in wanted.shown],
         "shows": {column.key for column in wanted.shown},
-        "told_columns": sum(column.key in TOLD for column in wanted.shown),
+        "told_columns": len(told),
         "columns": [(column, column in wanted.shown) for column in COLUMNS.values()],
     }
     try:
@@ -127,8 +136,8 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         "before": page.number - 1,
         "after": page.number + 1,
         "total": table.total,
-        "lines": [line_of(seen, now=now) for seen in rows],
-        "notes": _notes(table, clusters_seen(request.user), now=now),
+        "lines": [line_of(seen, told, now=now) for seen in rows],
+        "notes": [*_unsaid(wanted, table), *_notes(table, clusters_seen(request.user), now=now)],
         "hints": _hints(request.user, wanted, table, now=now),
     }
 
@@ -141,7 +150,8 @@ def _head(column: GpuColumn, wanted: GpuFilter) -> TableHead:
     return TableHead(column, f"?{wanted.ordered_by(column).query()}", way)
 
 
-def line_of(seen: GpuSeen, *, now: datetime) -> GpuLine:
+def line_of(seen: GpuSeen, told: Sequence[GpuColumn], *, now: datetime) -> GpuLine:
+    """`told`: the columns that are shown of what exporters say."""
     metrics = seen.metrics
     limit, total, xid = metrics["power_limit_watts"].value, seen.memory_total_mib, metrics["xid"]
     by = "" if seen.busy_key == "gpu_utilisation_ratio" else "Graphics engine active"
@@ -154,6 +164,10 @@ def line_of(seen: GpuSeen, *, now: datetime) -> GpuLine:
         power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f}", now=now),
         xid=_cell(xid, "", now=now) if xid.value is None else _xid(seen, xid, now=now),
         is_bad=bool(xid.value),
+        others=[
+            (column, _other(column.key, metrics[column.key], now=now)) for column in told if column.key not in SHOWN
+        ],
+        untold=_cell(metrics[told[0].metrics[0]], "", now=now) if told and not seen.is_told else None,
         sampled_at=instant(seen.sampled_at),
         is_old=not any(reading.is_fresh for reading in metrics.values()),
         glyph=GLYPHS.get(seen.finding.severity, "part") if seen.finding else "",
@@ -173,12 +187,23 @@ def _xid(seen: GpuSeen, reading: MetricReading, *, now: datetime) -> ReadingCell
     return ReadingCell(look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _since(reading, now=now)))))
 
 
+def _other(key: str, reading: MetricReading, *, now: datetime) -> ReadingCell:
+    return cell_of(reading, "{}", read=partial(words_of, key), title=_since(reading, now=now))
+
+
 def _since(reading: MetricReading, *, now: datetime) -> str:
     """Why a value is not of now. Blank: it is, or there is none."""
     at = instant(reading.since)
     when = f" since {clock(at, now=now)} UTC" if at else ""
     words = {ReadingState.STALE: "Stale", ReadingState.SOURCE_SILENT: "Its source is silent"}
     return f"{words[reading.state]}{when}." if reading.state in words else ""
+
+
+def _unsaid(wanted: GpuFilter, table: GpuTable) -> Iterator[str]:
+    """So that none is taken for well because nothing says that it is not."""
+    if table.unsaid:
+        title, belong = METRICS[wanted.metric].title, "it belongs" if table.unsaid == 1 else "they belong"
+        yield f"Nothing says “{title}” of {count(table.unsaid, 'GPU')}: whether {belong} here is not known."
 
 
 def _notes(table: GpuTable, clusters: Mapping[int, str], *, now: datetime) -> list[str]:
@@ -212,6 +237,12 @@ def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> 
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
 
 
+def _orders(wanted: GpuFilter) -> list[tuple[str, str]]:
+    """Those of the usual columns, of what is shown, and the one it is in."""
+    keys = {*USUAL, "node", wanted.order_key, *(column.key for column in wanted.shown)}
+    return [(ordering, title) for ordering, title in ORDER_TITLES.items() if ordering.removeprefix("-") in keys]
+
+
 def _choices(user: User) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
     nodes = Node.objects.visible_to(user).with_gpus().order_by("gpu_product")
@@ -222,7 +253,8 @@ def _choices(user: User) -> dict[str, Any]:
         "product_choices": list(nodes.exclude(gpu_product="").values_list("gpu_product", flat=True).distinct()),
         "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
         "severity_choices": SEVERITIES,
-        "order_choices": ORDER_TITLES.items(),
+        "metric_choices": [(key, metric.title, metric.unit) for key, metric in METRICS.items()],
+        "reading_choices": READINGS.items(),
     }
 
 

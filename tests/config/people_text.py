@@ -235,11 +235,14 @@ PARSERS = (
            lambda text: read_choice(_query(product=text, zone=text)),
            ("fleet.web.segments_page", "fleet.api.segments", "fleet.web.pool_form")),
     Parser("filter of GPUs", "253 characters each, the columns there are", HEADERS_BYTES,
-           lambda text: GpuFilter.read(_query(q=text, pool=text, ordering=text, column=text)).query(),
+           lambda text: GpuFilter.read(
+               _query(q=text, pool=text, ordering=text, column=text, metric=text, reading=text, at_least=text)
+           ).query(),
            ("health.web.gpus_page", "health.web.gpu_files")),
     Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
-           lambda text: GpuHealthAsked(data={"q": text, "limit": text, text[:100]: text}).is_valid(),
-           ("health.api.gpus",)),
+           lambda text: GpuHealthAsked(
+               data={"q": text, "limit": text, "at_least": text, "column": [text], text[:100]: text}
+           ).is_valid(), ("health.api.gpus",)),
     Parser("view of GPUs", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.gpu_views",)),
     Parser("layout of the map, and a cluster of it", "64 characters, compared, and 18", HEADERS_BYTES,
            lambda text: (text[:64] == "x", whole(text)), ("health.web.map_metrics",)),

@@ -3,6 +3,7 @@
 import pytest
 
 from health.api.gpus import GpuHealthSerializer
+from health.gpus.columns import READ
 from health.telemetry.frame import GpuDevice
 from tests import make
 from tests.health.gpus.telling import tell
@@ -44,10 +45,34 @@ def test_what_is_written_is_as_its_schema_says(bob):
 @pytest.mark.parametrize(
     "query",
     ["colour=red", "limit=0", "limit=1001", "offset=-1", "ordering=secret", "severity=bad", "state=x", "faults=yes",
-     f"q={'x' * 254}"],
+     f"q={'x' * 254}", "metric=secret", "metric=xid&reading=secret", "metric=xid&at_least=nan",
+     "metric=xid&at_least=1e3", "reading=zero", "at_least=3", "column=secret"],
 )  # fmt: skip
 def test_what_it_does_not_know_is_refused(bob, query):
     assert bob.get(f"{PLACE}?{query}").status_code == 400
+
+
+def test_other_metrics_are_written_where_they_are_asked_for_or_by(bob):
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "gpu-1", gpus=2)
+    make.a_source(cluster, exported=["ecc_corrected", "pcie_replays"])
+    tell(
+        cluster, GpuDevice("gpu-1", 0, "GPU-0"), GpuDevice("gpu-1", 1, "GPU-1"), xids={},
+        ecc_corrected=[0.0, 12.0], pcie_replays=[3.0, 0.0],
+    )  # fmt: skip
+
+    usual_page = bob.get(PLACE).json()
+    usual = usual_page["results"][0]["metrics"]
+    asked = bob.get(f"{PLACE}?column=uuid&column=pcie_replays&metric=ecc_corrected&at_least=10").json()
+
+    assert set(usual) == set(READ)
+    assert [row["index"] for row in asked["results"]] == [1]
+    assert set(asked["results"][0]["metrics"]) == {*READ, "ecc_corrected", "pcie_replays"}
+    assert asked["results"][0]["metrics"]["pcie_replays"]["value"] == 0.0
+    assert (usual_page["unsaid"], asked["unsaid"]) == (0, 0)
+    assert bob.get(f"{PLACE}?metric=ecc_uncorrected").json()["unsaid"] == 2
+    assert [row["index"] for row in bob.get(f"{PLACE}?ordering=-pcie_replays").json()["results"]] == [0, 1]
+    assert [row["index"] for row in bob.get(f"{PLACE}?metric=ecc_corrected&reading=zero").json()["results"]] == [0]
 
 
 def test_a_stranger_sees_none_and_nobody_is_asked_to_sign_in(eve, client):

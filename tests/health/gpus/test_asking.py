@@ -1,9 +1,12 @@
+import math
+
 from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gpus.asking import LONGEST, PARTS, GpuFilter
-from health.gpus.columns import COLUMNS, ORDER_TITLES, ORDERS, USUAL
+from health.gpus.asking import LONGEST, NUMBER, OF_A_METRIC, PARTS, GpuFilter, number
+from health.gpus.columns import COLUMNS, ORDER_TITLES, ORDERS, READ, USUAL
+from health.telemetry.metrics import METRICS
 
 
 def read(query: str) -> GpuFilter:
@@ -26,6 +29,38 @@ def test_the_usual_columns_need_no_name():
     assert [column.key for column in read("column=power&column=uuid").shown] == ["node", "gpu", "uuid", "power"]
 
 
+def test_each_metric_there_is_is_in_a_column_and_can_be_asked_about():
+    assert set(METRICS) == set(READ) | {key for column in COLUMNS.values() for key in column.metrics}
+    for key in METRICS:
+        assert key in GpuFilter(metric=key).metrics
+        assert key in GpuFilter(ordering=f"-{key}", columns=("uuid",)).metrics or key in READ
+    assert GpuFilter().metrics == READ
+
+
+def test_the_column_of_the_metric_that_is_asked_about_is_shown():
+    keys = [column.key for column in read("metric=ecc_corrected&column=uuid").shown]
+
+    assert keys == ["node", "gpu", "uuid", "ecc_corrected"]
+
+
+def test_how_it_stands_with_a_metric_says_nothing_without_one_and_goes_with_it():
+    assert read("reading=zero&at_least=3") == GpuFilter()
+    asked = read("metric=xid&reading=stale&at_least=3")
+    assert (asked.query(), asked.active) == ("metric=xid&reading=stale&at_least=3", ["metric"])
+    assert asked.without("metric") == GpuFilter()
+
+
+@given(st.text(max_size=30) | st.from_regex(NUMBER, fullmatch=True))
+def test_a_number_is_finite_and_of_ascii_digits(text):
+    read_as = number(text)
+
+    if read_as is not None:
+        assert math.isfinite(read_as)
+        assert text.isascii()
+    assert number("1e5") is number("nan") is number("inf") is number("1_0") is number("٣") is None
+    assert number("-0.5") == -0.5
+
+
 def test_every_order_has_a_title_and_a_head_that_sorts():
     assert set(ORDER_TITLES) == set(ORDERS)
     for column in COLUMNS.values():
@@ -36,7 +71,7 @@ def test_every_order_has_a_title_and_a_head_that_sorts():
 
 
 @given(
-    st.fixed_dictionaries({}, optional={name: st.text(max_size=300) for name in PARTS}),
+    st.fixed_dictionaries({}, optional={name: st.text(max_size=300) for name in (*PARTS, *OF_A_METRIC)}),
     st.sampled_from(ORDERS),
     st.lists(st.sampled_from(sorted(COLUMNS))),
 )

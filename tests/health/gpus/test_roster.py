@@ -56,6 +56,53 @@ def test_what_is_of_now_comes_before_what_was_and_what_nobody_said_comes_last(se
     assert names(seer, ordering="temperature") == ["gpu-2/0", "gpu-1/0", "gpu-1/1", "gpu-1/2", "gpu-1/3"]
 
 
+def test_what_exporters_say_narrows_it_down_and_sorts_it(seer, cluster):
+    make.a_node(cluster, "gpu-1", gpus=5)
+    make.a_node(make.a_cluster("west"), "far-1", gpus=1)
+    make.a_source(cluster, exported=["ecc_uncorrected", "temperature_celsius"])
+    devices = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(4)]
+    tell(
+        cluster, *devices, ages=[5, 5, 300, 5],
+        ecc_uncorrected=[2.0, 0.0, 7.0, UNSAID], temperature_celsius=[40.0, 50.5, 60.0, 70.0],
+    )  # fmt: skip
+    ecc = {"metric": "ecc_uncorrected", "ordering": "node"}
+
+    assert names(seer, **ecc) == ["gpu-1/0", "gpu-1/2"]
+    assert names(seer, **ecc, reading="zero") == ["gpu-1/1"]
+    assert names(seer, **ecc, at_least="3") == ["gpu-1/2"]
+    assert names(seer, **ecc, at_least="0") == ["gpu-1/0", "gpu-1/1", "gpu-1/2"]
+    assert names(seer, **ecc, reading="fresh") == ["gpu-1/0", "gpu-1/1"]
+    assert names(seer, **ecc, reading="fresh", at_least="1") == ["gpu-1/0"]
+    assert names(seer, **ecc, reading="stale") == ["gpu-1/2"]
+    assert names(seer, **ecc, reading="never") == ["gpu-1/3", "gpu-1/4"]
+    assert names(seer, **ecc, reading="no-source") == ["far-1/0"]
+    assert names(seer, metric="row_remap_failed", reading="not-exported", ordering="node") == [
+        f"gpu-1/{index}" for index in range(5)
+    ]
+    assert names(seer, metric="temperature_celsius", at_least="50.5", ordering="-temperature") == [
+        "gpu-1/3", "gpu-1/1", "gpu-1/2",
+    ]  # fmt: skip
+    assert names(seer, ordering="-ecc_uncorrected")[:3] == ["gpu-1/0", "gpu-1/1", "gpu-1/2"]  # of now before of before
+    assert [table(seer, **{**ecc, **more}).unsaid for more in ({}, {"reading": "zero"}, {"reading": "never"})] == [
+        3,
+        3,
+        0,
+    ]
+    assert table(seer, **ecc, cluster="east", q="gpu-1").unsaid == 2
+    for nothing in ({"metric": "secret"}, {**ecc, "at_least": "many"}, {**ecc, "reading": "secret"}):
+        assert names(seer, **nothing) == [], nothing
+
+
+def test_bits_that_slow_nothing_down_are_no_reason(seer, cluster):
+    make.a_node(cluster, "gpu-1", gpus=3)
+    make.a_source(cluster, exported=["clock_reasons"])
+    devices = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(3)]
+    tell(cluster, *devices, clock_reasons=[float(0x1), float(0x41), 0.0])  # idle; idle and hot; none
+
+    assert names(seer, metric="clock_reasons") == ["gpu-1/1"]
+    assert names(seer, metric="clock_reasons", reading="zero", ordering="node") == ["gpu-1/0", "gpu-1/2"]
+
+
 def test_the_first_of_an_order_are_the_first_of_all_of_it(seer, cluster):
     make.a_source(cluster)
     devices = []

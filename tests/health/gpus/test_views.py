@@ -3,7 +3,8 @@ from urllib.parse import urlencode
 import pytest
 
 from health.gpus import views
-from health.gpus.views import BadView, save_view
+from health.gpus.columns import COLUMNS
+from health.gpus.views import BadView, filter_sent, save_view
 from health.models import GpuView
 from tests import make
 from tests.make import NOON
@@ -21,6 +22,20 @@ def test_a_view_is_what_the_table_knows_of_an_address(bob):
     view = save_view(bob, name="  hot  ones ", query="?ordering=-temperature&page=3&next=//evil&faults=1", now=NOON)
 
     assert (view.name, view.query) == ("hot ones", "faults=1&ordering=-temperature")
+
+
+def test_a_view_knows_every_column_and_what_exporters_are_to_say(bob):
+    columns = "&".join(f"column={key}" for key, column in COLUMNS.items() if not column.is_fixed)
+    asked = f"metric=ecc_uncorrected&reading=fresh&at_least=2&ordering=-row_remap_pending&{columns}"
+
+    view = save_view(bob, name="ECC", query=asked, now=NOON)
+
+    assert filter_sent(view.query) == filter_sent(asked)
+    assert (filter_sent(view.query).metric, filter_sent(view.query).at_least) == ("ecc_uncorrected", "2")
+    make.a_node(make.a_cluster(), gpus=1)
+    asked = view.query.replace("metric=ecc_uncorrected", "")
+    shown = visiting(bob).get(f"/gpus?{asked}").content.decode()
+    assert shown.count("<th>") + shown.count("<th ") == len(COLUMNS)
 
 
 def test_the_same_name_again_is_the_same_view(bob):

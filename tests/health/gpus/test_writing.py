@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gpus.writing import FORMULA, HEAD, as_csv, line, written
+from health.gpus.columns import READ
+from health.gpus.writing import FORMULA, as_csv, head, line, written
 from health.models import TelemetrySource
 from health.telemetry.frame import GpuDevice
 from tests import make
@@ -62,6 +63,62 @@ def test_page_rest_and_files_tell_the_four_apart_alike(seer, told):
     assert [row["power_watts_state"] for row in rows] == ["not-exported"] * 3
     assert file["gpus"] == rest
     assert file["count"] == len(rest) == 3
+
+
+@pytest.fixture
+def counted():
+    """ECC errors of now, 0, of before, and never; row remaps not exported."""
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "gpu-1", gpus=4)
+    make.a_source(cluster, exported=["temperature_celsius", "ecc_uncorrected"])
+    tell(
+        cluster, *(GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(4)), ages=[5, 5, 300, 5],
+        temperature_celsius=[40.0] * 4, ecc_uncorrected=[2.0, 0.0, 7.0, UNSAID],
+    )  # fmt: skip
+    return cluster
+
+
+ASKED = "?ordering=node&column=ecc_uncorrected&column=row_remap_pending"
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous")
+def test_the_columns_of_other_metrics_tell_the_four_apart_alike_too(seer, counted):
+    client = visiting(seer)
+
+    said = page(client, f"/gpus{ASKED}").text
+    rest = client.get(f"/api/v1/gpu-health{ASKED}").json()["results"]
+    rows, file = csv_of(client, ASKED), json.loads(b"".join(client.get(f"/gpus.json{ASKED}")))
+
+    assert "Node GPU ECC errors not corrected Row remapping pending" in said
+    for line_said in ("east 0 2 not exported", "east 1 0 not exported", "east 2 7 not exported",
+                      "east 3 never seen not exported"):  # fmt: skip
+        assert line_said in said
+    html = client.get(f"/gpus{ASKED}").content.decode()
+    assert 'title="Not of now. Stale since 11:55:00 UTC."' in html
+    errors = [row["metrics"]["ecc_uncorrected"] for row in rest]
+    assert [(each["state"], each["value"]) for each in errors] == [
+        ("fresh", 2.0), ("fresh", 0.0), ("stale", 7.0), ("never", None),
+    ]  # fmt: skip
+    assert {row["metrics"]["row_remap_pending"]["state"] for row in rest} == {"not-exported"}
+    assert file["gpus"] == rest
+    assert [(row["ecc_uncorrected"], row["ecc_uncorrected_state"]) for row in rows] == [
+        ("2.0", "fresh"), ("0.0", "fresh"), ("7.0", "stale"), ("", "never"),
+    ]  # fmt: skip
+    assert {(row["row_remap_pending"], row["row_remap_pending_state"]) for row in rows} == {("", "not-exported")}
+    assert "ecc_uncorrected" not in csv_of(client)[0]
+
+
+def test_a_silent_source_is_said_of_the_columns_of_other_metrics_too(seer, counted):
+    TelemetrySource.objects.update(state="silent", state_since=NOON - timedelta(minutes=2))
+    client = visiting(seer)
+
+    html = client.get(f"/gpus{ASKED}").content.decode()
+    rest = client.get(f"/api/v1/gpu-health{ASKED}").json()["results"]
+
+    assert html.count('title="Not of now. Its source is silent since 11:58:00 UTC."') == 3
+    assert 'title="Its source is silent since 11:58:00 UTC.">no data' in html
+    assert {row["metrics"]["ecc_uncorrected"]["state"] for row in rest} == {"source-silent"}
+    assert {row["metrics"]["row_remap_pending"]["state"] for row in rest} == {"source-silent"}
 
 
 def test_a_source_that_is_silent_or_away_is_said_of_every_value(seer, told):
@@ -123,7 +180,9 @@ def test_a_driver_whose_label_is_gone_is_what_it_was(seer):
 
     seen = next(table(seer).every())
 
-    assert written(seen)["driver_unknown_since"] == dict(zip(HEAD, line(seen), strict=True))["driver_unknown_since"]
+    assert (
+        written(seen)["driver_unknown_since"] == dict(zip(head(READ), line(seen), strict=True))["driver_unknown_since"]
+    )
     assert written(seen)["driver_unknown_since"] == "2026-11-21T12:00:00Z"
 
 

@@ -68,6 +68,28 @@ def test_columns_are_chosen_and_the_head_sorts(viewer, cluster):
     assert "?ordering=-power&column=uuid&column=power" in seen.links
 
 
+def test_a_filter_by_what_exporters_say_is_on_the_page_with_its_column(viewer, cluster):
+    make.a_node(cluster, "gpu-1", gpus=3)
+    make.a_source(cluster, exported=["throttled_thermal", "nvlink_mib_per_s"])
+    devices = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(2)]
+    tell(cluster, *devices, xids={}, throttled_thermal=[12345.0, 0.0], nvlink_mib_per_s=[2048.0, 0.0])
+
+    slowed = page(viewer, "/gpus?metric=throttled_thermal&column=nvlink_mib_per_s")
+    never = page(viewer, "/gpus?metric=throttled_thermal&reading=never&column=uuid")
+    nothing = page(viewer, "/gpus?metric=throttled_thermal&at_least=99999")
+
+    assert "gpu-1 east 0 2.0 GiB/s yes" in slowed.text
+    assert "1–1 of 1 that match, of 3" in slowed.text
+    assert "?metric=throttled_thermal&ordering=-throttled_thermal&column=nvlink_mib_per_s" in slowed.links
+    assert "12345" not in slowed.text
+    assert "never seen Nothing was ever said of it." in never.text
+    assert "Without what its exporter says : 3 GPUs" in nothing.text
+    told = "Nothing says “Throttled by heat” of 1 GPU: whether it belongs here is not known."
+    assert told in slowed.text
+    assert told in nothing.text
+    assert "Nothing says" not in never.text
+
+
 def test_pages_follow_one_another_and_one_too_far_is_the_last(viewer, cluster, monkeypatch):
     monkeypatch.setattr(gpus_page, "PER_PAGE", 2)
     make.a_node(cluster, "gpu-1", gpus=5)
