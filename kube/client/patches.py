@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kube.structs import NodeSeen, Seen
+from kube.structs import Seen
 
 Operation = dict[str, Any]
 Patch = list[Operation]
@@ -14,18 +14,18 @@ def pointer(*parts: str) -> str:
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
-def node_patch(
-    node: NodeSeen,
+def metadata_patch(
+    seen: Seen,
     *,
     labels: Mapping[str, str | None] | None = None,
     annotations: Mapping[str, str | None] | None = None,
 ) -> Patch:
     """What makes labels and annotations as wanted; None as a value takes the key away. Empty: they are so already."""
     changes = [
-        *_entries(node, "labels", node.metadata.labels, labels or {}),
-        *_entries(node, "annotations", node.metadata.annotations, annotations or {}),
+        *_entries(seen, "labels", seen.metadata.labels, labels or {}),
+        *_entries(seen, "annotations", seen.metadata.annotations, annotations or {}),
     ]
-    return [*same_object(node), *changes] if changes else []
+    return [*same_object(seen), *changes] if changes else []
 
 
 def field_patch(seen: Seen, path: tuple[str, ...], *, old: Any, new: Any) -> Patch:
@@ -49,13 +49,13 @@ def unchanged_since(seen: Seen) -> Patch:
     return [{"op": "test", "path": pointer("metadata", "resourceVersion"), "value": seen.resource_version}]
 
 
-def _entries(node: NodeSeen, field: str, has: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> Patch:
+def _entries(seen: Seen, field: str, has: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> Patch:
     changes = {key: value for key, value in wanted.items() if (has or {}).get(key) != value}
     added = {key: value for key, value in changes.items() if key not in (has or {})}
     if added and not has:
         # No member to add a key to: the whole map is new. (An empty one is left out by the server, too.)
-        return [*unchanged_since(node), {"op": "add", "path": pointer("metadata", field), "value": added}]
-    patch = unchanged_since(node) if added else []
+        return [*unchanged_since(seen), {"op": "add", "path": pointer("metadata", field), "value": added}]
+    patch = unchanged_since(seen) if added else []
     for key, value in sorted(changes.items()):
         place = pointer("metadata", field, key)
         if key not in added:

@@ -175,7 +175,7 @@ def _patch_node(questions: Questions, name: str) -> None:
     labels: dict[str, str | None] = {hold.key: hold.value} if hold else {}
     node = client.get_node(questions.connection, name)
     since = questions.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-    patch = client.node_patch(node, labels=labels, annotations={HELD_BY: plan.mark, HELD_SINCE: since})
+    patch = client.metadata_patch(node, labels=labels, annotations={HELD_BY: plan.mark, HELD_SINCE: since})
     client.patch_node(questions.connection, name, patch, is_dry_run=True)
 
 

@@ -87,7 +87,7 @@ def _without_marks(node: NodeSeen) -> client.Patch:
         before = as_before(_metadata(node), {})
         labels |= before.labels
         annotations |= before.annotations
-    return client.node_patch(node, labels=labels, annotations=annotations)
+    return client.metadata_patch(node, labels=labels, annotations=annotations)
 
 
 def _metadata(node: NodeSeen) -> Metadata:

@@ -131,7 +131,7 @@ def hold_node(
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
         more = beside(seen)
         labels = {**more.labels, writer.hold.key: writer.hold.value}
-        return client.node_patch(seen, labels=labels, annotations={**more.annotations, **ours})
+        return client.metadata_patch(seen, labels=labels, annotations={**more.annotations, **ours})
 
     seen = writer.change(uid, name, held)
     if seen is None or not writer.hold.is_on(seen.labels):
@@ -187,7 +187,7 @@ def free_node(
             return []
         more = beside(seen)
         annotations = {**more.annotations, HELD_BY: None, HELD_SINCE: None}
-        return client.node_patch(seen, labels={**more.labels, writer.hold.key: None}, annotations=annotations)
+        return client.metadata_patch(seen, labels={**more.labels, writer.hold.key: None}, annotations=annotations)
 
     seen = writer.change(uid, name, freed)
     if seen is None or writer.hold.key in seen.labels:

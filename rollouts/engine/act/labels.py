@@ -33,4 +33,4 @@ def _from(seen: NodeSeen, was: str, to: str | None) -> client.Patch:
     """Nothing, where the operator has moved the node since."""
     if seen.labels.get(UPGRADE_STATE) != was:
         return []
-    return client.node_patch(seen, labels={UPGRADE_STATE: to})
+    return client.metadata_patch(seen, labels={UPGRADE_STATE: to})

@@ -88,7 +88,7 @@ def lever_of(writer: Writer) -> Lever:
 
 def _patch(seen: NodeSeen, beside: Beside) -> client.Patch:
     wanted = beside(seen)
-    return client.node_patch(seen, labels=wanted.labels, annotations=wanted.annotations)
+    return client.metadata_patch(seen, labels=wanted.labels, annotations=wanted.annotations)
 
 
 def _old_pods(writer: Writer, name: str) -> Iterator[PodSeen]:

@@ -186,7 +186,7 @@ def _alone(beside: Beside) -> Callable[[NodeSeen], client.Patch]:
 
     def patch(seen: NodeSeen) -> client.Patch:
         wanted = beside(seen)
-        return client.node_patch(seen, labels=wanted.labels, annotations=wanted.annotations)
+        return client.metadata_patch(seen, labels=wanted.labels, annotations=wanted.annotations)
 
     return patch
 

@@ -39,9 +39,9 @@ def test_a_cluster_is_known_by_its_kube_system(api, connection):
 
 def test_a_node_is_held_and_released_by_patches_that_test_what_they_saw(connection, node):
     held = client.patch_node(
-        connection, node, client.node_patch(client.get_node(connection, node), labels={HOLD: "true"})
+        connection, node, client.metadata_patch(client.get_node(connection, node), labels={HOLD: "true"})
     )
-    released = client.patch_node(connection, node, client.node_patch(held, labels={HOLD: None}))
+    released = client.patch_node(connection, node, client.metadata_patch(held, labels={HOLD: None}))
 
     assert held.labels[HOLD] == "true"
     assert HOLD not in released.labels
@@ -52,9 +52,11 @@ def test_a_foreign_change_makes_our_patch_a_conflict(api, connection, node):
     api.change(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"a": "changed"}}})
 
     with pytest.raises(client.Conflict):
-        client.patch_node(connection, node, client.node_patch(seen, labels={"a": None}))
+        client.patch_node(connection, node, client.metadata_patch(seen, labels={"a": None}))
     with pytest.raises(client.Conflict):
-        client.patch_node(connection, node, client.node_patch(seen, annotations={"quarterdeck.io/held-by": "plan-1"}))
+        client.patch_node(
+            connection, node, client.metadata_patch(seen, annotations={"quarterdeck.io/held-by": "plan-1"})
+        )
 
     assert client.get_node(connection, node).labels["a"] == "changed"
 
@@ -65,11 +67,11 @@ def test_a_node_that_came_back_under_its_name_is_another(api, connection, node):
     api.create("/api/v1/nodes", {"metadata": {"name": node, "labels": {"a": "b"}}})
 
     with pytest.raises(client.Conflict):
-        client.patch_node(connection, node, client.node_patch(seen, labels={"a": None}))
+        client.patch_node(connection, node, client.metadata_patch(seen, labels={"a": None}))
 
 
 def test_every_write_names_us(api, connection, node):
-    client.patch_node(connection, node, client.node_patch(client.get_node(connection, node), labels={"x": "1"}))
+    client.patch_node(connection, node, client.metadata_patch(client.get_node(connection, node), labels={"x": "1"}))
 
     write = [asked for asked in api.requests() if asked["method"] == "PATCH"][-1]
     assert write["user_agent"].startswith("quarterdeck/")
@@ -80,7 +82,7 @@ def test_a_label_that_no_server_takes_is_refused_and_no_conflict(connection, nod
     seen = client.get_node(connection, node)
 
     with pytest.raises(client.Refused):
-        client.patch_node(connection, node, client.node_patch(seen, labels={"x": "not a label!"}))
+        client.patch_node(connection, node, client.metadata_patch(seen, labels={"x": "not a label!"}))
 
 
 def test_what_is_not_there_is_none_or_absent(connection):

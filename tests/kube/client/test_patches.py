@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.patches import field_patch, node_patch, pointer
+from kube.client.patches import field_patch, metadata_patch, pointer
 from tests.fleet.documents import a_driver_seen, a_node_seen
 
 HOLD = "nvidia.com/gpu-driver-upgrade.skip"
@@ -22,7 +22,7 @@ def test_a_pointer_can_be_read_back(parts):
 
 
 def test_a_new_label_is_added_only_while_nobody_else_changed_the_node():
-    patch = node_patch(a_node_seen(), labels={HOLD: "true"})
+    patch = metadata_patch(a_node_seen(), labels={HOLD: "true"})
 
     assert patch == [SAME_NODE, UNCHANGED, {"op": "add", "path": pointer("metadata", "labels", HOLD), "value": "true"}]
 
@@ -30,13 +30,13 @@ def test_a_new_label_is_added_only_while_nobody_else_changed_the_node():
 def test_a_label_is_taken_away_only_while_it_has_the_value_we_saw():
     place = pointer("metadata", "labels", HOLD)
 
-    patch = node_patch(a_node_seen(labels={HOLD: "true"}), labels={HOLD: None})
+    patch = metadata_patch(a_node_seen(labels={HOLD: "true"}), labels={HOLD: None})
 
     assert patch == [SAME_NODE, {"op": "test", "path": place, "value": "true"}, {"op": "remove", "path": place}]
 
 
 def test_a_node_without_annotations_gets_its_first():
-    patch = node_patch(a_node_seen(annotations=None), annotations={"quarterdeck.io/held-by": "plan-1"})
+    patch = metadata_patch(a_node_seen(annotations=None), annotations={"quarterdeck.io/held-by": "plan-1"})
 
     added = {"op": "add", "path": "/metadata/annotations", "value": {"quarterdeck.io/held-by": "plan-1"}}
     assert patch == [SAME_NODE, UNCHANGED, added]
@@ -45,7 +45,7 @@ def test_a_node_without_annotations_gets_its_first():
 def test_what_is_so_already_needs_no_patch():
     node = a_node_seen(labels={HOLD: "true"}, annotations=None)
 
-    assert node_patch(node, labels={HOLD: "true", "gone": None}, annotations={"gone": None}) == []
+    assert metadata_patch(node, labels={HOLD: "true", "gone": None}, annotations={"gone": None}) == []
 
 
 def test_a_field_is_changed_from_exactly_the_value_we_saw():
