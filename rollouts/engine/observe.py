@@ -186,6 +186,7 @@ def _node(
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else component.hold is not None and is_held_by_others(row),
         label_was_placed=hold is not None and hold.placed_at is not None,
+        label_is_older=hold is not None and hold.is_older and not hold.trouble,
         trouble=hold.trouble if hold else "",
         is_late_node=_is_late_node(plan, row, ahead),
     )

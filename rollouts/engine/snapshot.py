@@ -29,6 +29,7 @@ class NodeSnapshot:
     hold_wanted: bool | None = None  # our row; None: we have none for it yet
     hold_is_foreign: bool = False
     label_was_placed: bool = False  # we read it back from the API server, and have not taken it off since
+    label_is_older: bool = False  # than that we want it: a release from before may still be on its way
     busy_with: str = ""  # another plan that changes this node, and is not over; blank: none
     trouble: str = ""  # why the last try to write it did not work
     is_late_node: bool = False  # came after the version was written: its first driver pod is of the new template
@@ -40,8 +41,10 @@ class NodeSnapshot:
 
     @property
     def is_unwritten(self) -> bool:
-        """It carries our label, and we have written down nothing of it: made again under its name, with all it had."""
-        return self.has_label and self.label_is_ours and self.hold_wanted is None and not self.busy_with
+        """It carries our label, and not as we would have written it now: made again under its name, with all it had, or
+        called back by a worker that was killed before it wrote the label anew (hazard Z3)."""
+        is_known = self.hold_wanted is not None and not self.label_is_older
+        return self.has_label and self.label_is_ours and not is_known and not self.busy_with
 
     @property
     def is_unavailable(self) -> bool:

@@ -1,5 +1,5 @@
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from fleet.models import GoneNode
 
@@ -22,6 +22,10 @@ class HoldQuerySet(models.QuerySet["Hold"]):
         wanted_not_there = Q(is_wanted=True, placed_at__isnull=True)
         there_not_wanted = Q(is_wanted=False, placed_at__isnull=False)
         return self.filter(wanted_not_there | there_not_wanted)
+
+    def older(self) -> "HoldQuerySet":
+        """Whose label was read back before it was wanted again: a release in between tests it as it is."""
+        return self.filter(is_wanted=True, is_foreign=False, placed_at__lt=F("wanted_since"))
 
 
 class Hold(models.Model):
@@ -60,3 +64,9 @@ class Hold(models.Model):
     def is_in_the_way(self) -> bool:
         """As `in_the_way` asks of rows."""
         return self.is_wanted or self.placed_at is not None
+
+    @property
+    def is_older(self) -> bool:
+        """As `older` asks of rows."""
+        is_ours = self.is_wanted and not self.is_foreign
+        return is_ours and self.placed_at is not None and self.placed_at < self.wanted_since

@@ -25,8 +25,9 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
     known = Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes, is_foreign=False)
     is_known = set(known.values_list("node_uid", flat=True))
     ours = want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
+    older = set(Hold.objects.older().filter(plan=writer.plan).values_list("node_uid", flat=True))
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=True)):
-        hold_node(writer, uid, name, may_be_theirs=uid not in is_known)
+        hold_node(writer, uid, name, anew=uid in older, may_be_theirs=uid not in is_known)
 
 
 def lift_holds(writer: Writer, act: LiftHolds) -> None:
@@ -128,7 +129,8 @@ def hold_node(
             return []
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
-        ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        # To the microsecond: what is written anew within a second of the last time has to be another value.
+        ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
         more = beside(seen)
         labels = {**more.labels, writer.hold.key: writer.hold.value}
         return client.metadata_patch(seen, labels=labels, annotations={**more.annotations, **ours})

@@ -10,6 +10,8 @@ from edges.moves import LostRace
 from fleet.models import Node
 from kube import client
 from rollouts.engine.act import waves
+from rollouts.engine.act.holds import hold_node
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Hold, Plan, Target
@@ -233,11 +235,8 @@ def test_a_word_that_comes_while_the_node_is_read_counts(
     assert ground.target().state == TargetState.RELEASING
 
 
-def test_a_release_that_is_still_on_its_way_when_it_is_recalled_comes_too_late(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
-):
-    """Z3: its worker gave it up or was stopped, and the API server hears of it after the recall."""
-    ground.armed()
+def sent_late(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], object]:
+    """A release that its worker gave up, or was stopped in. What has the API server hear of it."""
     sent: list[tuple] = []
 
     def send_late(*given):
@@ -247,14 +246,60 @@ def test_a_release_that_is_still_on_its_way_when_it_is_recalled_comes_too_late(
     with monkeypatch.context() as patched:
         patched.setattr(client, "patch_node", send_late)
         with pytest.raises(client.Unreachable):
-            waves.release_wave(ground.writer(), WAVE)
+            waves.release_wave(writer, WAVE)
+    return lambda: client.patch_node(*sent[0])
+
+
+@pytest.mark.parametrize("later", [{"minutes": 1}, {"milliseconds": 1}])
+def test_a_release_that_is_still_on_its_way_when_it_is_recalled_comes_too_late(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, later: dict[str, float]
+):
+    """Z3: the API server hears of it after the recall, though both are of the same second."""
+    ground.armed()
+    writer = ground.writer()
+    hold_node(writer, ground.target().node_uid, CANARY, anew=True)
+    arrive = sent_late(writer, monkeypatch)
     told(commands.halt)(ground)
-    ground.clock.move(minutes=1)
-    ground.act(Recall(0, (CANARY,)))
+    ground.clock.move(**later)
+    waves.recall(writer, Recall(0, (CANARY,)))
 
     with pytest.raises(client.Conflict):
-        client.patch_node(*sent[0])
+        arrive()
     assert ground.held() == set(NODES)
+
+
+class KilledError(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("verb", [commands.halt, commands.pause, commands.roll_back])
+def test_a_recall_that_was_killed_before_it_wrote_is_written_by_the_next_worker(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable
+):
+    """Z3: its row says held and so does the label, and the release that was sent before is on its way."""
+    ground.armed()
+    arrive = sent_late(ground.writer(), monkeypatch)
+    told(verb)(ground)
+    ground.clock.move(minutes=1)
+
+    def killed(*_, **__):
+        raise KilledError
+
+    with monkeypatch.context() as crash:
+        crash.setattr(client, "patch_node", killed)
+        with pytest.raises(KilledError):
+            ground.round()
+    assert ground.target().state == TargetState.HELD
+    ground.clock.move(minutes=1)
+    ground.round()
+
+    with pytest.raises(client.Conflict):
+        arrive()
+    assert ground.held() == set(NODES)
+    writes = len(ground.writes())
+    ground.round()
+    assert writes
+    assert not [one for one in ground.writes() if "/nodes/" in one["path"]], "and it is written once"
 
 
 def told_before(moment: str, monkeypatch: pytest.MonkeyPatch, tell: Callable[[], object]) -> None:
