@@ -56,6 +56,7 @@ from kube.client.writing import (
     lease_spec,
     patch_driver_object,
     patch_node,
+    patch_pod,
     replace_lease,
 )
 from kube.structs import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen
@@ -120,6 +121,7 @@ __all__ = [
     "metadata_patch",
     "patch_driver_object",
     "patch_node",
+    "patch_pod",
     "pointer",
     "reach",
     "replace_lease",

@@ -30,6 +30,12 @@ def patch_node(connection: Connection, name: str, patch: Patch, *, is_dry_run: b
     return decode(_patch(connection, NODES.path(name), patch, is_dry_run=is_dry_run), NodeSeen)
 
 
+def patch_pod(connection: Connection, seen: PodSeen, patch: Patch) -> PodSeen:
+    """Raises as `patch_node` does."""
+    path = PODS.path(seen.name, namespace=seen.namespace)
+    return decode(_patch(connection, path, patch, is_dry_run=False), PodSeen)
+
+
 def patch_driver_object(
     connection: Connection,
     kind: str,
@@ -87,9 +93,10 @@ def delete_pod(connection: Connection, seen: PodSeen) -> None:
     """As soon as its containers have ended.
 
     :raises Absent: when it is gone
-    :raises Conflict: when it is another pod of the same name by now
+    :raises Conflict: when it is another pod of the same name by now, or anybody has written it since it was seen
     """
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": seen.uid}}
+    preconditions = {"uid": seen.uid, "resourceVersion": seen.resource_version}
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
     connection.request("DELETE", PODS.path(seen.name, namespace=seen.namespace), body=options)
 
 

@@ -38,7 +38,8 @@ def needed(plan: Plan, namespaces: list[str]) -> Iterator[client.AccessAsked]:
         for resource in (DAEMON_SETS, REVISIONS, PODS):
             yield client.AccessAsked("list", resource, namespace)
         if isinstance(plan.its_component.release, DeletePod):
-            yield client.AccessAsked("delete", PODS, namespace)
+            for verb in ("delete", "patch"):  # to let go, and to call back
+                yield client.AccessAsked(verb, PODS, namespace)
 
 
 def spared(namespaces: list[str]) -> Iterator[client.AccessAsked]:

@@ -100,6 +100,8 @@ def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[Da
     :raises ClusterError: when the cluster does not answer
     """
     pods = [pod for daemonset in daemonsets for pod in _pods_of(connection, daemonset)]
+    if plan.its_component.hold is None:  # as `driver_pods` reads rows
+        pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
     found = {
         pod.spec.node_name: DriverPod(pod.metadata.owner.uid, pod.labels.get("controller-revision-hash", ""))
         for pod in sorted(pods, key=lambda one: one.metadata.deletion_timestamp is None)

@@ -28,8 +28,13 @@ class DriverPod:
 
 
 def driver_pods(plan: Rollout) -> dict[str, DriverPod]:
-    """Node name → its pod of what the plan changes, whichever object it is of. One query."""
+    """Node name → its pod of what the plan changes, whichever object it is of. One query.
+
+    Where a pod deleted is what lets a node go, one that was told to go is none.
+    """
     pods = Pod.objects.filter(cluster=plan.cluster_id, operand=plan.its_component.operand).not_done().order_by("pk")
+    if plan.its_component.hold is None:
+        pods = pods.filter(deleted_at__isnull=True)
     return {name: DriverPod(*pod) for name, *pod in pods.values_list("node_name", "owner_uid", "revision_hash")}
 
 

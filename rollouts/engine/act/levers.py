@@ -4,15 +4,16 @@ All that stands around it is the same: the intent, the ledger, the look before e
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Protocol
 
 from fleet.states.pod import ENDED
-from gpu.labels import HELD_BY, UPGRADE_STATE
+from gpu.labels import CALLED_BACK, HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen, PodSeen
 from rollouts.components.base import BEGUN, DeletePod, RemoveLabel
 from rollouts.engine.act.holds import Beside, free_node, hold_node
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import TRIES, Writer
 from rollouts.engine.live import newest_of
 from rollouts.models import Hold
 from rollouts.reads.queries import driver_daemonsets
@@ -29,8 +30,8 @@ class Lever(Protocol):
         """The node, let go, as it was shown afterwards. None: it is not. `may_go` is asked before each write."""
         ...
 
-    def can_call_back(self, writer: Writer, name: str) -> bool:
-        """Nothing of it is done that nobody can take back."""
+    def fence(self, writer: Writer, uid: str, name: str) -> bool:
+        """Whether it can be called back. A release that was sent before, and arrives after, does nothing then."""
         ...
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
@@ -48,15 +49,15 @@ class ByLabel:
     ) -> NodeSeen | None:
         return free_node(writer, uid, name, even_queued=True, may_go=may_go, beside=beside)
 
-    def can_call_back(self, writer: Writer, name: str) -> bool:
-        return True  # what begins in the same moment goes on, and no label stops it (hazard Z3)
+    def fence(self, writer: Writer, uid: str, name: str) -> bool:
+        return True  # by its hold written anew; what begins in the same moment goes on, and no label stops it (Z3)
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
         return hold_node(writer, uid, name, anew=True, beside=beside)
 
 
 class ByPod:
-    """Each pod goes by its UID: one that was made anew under its name since is another, and stays."""
+    """Each pod goes by its UID and as it was seen: one that was made anew under its name, or fenced since, stays."""
 
     def may_go(self, writer: Writer, seen: NodeSeen) -> bool:
         return any(_old_pods(writer, seen.name))
@@ -67,13 +68,11 @@ class ByPod:
         seen = writer.change(uid, name, lambda node: _patch(node, beside) if may_go() else [])
         if seen is None or not may_go():
             return None
-        for pod in _old_pods(writer, name):
-            if not may_go() or not _delete(writer, uid, pod):
-                return None
-        return seen
+        gone = _each_old_pod(writer, uid, name, lambda pod: may_go() and _delete(writer, pod))
+        return seen if gone is not None and all(gone) else None
 
-    def can_call_back(self, writer: Writer, name: str) -> bool:
-        return any(_old_pods(writer, name))
+    def fence(self, writer: Writer, uid: str, name: str) -> bool:
+        return any(_each_old_pod(writer, uid, name, lambda pod: _fence(writer, pod)) or ())
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
         return writer.change(uid, name, lambda node: _patch(node, beside))
@@ -107,14 +106,45 @@ def _old_pods(writer: Writer, name: str) -> Iterator[PodSeen]:
                 yield pod
 
 
-def _delete(writer: Writer, uid: str, pod: PodSeen) -> bool:
-    """Whether it is gone, or on its way."""
+def _each_old_pod(writer: Writer, uid: str, name: str, act: Callable[[PodSeen], bool]) -> list[bool] | None:
+    """What it says of each. None: it cannot be done now; the row of the node's hold says why.
+
+    One that anybody has written since it was listed is listed again: its status changed, or a fence was put up.
+    """
+    trouble = f"The pod on {name} changed each time we tried to write it."
+    for _ in range(TRIES):
+        try:
+            found = [act(pod) for pod in _old_pods(writer, name)]
+        except client.Conflict:
+            continue
+        except (client.Forbidden, client.Refused, client.InternalError) as refusal:
+            trouble = str(refusal)
+            break
+        _tell(writer, uid, "")
+        return found
+    _tell(writer, uid, trouble[:500])
+    return None
+
+
+def _delete(writer: Writer, pod: PodSeen) -> bool:
+    """It is gone, or on its way."""
     writer.plan.keep_lease(now=writer.clock())  # whoever slept since he read it may have lost his turn
-    try:
+    with suppress(client.Absent):
         client.delete_pod(writer.connection, pod)
-    except client.Absent:
-        return True
-    except (client.Conflict, client.Forbidden, client.Refused) as refusal:
-        Hold.objects.filter(plan=writer.plan, node_uid=uid).update(trouble=str(refusal)[:500])
-        return False
     return True
+
+
+def _fence(writer: Writer, pod: PodSeen) -> bool:
+    """Whether it stays: written, it is of another resourceVersion than any delete has named so far."""
+    now = writer.clock()
+    writer.plan.keep_lease(now=now)
+    said = f"{writer.plan.mark} {now:%Y-%m-%dT%H:%M:%S.%fZ}"
+    try:
+        seen = client.patch_pod(writer.connection, pod, client.metadata_patch(pod, annotations={CALLED_BACK: said}))
+    except client.Absent:
+        return False
+    return seen.metadata.deletion_timestamp is None
+
+
+def _tell(writer: Writer, uid: str, trouble: str) -> None:
+    Hold.objects.filter(plan=writer.plan, node_uid=uid).exclude(trouble=trouble).update(trouble=trouble)

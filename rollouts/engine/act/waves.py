@@ -52,10 +52,11 @@ def recall(writer: Writer, act: Recall) -> None:
     """Hold again. A node that the operator begins in the same moment goes on: a label cannot stop it (hazard Z3)."""
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
     let_go = [TargetState.RELEASING, TargetState.RELEASED]
-    there, lever = stage.targets.filter(node_name__in=act.targets, state__in=let_go), lever_of(writer)
-    targets = [target for target in there if lever.can_call_back(writer, target.node_name)]
+    targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go)), lever_of(writer)
     off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
     for target in targets:
+        if not lever.fence(writer, target.node_uid, target.node_name):
+            continue
         now = writer.clock()  # of each: the API server may take its time, and the lease moves forward only
         with transaction.atomic():
             writer.plan.keep_lease(now=now)

@@ -1,9 +1,10 @@
 """What to do next with a plan, from one snapshot. Pure: no Django, no I/O, no clock."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds
+from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds, Recall
 from rollouts.engine.decide.budget import given_back
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.giving_up import abort
@@ -43,13 +44,15 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     if snapshot.template_change:
         because = changed_template(snapshot)
         return Decision(f"Halted. {because}", acts=called_back, judgements=judgements, void_because=because)
-    waits = f"Halted. {_under_way(snapshot)}A person decides: roll back, resume or abort."
+    waits = f"Halted. {_under_way(snapshot, called_back)}A person decides: roll back, resume or abort."
     return Decision(waits, acts=called_back, judgements=judgements)
 
 
-def _under_way(snapshot: Snapshot) -> str:
+def _under_way(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
     """Of what is let go and cannot be called back, as a sentence before another. Blank: there is none."""
-    going = [target for stage in snapshot.forward for target in stage.in_state(*IN_FLIGHT)]
+    back = {name for one in called_back for name in one.targets}
+    on_the_way = (target for stage in snapshot.forward for target in stage.in_state(*IN_FLIGHT))
+    going = [target for target in on_the_way if target.name not in back]
     said = snapshot.says.halted if going else ""
     return said and f"{said.format(nodes=count(len(going), 'node'), are=are(len(going)))} "
 

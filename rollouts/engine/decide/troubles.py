@@ -12,6 +12,7 @@ from rollouts.engine.decide.acts import (
     FreeStrays,
     LiftHolds,
     PlaceHolds,
+    Recall,
     RequeueFailed,
 )
 from rollouts.engine.snapshot import Snapshot
@@ -41,6 +42,6 @@ def _written(snapshot: Snapshot, act: Act) -> Iterator[str]:
     """Uids of the nodes that an act writes, and has perhaps tried before."""
     if isinstance(act, OF_NODES):
         yield from act.nodes
-    elif isinstance(act, FinishRelease):
+    elif isinstance(act, FinishRelease | Recall):
         targets = next(stage.targets for stage in snapshot.stages if stage.index == act.stage_index)
         yield from (target.uid for target in targets if target.name in act.targets)

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from edges.moves import LostRace
+from gpu.labels import CALLED_BACK
 from kube import client
 from rollouts.components import COMPONENTS
 from rollouts.engine.act import levers, waves
-from rollouts.engine.decide.acts import ReleaseWave
+from rollouts.engine.decide.acts import Recall, ReleaseWave
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
 from rollouts.reads.on_page import plan_on_page
@@ -238,10 +239,129 @@ def test_a_pod_made_anew_under_the_same_name_stays(exporters: Exporters, monkeyp
     there = exporters.pod_on(node)["metadata"]
     assert there["name"] == was["metadata"]["name"]
     assert there["uid"] != was["metadata"]["uid"]
-    assert "UID" in Hold.objects.get(plan=exporters.ground.plan, node_name=node).trouble
+    assert Hold.objects.get(plan=exporters.ground.plan, node_name=node).trouble == ""
     exporters.ground.clock.move(seconds=15)
     exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
     assert exporters.deletes() == []
+
+
+def test_a_pod_that_somebody_wrote_since_it_was_listed_is_listed_again(exporters: Exporters, monkeypatch):
+    writer, wave = ready_to_go(exporters)
+    node = canary(exporters).node_name
+    delete, tries = client.delete_pod, []
+
+    def changed_before(connection, seen):
+        tries.append(seen.resource_version)
+        if len(tries) == 1:
+            exporters.touch(node)
+        delete(connection, seen)
+
+    monkeypatch.setattr(client, "delete_pod", changed_before)
+    waves.release_wave(writer, wave)
+
+    assert len(tries) == 2
+    assert len(exporters.deletes()) == 1
+
+
+def sent_late(exporters: Exporters, monkeypatch) -> Callable[[], object]:
+    """A delete that its worker gave up, or was stopped in. What has the API server hear of it."""
+    writer, wave = ready_to_go(exporters)
+    sent: list[tuple] = []
+
+    def send_late(*given):
+        sent.append(given)
+        raise client.Unreachable("It did not answer in time.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "delete_pod", send_late)
+        with pytest.raises(client.Unreachable):
+            waves.release_wave(writer, wave)
+    exporters.ground.clock.move(seconds=15)
+    return lambda: client.delete_pod(*sent[0])
+
+
+def test_a_delete_that_is_still_on_its_way_when_it_is_called_back_comes_too_late(exporters: Exporters, monkeypatch):
+    """Z3: the pod is as it was but for the fence, which the delete did not see."""
+    arrive = sent_late(exporters, monkeypatch)
+    halt(exporters)
+    exporters.ground.round()
+    assert canary(exporters).state == TargetState.HELD
+
+    with pytest.raises(client.Conflict):
+        arrive()
+
+    pod = exporters.pod_on(canary(exporters).node_name)["metadata"]
+    assert "deletionTimestamp" not in pod
+    assert pod["annotations"][CALLED_BACK].startswith(f"{exporters.ground.plan.mark} ")
+    exporters.rounds(2)
+    assert exporters.deletes() == []
+    assert exporters.ground.plan.waiting_for == "Halted. A person decides: roll back, resume or abort."
+
+
+def test_called_back_and_wanted_again_it_goes_once(exporters: Exporters, monkeypatch):
+    arrive = sent_late(exporters, monkeypatch)
+    halt(exporters)
+    exporters.ground.round()
+    ground = exporters.ground
+    commands.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
+
+    exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
+
+    assert len(exporters.deletes()) == 1
+    with pytest.raises((client.Absent, client.Conflict)):
+        arrive()
+
+
+def test_a_delete_that_arrives_as_the_fence_is_put_up_wins_and_is_said(exporters: Exporters, monkeypatch):
+    arrive, patch = sent_late(exporters, monkeypatch), client.patch_pod
+    halt(exporters)
+
+    def too_late(*given):
+        arrive()
+        return patch(*given)
+
+    with monkeypatch.context() as race:
+        race.setattr(client, "patch_pod", too_late)
+        exporters.ground.round()
+    assert canary(exporters).state == TargetState.RELEASING
+    exporters.ground.rounds(2)
+
+    assert canary(exporters).state == TargetState.CHANGING
+    assert canary(exporters).because == "Its pod was deleted, which nobody can take back."
+    going = "1 node is on the way and cannot be called back: a pod that was deleted does not come back."
+    assert exporters.ground.plan.waiting_for == f"Halted. {going} A person decides: roll back, resume or abort."
+
+
+def test_what_cannot_be_fenced_is_not_called_back_and_says_why(exporters: Exporters, monkeypatch):
+    sent_late(exporters, monkeypatch)
+    halt(exporters)
+
+    def forbidden(*_):
+        raise client.Forbidden('pods "x" is forbidden: cannot patch.')
+
+    with monkeypatch.context() as taken:
+        taken.setattr(client, "patch_pod", forbidden)
+        exporters.ground.rounds(2)
+
+    assert canary(exporters).state == TargetState.RELEASING
+    node = canary(exporters).node_name
+    assert f'{node} could not be written: pods "x" is forbidden: cannot patch.' in exporters.ground.plan.waiting_for
+    exporters.ground.rounds(2)
+    assert canary(exporters).state == TargetState.HELD
+    assert exporters.ground.plan.waiting_for == "Halted. A person decides: roll back, resume or abort."
+
+
+def test_a_worker_that_lost_its_turn_puts_up_no_fence(exporters: Exporters, monkeypatch):
+    sent_late(exporters, monkeypatch)
+    halt(exporters)
+    writer = exporters.ground.writer()
+    type(writer.plan).objects.filter(pk=writer.plan.pk).update(epoch=writer.plan.epoch + 1)
+
+    with pytest.raises(LostRace, match="is over"):
+        waves.recall(writer, Recall(0, (canary(exporters).node_name,)))
+
+    assert CALLED_BACK not in exporters.pod_on(canary(exporters).node_name)["metadata"].get("annotations", {})
+    assert canary(exporters).state == TargetState.RELEASING
 
 
 def test_a_pod_that_somebody_else_had_made_anew_is_an_escape_and_halts(exporters: Exporters):
