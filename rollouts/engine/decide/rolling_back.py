@@ -157,6 +157,10 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     budgets = snapshot.budgets
     one_broken = next_wave(broken, 1, budgets) if may_add and not free.nodes else ()
     wave = one_broken or next_wave(ready, free.nodes, budgets)
+    if wave and stage.state is StageState.SOAKING:
+        to_go = f"{names(wave)} {are(len(wave))} to go back after all."
+        moves = (MoveStage(stage.index, StageState.PROMOTING, to_go),)
+        return Decision(to_go, moves=moves, look_again_in=timedelta(0))
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
         return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)

@@ -209,6 +209,18 @@ def test_broken_nodes_go_one_wave_after_the_other_too():
     assert not decided(restored(*nodes, back=back)).acts
 
 
+def test_a_stage_that_is_judged_takes_up_who_has_to_go_back_after_all():
+    """The operator queued it anew, or it changed once more: only a stage that promotes lets anybody go."""
+    back = (a_target("a", driver_version=OLD), held_target("b"))
+    nodes = (free(untouched("a", upgrade_state="upgrade-done")), moved("b"))
+    judged = restored(*nodes, back=back, stage_state=StageState.SOAKING)
+
+    decision = decided(judged)
+
+    assert decision.moves == (MoveStage(9, StageState.PROMOTING, "b is to go back after all."),)
+    assert not decision.acts
+
+
 def test_it_is_over_when_every_node_is_back():
     node = free(untouched("b", upgrade_state="upgrade-done"))
     back = a_target("b", driver_version=OLD)

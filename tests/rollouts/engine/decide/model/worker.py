@@ -251,6 +251,7 @@ class Worker:
             if decision.is_for_good:
                 self._record_holds()
                 decision = decide(self.snapshot(is_live=True), now=self.now)
+            self._check_that_waves_may_go(decision)
             self.interrupt()
             self.waiting_for = decision.waiting_for or self.waiting_for
             if not self._move(decision.moves):
@@ -265,6 +266,12 @@ class Worker:
                 getattr(self, f"_{type(act).__name__}")(act)
         except DiedError:
             self.world.log.append("the worker died")
+
+    def _check_that_waves_may_go(self, decision: a.Decision) -> None:
+        """As the rows are that it was decided on: what is refused then is refused in every round to come."""
+        for act in decision.acts:
+            if isinstance(act, a.ReleaseWave):
+                assert self.stages[act.stage_index].state is StageState.PROMOTING, act
 
     def _record_holds(self) -> None:
         for name, hold in self.holds.items():
