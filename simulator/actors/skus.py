@@ -13,6 +13,7 @@ class Sku:
     instance_type: str
     idle_watts: int
     busy_watts: int
+    limit_watts: int
     sm_mhz: int
     memory_mhz: int
     gpus: int = 8  # in a machine
@@ -37,6 +38,7 @@ SKUS = {
             instance_type="gpu.h100x8",
             idle_watts=70,
             busy_watts=640,
+            limit_watts=700,
             sm_mhz=1980,
             memory_mhz=2619,
         ),
@@ -49,6 +51,7 @@ SKUS = {
             instance_type="gpu.a100x8",
             idle_watts=60,
             busy_watts=370,
+            limit_watts=400,
             sm_mhz=1410,
             memory_mhz=1593,
         ),
@@ -61,6 +64,7 @@ SKUS = {
             instance_type="gpu.gb200x4",
             idle_watts=150,
             busy_watts=1150,
+            limit_watts=1200,
             sm_mhz=2062,
             memory_mhz=3996,
             gpus=4,

@@ -10,6 +10,7 @@ from simulator.faults.error_500 import Error500
 from simulator.faults.failing_workload import FailingWorkload
 from simulator.faults.fallen_gpu import FallenGpu
 from simulator.faults.flapping_node import FlappingNode
+from simulator.faults.full_memory import FullMemory
 from simulator.faults.gone_410 import Gone410
 from simulator.faults.gpu_health import GpuHealth
 from simulator.faults.gpu_resets import GpuResets
@@ -22,6 +23,7 @@ from simulator.faults.lying_exporter import LyingExporter
 from simulator.faults.node_condition import NodeCondition
 from simulator.faults.nvlink_errors import NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.power_limit import PowerLimit
 from simulator.faults.refused_pods import RefusedPods
 from simulator.faults.row_remap import RowRemap
 from simulator.faults.runtime_race import RuntimeRace
@@ -32,6 +34,7 @@ from simulator.faults.slow_api import SlowApi
 from simulator.faults.slow_nvlink import SlowNvlink
 from simulator.faults.stale_labels import StaleLabels
 from simulator.faults.stuck_drain import StuckDrain
+from simulator.faults.stuck_mig_change import StuckMigChange
 from simulator.faults.tainted_node import TaintedNode
 from simulator.faults.throttled_gpu import ThrottledGpu
 from simulator.faults.uncordoning_manager import UncordoningManager
@@ -50,6 +53,7 @@ ON_THE_FLEET: tuple[type[Fault], ...] = (
     RuntimeRace,
     StaleLabels,
     StuckDrain,
+    StuckMigChange,
     TaintedNode,
     UncordoningManager,
 )
@@ -57,12 +61,14 @@ IN_A_GPU: tuple[type[Fault], ...] = (
     EccErrors,
     FailingWorkload,
     FallenGpu,
+    FullMemory,
     GpuHealth,
     GpuResets,
     HotGpu,
     IdleHolder,
     NvlinkErrors,
     PcieReplays,
+    PowerLimit,
     RowRemap,
     SlowNvlink,
     ThrottledGpu,
@@ -92,6 +98,7 @@ __all__ = [
     "RuntimeRace",
     "StaleLabels",
     "StuckDrain",
+    "StuckMigChange",
     "TaintedNode",
     "UncordoningManager",
     "Xid",

@@ -32,6 +32,8 @@ class Strain:
     clock_ratio: float = 1.0
     nvlink_ratio: float = 1.0
     work_ratio: float = 1.0
+    most_watts: float | None = None  # None: what its board is built for
+    memory_ratio: float = 0.0  # that is used at least
     events: int = 0
     per_s: dict[str, float] = field(default_factory=dict)
     gauges: dict[str, int] = field(default_factory=dict)

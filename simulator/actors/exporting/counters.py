@@ -46,6 +46,7 @@ FIELDS: dict[str, int] = {
     "DCGM_FI_DEV_GPU_TEMP": 150,
     "DCGM_FI_DEV_POWER_USAGE": 155,
     "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 156,
+    "DCGM_FI_DEV_POWER_MGMT_LIMIT": 160,
     "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": 202,
     "DCGM_FI_DEV_GPU_UTIL": 203,
     "DCGM_FI_DEV_MEM_COPY_UTIL": 204,
@@ -90,6 +91,7 @@ FIELDS: dict[str, int] = {
 DOUBLES = frozenset(
     {
         "DCGM_FI_DEV_POWER_USAGE",
+        "DCGM_FI_DEV_POWER_MGMT_LIMIT",
         "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
         "DCGM_FI_PROF_SM_ACTIVE",
         "DCGM_FI_PROF_SM_OCCUPANCY",
@@ -155,6 +157,7 @@ headers and data payloads - in bytes per second.
 EXTRA = """
 DCGM_FI_DEV_CLOCKS_EVENT_REASONS, gauge, Current clock event reasons (bitmask).
 DCGM_FI_DEV_ROW_REMAP_PENDING,    gauge, Whether remapping of rows is pending
+DCGM_FI_DEV_POWER_MGMT_LIMIT,     gauge, Power management limit (in W).
 """
 
 

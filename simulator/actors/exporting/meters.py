@@ -74,10 +74,10 @@ class Used:
     memory: float
 
     @classmethod
-    def of(cls, share: Share, at_s: float, work_ratio: float) -> "Used":
+    def of(cls, share: Share, at_s: float, strain: Strain) -> "Used":
         used = cls(0.0, 0.0, 0.0, 0.0, 0.0)
         for load in share.loads:
-            activity = load.activity(at_s) * work_ratio
+            activity = load.activity(at_s) * strain.work_ratio
             used.activity += activity
             used.tensor += activity * load.tensor
             used.dram += activity * load.dram
@@ -85,7 +85,7 @@ class Used:
             used.memory += load.memory
         busiest = max(1.0, used.activity)  # those that share one take turns
         used.activity, used.tensor, used.dram = used.activity / busiest, used.tensor / busiest, used.dram / busiest
-        used.memory = min(used.memory, 0.97)
+        used.memory = max(min(used.memory, 0.97), strain.memory_ratio)
         return used
 
 
@@ -161,8 +161,9 @@ class Meter:
 
     def _run(self, before_s: float, shares: tuple[Share, ...]) -> None:
         passed_s, strain = self.at_s - before_s, self.strain
-        self.used = tuple(Used.of(share, self.at_s, strain.work_ratio) for share in shares)
+        self.used = tuple(Used.of(share, self.at_s, strain) for share in shares)
         self.activity = sum(share.part * used.activity for share, used in zip(shares, self.used, strict=True))
+        self._keep_to_its_limit()
         usual = self.cooled_at + 37.0 * self.activity * strain.clock_ratio
         goal = strain.celsius or usual
         self.celsius = goal + ((self.celsius or usual) - goal) * exp(-passed_s / WARMS_IN_S)
@@ -174,6 +175,13 @@ class Meter:
         if not self.events or self.at_s - self.events[-1][0] >= COLLECTS_EVERY_S:
             self.events.append((self.at_s, self.reasons))
 
+    def _keep_to_its_limit(self) -> None:
+        """What it draws beyond idling goes by its clocks."""
+        idle_watts, watts = self.sku.idle_watts, self.watts
+        if watts > self.limit_watts:
+            may = max(0.0, self.limit_watts - idle_watts) / (watts - idle_watts)
+            self.strain.slow_down(may * self.strain.clock_ratio, ClockEvent.POWER_CAP)
+
     @property
     def cooled_at(self) -> float:
         """Celsius of a GPU that does nothing."""
@@ -183,6 +191,11 @@ class Meter:
     def watts(self) -> float:
         sku = self.sku
         return sku.idle_watts + (sku.busy_watts - sku.idle_watts) * self.activity * self.strain.clock_ratio
+
+    @property
+    def limit_watts(self) -> float:
+        most = self.strain.most_watts
+        return self.sku.limit_watts if most is None else most
 
     @property
     def reasons(self) -> int:
@@ -205,6 +218,7 @@ class Meter:
             "DCGM_FI_DEV_MEMORY_TEMP": celsius + 5 + 4 * activity,
             "DCGM_FI_DEV_GPU_TEMP": celsius,
             "DCGM_FI_DEV_POWER_USAGE": self.watts,
+            "DCGM_FI_DEV_POWER_MGMT_LIMIT": self.limit_watts,
             "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": self.energy_mj,
             "DCGM_FI_DEV_ENC_UTIL": 0,
             "DCGM_FI_DEV_DEC_UTIL": 0,

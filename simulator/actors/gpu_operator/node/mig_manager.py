@@ -1,7 +1,8 @@
 """The MIG manager: a node asks by label, its GPUs are cut, and another label says how far that is.
 
 mig-parted pkg/mig/reconfigure: operands that use GPUs are paused by their labels meanwhile; tenants are left alone, and
-while one of them holds a GPU the new cut fails (or, with WITH_REBOOT, the node is rebooted to change the mode).
+while one of them holds a GPU the new cut fails (or, with WITH_REBOOT, the node is rebooted to change the mode). Where
+it gives up while it stops operands it leaves all as it is, and waits for another label (gpu-operator #2833).
 """
 
 from simulator.actors import apps, mig
@@ -14,6 +15,7 @@ from simulator.actors.kubelet.script import Player, Script, Wait
 from simulator.actors.objects import Obj, is_finished, is_true, labels, name, node_of, spec
 from simulator.actors.skus import SKUS
 from simulator.actors.world import World
+from simulator.faults import Board, StuckMigChange
 from simulator.kinds import NODE, POD
 from simulator.quantities import wants_gpu
 
@@ -24,11 +26,14 @@ LOOK_S = 1
 
 
 class MigManagers:
-    def __init__(self, world: World, hosts: dict[str, Host], durations: Durations, reboots: Reboots) -> None:
+    def __init__(
+        self, world: World, hosts: dict[str, Host], durations: Durations, reboots: Reboots, faults: Board
+    ) -> None:
         self._world = world
         self._hosts = hosts
         self._durations = durations
         self._reboots = reboots
+        self._faults = faults
         self._tried: dict[str, str] = {}  # by node: the configuration that was last tried
         self._busy: set[str] = set()
         world[NODE].on_change(self._node_changed)
@@ -52,11 +57,15 @@ class MigManagers:
             self._say(host, "failed")
         else:
             self._say(host, "pending", paused=True)
-            yield from self._wait_for_clients(host)
-            yield Wait(self._durations.mig_apply)
-            yield from self._apply(host, asked)
+            if not self._gives_up(host):
+                yield from self._wait_for_clients(host)
+                yield Wait(self._durations.mig_apply)
+                yield from self._apply(host, asked)
         self._busy.discard(host.name)
         self._world.loop.soon(self.look, host.name)
+
+    def _gives_up(self, host: Host) -> bool:
+        return any(fault.node == host.name for fault in self._faults.active(StuckMigChange))
 
     def _wait_for_clients(self, host: Host) -> Script:
         for _ in range(GONE_WITHIN_S // LOOK_S):

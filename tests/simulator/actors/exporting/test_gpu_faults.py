@@ -8,12 +8,14 @@ from simulator.faults import FAULTS, IN_A_GPU, Board
 from simulator.faults.board import build, parse
 from simulator.faults.ecc_errors import EccErrors
 from simulator.faults.fallen_gpu import FallenGpu
+from simulator.faults.full_memory import FullMemory
 from simulator.faults.gpu_health import GpuHealth
 from simulator.faults.gpu_resets import GpuResets
 from simulator.faults.hot_gpu import HotGpu
 from simulator.faults.idle_holder import IdleHolder
 from simulator.faults.nvlink_errors import NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.power_limit import PowerLimit
 from simulator.faults.row_remap import RowRemap
 from simulator.faults.slow_nvlink import SlowNvlink
 from simulator.faults.throttled_gpu import ThrottledGpu
@@ -73,6 +75,29 @@ def test_reasons_are_told_as_bits_and_as_counts():
     assert values(stage, "DCGM_FI_DEV_CLOCKS_EVENT_REASONS")[THIRD] == 0x80
     assert counted["2", "hw_power_brake"] >= 2
     assert values(stage, "DCGM_FI_DEV_POWER_VIOLATION")[THIRD] > 90e9
+
+
+def test_another_power_limit_is_what_it_draws_and_slows_it_down():
+    stage = a_talkative_fleet(PowerLimit(NODE, THIRD, watts=150))
+
+    limits, drawn = values(stage, "DCGM_FI_DEV_POWER_MGMT_LIMIT"), values(stage, "DCGM_FI_DEV_POWER_USAGE")
+    clocks, reasons = values(stage, "DCGM_FI_DEV_SM_CLOCK"), values(stage, "DCGM_FI_DEV_CLOCKS_EVENT_REASONS")
+    stage.faults.clear("power_limit")
+
+    assert limits == [700, 700, 150, 700, 700, 700, 700, 700]
+    assert drawn[THIRD] == 150 < min(drawn[:THIRD])
+    assert clocks[THIRD] < min(clocks[:THIRD])
+    assert reasons[THIRD] == 4
+    assert values(stage, "DCGM_FI_DEV_POWER_USAGE")[THIRD] > 150
+
+
+def test_a_program_that_gives_no_memory_back_uses_nearly_all_of_it():
+    stage = a_talkative_fleet(FullMemory(NODE, THIRD, used_ratio=0.99))
+
+    used, free = values(stage, "DCGM_FI_DEV_FB_USED"), values(stage, "DCGM_FI_DEV_FB_FREE")
+
+    assert round(used[THIRD] / (used[THIRD] + free[THIRD]), 2) == 0.99
+    assert max(used[:THIRD]) < used[THIRD]
 
 
 def test_corrected_errors_grow_and_uncorrected_ones_come_at_once():

@@ -2,6 +2,7 @@
 
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY
 from simulator.actors.objects import is_true, labels, status
+from simulator.faults import StuckMigChange
 from simulator.kinds import NODE as NODES
 from tests.simulator.actors.stage import a_mix
 
@@ -98,3 +99,22 @@ def test_where_it_may_the_manager_reboots_the_node():
     assert is_down
     assert seen == ["success", "pending", "rebooting", "success"]
     assert status(stage.node(NODE))["allocatable"]["nvidia.com/gpu"] == "56"
+
+
+def test_one_that_gave_up_leaves_all_paused_until_another_label_comes():
+    stage = an_empty_node()
+    stage.faults.put(StuckMigChange(NODE))
+    gate = "nvidia.com/gpu.deploy.device-plugin"
+
+    stage.label(NODE, **{ASK: "all-1g.10gb"})
+    stage.run(600)
+    stage.faults.clear()
+    stage.run(600)
+    stuck = labels(stage.node(NODE))
+    is_offered = status(stage.node(NODE))["allocatable"]["nvidia.com/gpu"]
+    stage.label(NODE, **{ASK: "all-3g.40gb"})
+    stage.run(120)
+
+    assert (stuck[STATE], stuck[gate], is_offered) == ("pending", "paused-for-mig-change", "0")
+    assert (labels(stage.node(NODE))[STATE], labels(stage.node(NODE))[gate]) == ("success", "true")
+    assert status(stage.node(NODE))["allocatable"]["nvidia.com/gpu"] == "16"
