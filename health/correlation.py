@@ -19,6 +19,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
         "paused-operands",
         "operator-down",
     ),
+    "cluster-not-seen": ("cluster-unwatched",),
     "gpu-silent": ("gpu-xid",),
     "gpu-ecc-uncorrected": ("gpu-xid",),
     "gpu-row-remap": ("gpu-xid",),

@@ -53,6 +53,13 @@ def test_an_operator_that_is_down_explains_upgrades_that_do_not_end():
     assert causes([stuck, failing, down]) == {1: 3, 2: 3}
 
 
+def test_a_cluster_that_nobody_watches_is_not_seen_for_that():
+    unseen, unwatched = found(1, "cluster-not-seen", node=None), found(2, "cluster-unwatched", node=None, rank=0)
+
+    assert causes([unseen, unwatched]) == {1: 2}
+    assert causes([unseen]) == {}
+
+
 def test_gpus_explain_what_their_node_lacks_where_they_are_enough():
     missing = found(1, "exporter", node=7, gpus=2)
     lost = of_gpu(2, "lost", 3)
