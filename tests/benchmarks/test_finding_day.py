@@ -39,8 +39,9 @@ def test_what_is_planted_is_found_and_nothing_else():
     assert 0 < told.quiet_cpu_ratio < 1
 
 
-def test_an_api_server_that_is_away_is_found_and_nobody_is_said_not_to_watch_it(monkeypatch: pytest.MonkeyPatch):
-    away = PlannedOutage(100_000, Outage.API, begins_s=900.0, ends_s=1800.0)
+@pytest.mark.parametrize("what", [Outage.API, Outage.WATCHING])
+def test_who_is_away_from_the_cluster_is_told_of_and_nothing_else(what: Outage, monkeypatch: pytest.MonkeyPatch):
+    away = PlannedOutage(100_000, what, begins_s=900.0, ends_s=1800.0)
     monkeypatch.setattr(schedules, "_outages", lambda *_: [away])
 
     told = lived(replace(SMALL, nodes=4, hours=0.6, only=away.number))
@@ -96,6 +97,9 @@ STUCK = ("upgrade-awaits", "upgrade-without-validator", "upgrade-without-image")
 FAILED = ("upgrade-unmanaged", "upgrade-keeps-files", "upgrade-budget", "bad-driver", "upgrade-held")
 AFTERWARDS = ("bad-driver-invalid", "bad-driver-loses-gpus", "bad-driver-breaks-pods")
 BESIDE = ("versions-disagree", "cordon-removed")
+CUT_AND_SHARED = ("mig-change-stuck", "inference-takes-turns")
+REJECTED = ("rejected-for-good", "rejected-for-now")
+NOTES = ("memory-full", "power-at-its-limit")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +114,9 @@ BESIDE = ("versions-disagree", "cordon-removed")
         pytest.param(AFTERWARDS, 12, 0.9, id="after-upgrades"),
         pytest.param(BESIDE, 10, 1.0, id="beside-upgrades"),
         pytest.param(("upgrade-queue-still",), 6, 1.0, id="queue"),
+        pytest.param(CUT_AND_SHARED, 8, 1.0, id="cut-and-shared"),
+        pytest.param(REJECTED, 6, 0.8, id="rejected"),
+        pytest.param(NOTES, 16, 1.0, id="notes"),
         pytest.param(("upgrade-without-pod",), 6, 1.0, id="pod-never-made"),
     ],
 )

@@ -5,9 +5,15 @@ from enum import StrEnum
 from typing import Protocol
 
 from benchmarks.finding.day.stage import AWAITED, EVERYBODY, RUNTIME, TORCH, Obj, Stage
+from simulator.actors import mig
 from simulator.actors.gpu_operator import keys
+from simulator.actors.gpu_operator.node.mig_manager import PAUSED
 from simulator.actors.gpu_operator.states import UpgradeState
-from simulator.kinds import DEPLOYMENT, DISRUPTION_BUDGET, POD, REPLICA_SET
+from simulator.actors.kubelet.host import MIG_CONFIG
+from simulator.actors.objects import labels
+from simulator.actors.sharing import CONFIG_LABEL
+from simulator.fleets.plan import INSTANCE_TYPE
+from simulator.kinds import DEPLOYMENT, DISRUPTION_BUDGET, JOB, POD, REPLICA_SET, RESOURCE_QUOTA, Kind
 
 TEAM = "pretraining"
 VALIDATOR = keys.DEPLOY + "operator-validator"
@@ -199,3 +205,67 @@ class OldRuntime:
 
     def end(self, stage: Stage) -> None:
         stage.run_on(self.node, RUNTIME)
+
+
+@dataclass(frozen=True)
+class CutGpus:
+    """Somebody wants the GPUs of a node cut; later they want them whole again, and start what stayed paused."""
+
+    node: str
+    config: str = "all-1g.10gb"
+
+    def begin(self, stage: Stage) -> None:
+        stage.label(self.node, MIG_CONFIG, self.config)
+
+    def end(self, stage: Stage) -> None:
+        stage.label(self.node, MIG_CONFIG, mig.ALL_DISABLED)
+        for key in [key for key, value in labels(stage.node(self.node)).items() if value == PAUSED]:
+            stage.label(self.node, key, "true")
+
+
+@dataclass(frozen=True)
+class ShareGpus:
+    """Somebody has the GPUs of a node shared in turns, with the pods that have them running on."""
+
+    node: str
+    config: str = "time-slicing-4"
+
+    def begin(self, stage: Stage) -> None:
+        stage.label(self.node, CONFIG_LABEL, self.config)
+
+    def end(self, stage: Stage) -> None:
+        stage.label(self.node, CONFIG_LABEL, None)
+
+
+@dataclass(frozen=True)
+class StartWork:
+    """Somebody starts work in a namespace with a quota: pods of so many GPUs, for nodes that are yet to be bought."""
+
+    kind: Kind
+    where: str
+    name: str
+    quota: int  # GPUs that the namespace may have
+    pods: int
+    gpus: int  # of each pod
+
+    def begin(self, stage: Stage) -> None:
+        hard = {"requests.nvidia.com/gpu": str(self.quota)}
+        quota = {"metadata": {"name": "gpus", "namespace": self.where}, "spec": {"hard": hard}}
+        stage.store.create(RESOURCE_QUOTA, quota, self.where)
+        owner = {"metadata": {"name": self.name, "namespace": self.where}, "spec": self._spec()}
+        stage.store.create(self.kind, owner, self.where)
+
+    def end(self, stage: Stage) -> None:
+        stage.store.delete(self.kind, self.name, self.where)
+        stage.store.delete(RESOURCE_QUOTA, "gpus", self.where)
+
+    def _spec(self) -> Obj:
+        named = {"app.kubernetes.io/name": self.name}
+        resources = {"cpu": "4", "memory": "32Gi", "nvidia.com/gpu": str(self.gpus)}
+        container = {"name": "main", "image": TORCH, "resources": {"limits": resources, "requests": resources}}
+        pod: Obj = {"nodeSelector": {INSTANCE_TYPE: "gpu.b300x8"}, "containers": [container]}
+        if self.kind is JOB:
+            pod |= {"restartPolicy": "Never"}
+            return {"parallelism": self.pods, "completions": self.pods, "template": {"spec": pod}}
+        template = {"metadata": {"labels": named}, "spec": pod}
+        return {"replicas": self.pods, "selector": {"matchLabels": named}, "template": template}

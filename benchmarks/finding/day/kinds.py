@@ -12,10 +12,13 @@ from typing import Any
 from benchmarks.finding.day.deeds import (
     After,
     Cordon,
+    CutGpus,
     LetGo,
     OldRuntime,
     OneAtATime,
     RestartExporter,
+    ShareGpus,
+    StartWork,
     Stubborn,
     StubbornPod,
     SwitchOperatorOff,
@@ -31,6 +34,7 @@ from simulator.faults.ecc_errors import EccErrors
 from simulator.faults.failing_workload import FailingWorkload
 from simulator.faults.fallen_gpu import FallenGpu
 from simulator.faults.flapping_node import FlappingNode
+from simulator.faults.full_memory import FullMemory
 from simulator.faults.gpu_health import GpuHealth, Result
 from simulator.faults.gpu_resets import GpuResets
 from simulator.faults.held_driver import HeldDriver
@@ -42,6 +46,7 @@ from simulator.faults.lying_exporter import Lie, LyingExporter
 from simulator.faults.node_condition import NodeCondition
 from simulator.faults.nvlink_errors import LinkError, NvlinkErrors
 from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.power_limit import PowerLimit
 from simulator.faults.refused_pods import RefusedPods
 from simulator.faults.row_remap import Remap, RowRemap
 from simulator.faults.runtime_race import RuntimeRace
@@ -50,13 +55,17 @@ from simulator.faults.silent_exporter import Silence, SilentExporter
 from simulator.faults.skewed_exporter import SkewedExporter
 from simulator.faults.slow_nvlink import SlowNvlink
 from simulator.faults.stale_labels import StaleLabels
+from simulator.faults.stuck_mig_change import StuckMigChange
 from simulator.faults.tainted_node import TaintedNode
 from simulator.faults.throttled_gpu import ThrottledGpu
 from simulator.faults.uncordoning_manager import UncordoningManager
 from simulator.faults.xid import Xid
 from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW
+from simulator.kinds import JOB, REPLICA_SET, STATEFUL_SET
 
 TEMPERATURE, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_XID_ERRORS"
+USED, FREE = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"
+POWER, POWER_LIMIT = "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_POWER_MGMT_LIMIT"
 NVLINK, ENGINE = "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 LINK = "DCGM_FI_DEV_NVLINK_{}_ERROR_COUNT_TOTAL"
 # Why a GPU may be slowed down: of DCGM's bits 0x8, 0x20, 0x40, 0x80. A limit of its power is none.
@@ -122,6 +131,19 @@ def _does_nothing(seen: Seen) -> bool:
     return len(said) >= seen.place.gpus and not any(said)
 
 
+def _is_full(seen: Seen) -> bool:
+    return seen.said(USED) >= 0.97 * (seen.said(USED) + seen.said(FREE)) > 0
+
+
+def _is_at_its_limit(seen: Seen) -> bool:
+    return seen.said(POWER) >= 0.97 * seen.said(POWER_LIMIT) > 0
+
+
+def _is_developed_on(at: Place) -> bool:
+    """All of its GPUs work, and neither trains nor serves, as its pool has it."""
+    return at.workload_class == "development" and at.is_of_one_job
+
+
 def _silent(draw: random.Random, place: Place) -> Planting:
     return _one(SilentExporter(place.node, draw.choice(tuple(Silence))))
 
@@ -175,6 +197,27 @@ FOUND: tuple[Kind, ...] = (
     Kind("resets-again-and-again",
          lambda draw, at: _one(GpuResets(at.node, at.gpu, every_s=draw.uniform(4 * MINUTE, 8 * MINUTE))),
          lambda seen: seen.resets >= 3, ("gpu-resets",)),
+    Kind("memory-full", lambda draw, at: _one(FullMemory(at.node, at.gpu, used_ratio=draw.uniform(0.98, 1.0))),
+         _is_full, ("gpu-memory-nearly-full",), 15 * MINUTE, fits=_is_developed_on),
+    Kind("power-at-its-limit", lambda draw, at: _one(PowerLimit(at.node, at.gpu, watts=draw.uniform(105, 140))),
+         _is_at_its_limit, ("gpu-power-near-limit",), 15 * MINUTE, fits=_is_developed_on),
+    Kind("mig-change-stuck",
+         lambda _, at: Planting((StuckMigChange(at.node),), deeds=(CutGpus(at.node),), says="all-1g.10gb"),
+         lambda seen: seen.mig_state == "pending", ("mig-change-stuck",), 20 * MINUTE, is_of_gpu=False,
+         needs_telemetry=False),
+    Kind("inference-takes-turns", lambda _, at: Planting(deeds=(ShareGpus(at.node),), says="time-sliced"),
+         lambda seen: seen.takes_turns, ("inference-on-time-slices",), 5 * MINUTE, is_of_gpu=False,
+         fits=lambda at: at.workload_class == "inference" and at.has_pods, needs_telemetry=False),
+    Kind("rejected-for-good",
+         lambda _, __: Planting(deeds=(StartWork(STATEFUL_SET, "evaluation", "judge", quota=4, pods=2, gpus=8),),
+                                says="ResourceQuota evaluation/gpus allows in all"),
+         lambda seen: seen.is_rejected("evaluation"), ("pods-rejected",), 5 * MINUTE, is_of_gpu=False,
+         of_cluster="StatefulSet evaluation/judge", needs_telemetry=False),
+    Kind("rejected-for-now",
+         lambda _, __: Planting(deeds=(StartWork(JOB, "sweeps", "grid", quota=2, pods=3, gpus=1),),
+                                says="ResourceQuota sweeps/gpus is used up"),
+         lambda seen: seen.is_rejected("sweeps"), ("pods-rejected",), 5 * MINUTE, is_of_gpu=False,
+         of_cluster="Job sweeps/grid", needs_telemetry=False),
     Kind("lost-gpus", lambda draw, at: _one(LostGpus(at.node, gpus=draw.randint(1, at.gpus))),
          lambda seen: seen.allocatable < seen.place.gpus, ("allocatable-below-expected",), 1 * MINUTE,
          is_of_gpu=False, needs_telemetry=False),
@@ -286,7 +329,11 @@ HARMLESS: tuple[Kind, ...] = (
     Kind("boots-quickly", lambda draw, at: _one(FlappingNode(at.node, ready_s=1e6, unready_s=draw.uniform(5, 40))),
          is_of_gpu=False),
     Kind("exporter-restarts", lambda _, at: Planting(deeds=(RestartExporter(at.node),)), is_of_gpu=False),
+    Kind("rejected-for-a-moment",
+         lambda _, __: Planting(deeds=(StartWork(REPLICA_SET, "previews", "canvas", quota=1, pods=2, gpus=1),)),
+         is_of_gpu=False, of_cluster="ReplicaSet previews/canvas"),
     Kind("driver-upgrade", lambda _, at: Planting(deeds=(LetGo(at.node),)), is_of_gpu=False, is_upgrade=True),
 )  # fmt: skip
 KINDS = {kind.name: kind for kind in (*FOUND, *HARMLESS)}
-BRIEF = {"hot-for-a-moment": 2 * MINUTE}  # how long these are on, where that is what makes them harmless
+# How long these are on, where that is what makes them harmless.
+BRIEF = {"hot-for-a-moment": 2 * MINUTE, "rejected-for-a-moment": 2 * MINUTE}

@@ -8,6 +8,7 @@ class Outage(StrEnum):
     PROMETHEUS = "prometheus-away"
     MOMENT = "prometheus-away-for-a-moment"  # shorter than anybody is to be told of
     API = "api-away"
+    WATCHING = "nobody-watches"  # no worker takes the lease of the cluster
     CLOCK = "prometheus-clock"  # its clock is some seconds off ours; nothing is to be found
 
 
@@ -23,5 +24,6 @@ OUTAGES = {
     Outage.PROMETHEUS: OutageKind("telemetry-silent", 120.0, 420.0, 1200.0),
     Outage.MOMENT: OutageKind("", 0.0, 45.0, 60.0),
     Outage.API: OutageKind("cluster-not-seen", 60.0 + 90.0, 480.0, 1200.0),
+    Outage.WATCHING: OutageKind("cluster-unwatched", 90.0, 480.0, 1200.0),
     Outage.CLOCK: OutageKind("", 0.0, 900.0, 3600.0),
 }

@@ -12,9 +12,11 @@ from benchmarks.finding.day.scraping import Target
 from benchmarks.finding.day.stage import Stage
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.states import UpgradeState
-from simulator.actors.objects import annotations, condition, is_unschedulable, labels, status
+from simulator.actors.kubelet.host import MIG_STATE
+from simulator.actors.objects import annotations, condition, is_unschedulable, labels, status, uid
 from simulator.faults.board import Fault
-from simulator.kinds import DEPLOYMENT
+from simulator.kinds import DEPLOYMENT, EVENT, JOB, STATEFUL_SET
+from simulator.quantities import requests
 
 MINUTE = 60.0
 GPU = "nvidia.com/gpu"
@@ -32,6 +34,7 @@ class Place:
     has_room: bool = False  # for a pod with one GPU more
     owner: str = ""  # the NVIDIADriver of it
     neighbour: str = ""  # another node of that one
+    workload_class: str = ""  # of its pool; blank: it is in none
 
 
 @dataclass
@@ -103,6 +106,25 @@ class Seen:
     @property
     def runtime(self) -> str:
         return str(status(self.node)["nodeInfo"]["containerRuntimeVersion"])
+
+    @property
+    def mig_state(self) -> str:
+        return labels(self.node).get(MIG_STATE, "")
+
+    @property
+    def takes_turns(self) -> bool:
+        return labels(self.node).get("nvidia.com/gpu.sharing-strategy") == "time-slicing" and self.has_tenants
+
+    @property
+    def has_tenants(self) -> bool:
+        return any(requests(pod)[GPU] for pod in self.pods)
+
+    def is_rejected(self, where: str) -> bool:
+        """Whether pods of what is in a namespace now are, by Events about it."""
+        store = self.stage.store
+        owners = {uid(record.obj) for kind in (JOB, STATEFUL_SET) for record in store.page(kind, where).records}
+        events = (record.obj for record in store.page(EVENT, where).records)
+        return any(each.get("reason") == "FailedCreate" and each["involvedObject"]["uid"] in owners for each in events)
 
     @property
     def is_operator_down(self) -> bool:

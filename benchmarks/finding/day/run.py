@@ -16,11 +16,11 @@ from benchmarks.finding.day.outages import Outage
 from benchmarks.finding.day.plants import MINUTE, Place
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule, schedule
 from benchmarks.finding.day.scraping import Prometheus
-from benchmarks.finding.day.stage import Stage
+from benchmarks.finding.day.stage import POOLS, Stage, class_of
 from benchmarks.finding.day.verdict import Verdict
 from config.garbage import collect_rarely
 from fleet.messages import announce, listeners, wake
-from fleet.models import Cluster
+from fleet.models import Cluster, Pool
 from health.judging.looking import look
 from health.models import TelemetrySource
 from health.models.telemetry_source import period_after
@@ -65,6 +65,9 @@ class Playing:
         self.schedule: Schedule = whole if asked.only is None else whole.only(asked.only)
         now = self.stage.clock.now()
         self.cluster = Cluster.objects.create(name=f"day-{asked.nodes}", uid=f"day-{asked.nodes}", added_at=now)
+        for name, labels, workload_class in POOLS:
+            selector = ",".join(f"{key}={value}" for key, value in labels.items())
+            Pool.objects.create(cluster=self.cluster, name=name, selector=selector, workload_class=workload_class)
         self.observing = Observing(self.stage.store, self.cluster, self.stage.clock)
         TelemetrySource.objects.create(
             cluster=self.cluster, url="http://prometheus.invalid:9090", added_by="ada", added_at=now, changed_at=now,
@@ -87,14 +90,14 @@ class Playing:
     def _look(self, now_s: float) -> None:
         on = self._outages_at(now_s)
         away = {one.what for one in on}
-        is_api = Outage.API not in away
+        is_api = not away & {Outage.API, Outage.WATCHING}
         self.prometheus.ahead_s = sum(one.amount for one in on)
         self.prometheus.is_away = bool(away & {Outage.PROMETHEUS, Outage.MOMENT})
         ended = {node for node, until_s in self._lively.items() if now_s < until_s}
         self.prometheus.scrape(frozenset(ended | {plant.place.node for plant in self._on}), period_s=PERIOD_S)
         if is_api:
             self.observing.look()
-        else:
+        elif Outage.API in away:
             self.observing.miss()
         clock = self.stage.clock
         began, answering_s = time.process_time(), self._answering_s
@@ -132,7 +135,7 @@ class Playing:
         """Where a node comes and goes within a period, rows are written meanwhile, too."""
         while any(plant.kind.name == QUICK for plant in self._on) and self.stage.passed_s + WATCHED_S < until_s:
             self.stage.run_until(self.stage.passed_s + WATCHED_S)
-            if not any(one.what is Outage.API for one in self._outages_at(self.stage.passed_s)):
+            if not any(one.what in (Outage.API, Outage.WATCHING) for one in self._outages_at(self.stage.passed_s)):
                 self.observing.look()
         self.stage.run_until(until_s)
 
@@ -182,6 +185,7 @@ def places_of(stage: Stage) -> dict[str, Place]:
         found[called] = Place(
             called, 0, machine.gpus, is_of_one_job=any(has == machine.gpus for has in held), has_pods=any(held),
             has_room=sum(held) < machine.gpus, owner=machine.owner, neighbour=neighbour if neighbour != called else "",
+            workload_class=class_of(machine),
         )  # fmt: skip
     return found
 

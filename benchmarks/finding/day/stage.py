@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from simulator.actors.exporting.counters import Choice
 from simulator.actors.gpu_operator import keys
@@ -17,11 +17,11 @@ from simulator.clock import Clock
 from simulator.disruption import BudgetKeeper
 from simulator.faults import Board
 from simulator.fleets.machines import Machine
-from simulator.fleets.plan import DRIVER_NOW, Plan
+from simulator.fleets.plan import DRIVER_NOW, INSTANCE_TYPE, Plan
 from simulator.fleets.planting import Planting
 from simulator.fleets.small import KERNELS
 from simulator.fleets.tenants import Workload
-from simulator.kinds import NODE, POD
+from simulator.kinds import NAMESPACE, NODE, POD
 from simulator.store import Store
 
 MORNING = datetime(2026, 11, 23, 6, tzinfo=UTC)
@@ -33,8 +33,24 @@ CHOSEN = {"spec": {"cdi": {"enabled": True, "nriPluginEnabled": True}}}  # by it
 AWAITED = {"example.com/awaited": "true"}
 WAITING = {"waitForCompletion": {"podSelector": "example.com/awaited=true"}}
 EVERYBODY = "100%"
+ZONE, ZONES = "topology.kubernetes.io/zone", ("region-1a", "region-1b")
 RUNTIME = "containerd://2.3.1"
 Obj = dict[str, Any]
+
+
+class PoolAgreed(NamedTuple):
+    """What people have agreed about some nodes. The others are in no pool."""
+
+    name: str
+    labels: dict[str, str]
+    workload_class: str
+
+
+POOLS = (
+    PoolAgreed("serving", {INSTANCE_TYPE: A100.instance_type, ZONE: ZONES[0]}, "inference"),
+    PoolAgreed("workshop", {INSTANCE_TYPE: A100.instance_type, ZONE: ZONES[1]}, "development"),
+)
+NEW_TEAMS = ("evaluation", "sweeps", "previews")  # they have namespaces, and nothing in them yet
 
 
 @dataclass
@@ -59,13 +75,13 @@ def fleet_of(nodes: int) -> Plan:
     """A quarter with eight GPUs each, the others with four. A third of each works on one job that has all of a node."""
     gpu = [
         Machine(
-            f"gpu-{index + 1:04}", index, f"region-1{'ab'[index % 2]}", KERNELS[index % 5 in (1, 4)],
+            f"gpu-{index + 1:04}", index, ZONES[index % 2], KERNELS[index % 5 in (1, 4)],
             sku=A100 if index % 4 else H100, gpus=4 if index % 4 else 8, driver=DRIVER_NOW,
             owner="a100" if index % 4 else "h100",
         )
         for index in range(nodes)
     ]  # fmt: skip
-    cpu = [Machine(f"cpu-{index + 1:03}", nodes + index, "region-1a", KERNELS[0]) for index in range(4)]
+    cpu = [Machine(f"cpu-{index + 1:03}", nodes + index, ZONES[0], KERNELS[0]) for index in range(4)]
     large, small = -(-nodes // 4), nodes * 3 // 4
     workloads = (
         Workload("pretrain", "pretraining", TORCH, 8, large // 2, "training", H100.product),
@@ -74,7 +90,15 @@ def fleet_of(nodes: int) -> Plan:
         Workload("rerank", "search", VLLM, 1, large, "inference", H100.product),
     )
     busy = tuple(workload for workload in workloads if workload.replicas)
-    return Plan((*gpu, *cpu), busy, counters=Choice.ALL, max_parallel=0, max_unavailable=EVERYBODY)
+    return Plan(
+        (*gpu, *cpu), busy, counters=Choice.ALL, max_parallel=0, max_unavailable=EVERYBODY, selects_by=INSTANCE_TYPE
+    )
+
+
+def class_of(machine: Machine) -> str:
+    """The workload class of its pool; blank: it is in none."""
+    said = {INSTANCE_TYPE: machine.sku.instance_type if machine.sku else "", ZONE: machine.zone}
+    return next((pool.workload_class for pool in POOLS if pool.labels == said), "")
 
 
 class Stage:
@@ -92,6 +116,8 @@ class Stage:
             self.upgrade_policy(owner, WAITING)
         for machine in self.plan.machines:
             self.run_on(machine.name, RUNTIME)
+        for team in NEW_TEAMS:
+            self.store.create(NAMESPACE, {"metadata": {"name": team}})
         self._budgets = BudgetKeeper(self.store)
         self._loop = Loop(self.clock, lambda: self.clock.passed.seconds)
         self.play = Play(StoreCluster(self.store), self._loop, self.board, release=self.plan.release)

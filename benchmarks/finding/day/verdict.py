@@ -102,7 +102,12 @@ class Verdict:
         return row["rule"] in plant.kind.rules and row["subject"] == plant.subject
 
     def _judge_cause(self, plant: Plant, rows: list[Row]) -> None:
-        alone = [row for row in rows if row["parent_id"] is None and row["severity"] != NOTE]
+        is_note_right = len(plant.kind.rules) == 1
+        alone = [
+            row
+            for row in rows
+            if row["parent_id"] is None and (row["severity"] != NOTE or (is_note_right and self._is_right(plant, row)))
+        ]
         for row in alone:
             if row["rule"] in plant.kind.leaves:
                 continue
