@@ -21,8 +21,8 @@ class HoldWords:
     begun: str = "The operator has begun: {state}."
     let_go: str = "The hold is gone."
     changed: str = "{loaded} is loaded."
-    escaped: str = "{names} took the new driver although held."
-    has_escaped: str = "It took the new driver although it was held."
+    escaped: str = "{names} began to take the new driver although held."
+    has_escaped: str = "It began to take the new driver although it was held."
     under_way: str = LOOKS_AGAIN
     halted: str = ""  # of a halt while nodes are on their way
     all_gone: str = "Every hold is gone."  # at an end

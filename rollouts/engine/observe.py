@@ -185,11 +185,20 @@ def _node(
         pod_hash=driver.revision_hash if driver else "",
         hold_wanted=hold.is_wanted if hold else None,
         hold_is_foreign=hold.is_foreign if hold else component.hold is not None and is_held_by_others(row),
+        was_held_again=hold is not None and _was_held_again(plan, hold),
         label_was_placed=hold is not None and hold.placed_at is not None,
         label_is_older=hold is not None and hold.is_older and not hold.trouble,
         trouble=hold.trouble if hold else "",
         is_late_node=_is_late_node(plan, row, ahead),
     )
+
+
+def _was_held_again(plan: Plan, hold: Hold) -> bool:
+    """Wanted since before the version was written, and read back as placed after that: somebody had taken it off."""
+    written_at = plan.write_intended_at
+    if written_at is None or hold.placed_at is None or not hold.is_wanted:
+        return False
+    return hold.wanted_since < written_at < hold.placed_at
 
 
 def _is_late_node(plan: Plan, row: Node, ahead: timedelta) -> bool:

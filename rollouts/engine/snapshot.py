@@ -28,6 +28,7 @@ class NodeSnapshot:
     pod_hash: str  # revision of its driver pod; blank: it has none
     hold_wanted: bool | None = None  # our row; None: we have none for it yet
     hold_is_foreign: bool = False
+    was_held_again: bool = False  # since the new version is in the object: our label was gone, and we put it back
     label_was_placed: bool = False  # we read it back from the API server, and have not taken it off since
     label_is_older: bool = False  # than that we want it: a release from before may still be on its way
     busy_with: str = ""  # another plan that changes this node, and is not over; blank: none

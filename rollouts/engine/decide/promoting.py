@@ -135,15 +135,22 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
-    """With what is known of why: whose label is gone, somebody let go; a label does not stop a driver pod made anew."""
+    """With what is known of why: whose label is gone, or was, somebody let go; none stops a driver pod made anew."""
     freed = tuple(node.name for node in escaped if not node.has_label)
-    held = tuple(node.name for node in escaped if node.has_label)
-    its = either(len(freed), "its hold", "their holds")
+    again = tuple(node.name for node in escaped if node.has_label and node.was_held_again)
+    held = tuple(node.name for node in escaped if node.has_label and not node.was_held_again)
     said = (
-        f"{names(freed)} took the new driver: somebody took {its} off." if freed else "",
+        f"{names(freed)} began to take the new driver: somebody took {_its_hold(freed)} off." if freed else "",
+        f"{names(again)} began to take the new driver: somebody had taken {_its_hold(again)} off for a while."
+        if again
+        else "",
         snapshot.says.escaped.format(names=names(held)) if held else "",
     )
     return " ".join(sentence for sentence in said if sentence)
+
+
+def _its_hold(nodes: Sequence[str]) -> str:
+    return either(len(nodes), "its hold", "their holds")
 
 
 def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:

@@ -54,6 +54,19 @@ def test_what_is_about_to_be_written_is_as_the_api_server_said(plan: Plan):
     assert snapshot.stopped_because == "Stop."
 
 
+@pytest.mark.parametrize(
+    ("wanted", "placed", "again"),
+    [(-9, -8, False), (-9, 5, True), (3, 5, False), (-9, None, False)],
+    ids=["before the write", "put back", "wanted since", "gone still"],
+)
+def test_a_hold_that_was_gone_since_the_write_is_known_by_when_it_was_read_back(plan: Plan, wanted, placed, again):
+    Plan.objects.update(write_intended_at=NOON)
+    placed_at = None if placed is None else NOON + timedelta(seconds=placed)
+    Hold.objects.update(wanted_since=NOON + timedelta(seconds=wanted), placed_at=placed_at)
+
+    assert node(seen(plan)).was_held_again == again
+
+
 def test_a_node_is_held_by_us_when_its_label_names_this_plan(plan: Plan):
     Node.objects.filter(name="node-0").update(is_held=True, held_by=plan.mark)
     Node.objects.filter(name="node-1").update(is_held=True, held_by="plan-999")

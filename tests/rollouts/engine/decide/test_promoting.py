@@ -294,11 +294,14 @@ def test_a_held_node_that_changes_halts_the_plan(escaped: NodeSnapshot, is_targe
 def test_whose_hold_somebody_took_off_did_not_change_although_held():
     freed = a_node_snapshot("x", upgrade_state="drain-required", has_label=False, label_is_ours=False)
     held = a_node_snapshot("y", pod_hash=NEW_HASH)
+    held_again = a_node_snapshot("z", upgrade_state="drain-required", was_held_again=True)
 
-    decision = decided(a_snapshot(a_stage(a_held_target("a")), nodes=(a_node_snapshot("a"), freed, held)))
+    decision = decided(a_snapshot(a_stage(a_held_target("a")), nodes=(a_node_snapshot("a"), freed, held, held_again)))
 
     assert decision.waiting_for == (
-        "x took the new driver: somebody took its hold off. y took the new driver although held."
+        "x began to take the new driver: somebody took its hold off. "
+        "z began to take the new driver: somebody had taken its hold off for a while. "
+        "y began to take the new driver although held."
     )
 
 
