@@ -8,11 +8,13 @@ class HealthConfig(AppConfig):
         from fleet import housekeeping
         from fleet.history import lines, moment
         from fleet.messages import listeners
+        from fleet.messages import numbers as of_pages
         from fleet.pools.making import GOES_WITH
         from health import wake
         from health.housekeeping import tidy
         from health.inbox.limiting import LIMITS_OF_A_POOL
         from health.inbox.muting import MUTES_OF_A_POOL
+        from health.sources import answered
         from health.web.timeline import findings_then, gpus_then, lines_of_findings, lines_of_xids
 
         listeners.JUDGED.append(wake.findings_soon.ask)
@@ -20,4 +22,5 @@ class HealthConfig(AppConfig):
         housekeeping.ALSO.append(tidy)
         GOES_WITH.extend((LIMITS_OF_A_POOL, MUTES_OF_A_POOL))
         lines.MORE += [lines_of_findings, lines_of_xids]
+        of_pages.MORE.append(answered.numbers)
         moment.TRUE_THEN += [findings_then, gpus_then]

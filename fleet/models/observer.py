@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -79,6 +80,12 @@ class Observer(models.Model):
     def batch_of(cls, cluster_id: int) -> int:
         """The number of the newest flush. 0: nobody has watched it yet."""
         return cls.objects.filter(cluster_id=cluster_id).values_list("batch", flat=True).first() or 0
+
+    @classmethod
+    def batches_of(cls, clusters: Collection[int]) -> dict[int, int]:
+        """`batch_of` each, by cluster."""
+        batches = cls.objects.filter(cluster__in=clusters).values_list("cluster_id", "batch")
+        return dict.fromkeys(clusters, 0) | dict(batches)
 
     @classmethod
     def give_up(cls, cluster_id: int, *, epoch: int, now: datetime) -> None:

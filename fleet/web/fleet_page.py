@@ -1,6 +1,5 @@
 """The home page: the whole fleet at a glance, and each of its parts for when it changes."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
+from fleet.messages.numbers import numbers_of
 from fleet.models import Node, Pool
 from fleet.queries import OF_ONE_NODE, ClusterRow, pool_names
 from fleet.segments.facets import UNKNOWN
@@ -37,7 +37,7 @@ def fleet(request: PersonRequest) -> HttpResponse:
     context = {
         "place": "fleet",
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
-        "seq": json.dumps({f"cluster-{line.cluster.pk}": line.seq for line in clusters}),
+        "seq": numbers_of({line.cluster.pk: line.seq for line in clusters}),
         **overview,
         **_nodes(request, clusters),
         **_choices(clusters, overview["read"]),

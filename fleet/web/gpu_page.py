@@ -2,7 +2,6 @@
 apps above say.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +16,7 @@ from fleet.allocation.devices import offered_on
 from fleet.freshness.cluster import heard_of
 from fleet.history.lines import Span
 from fleet.history.placements import GpuPlacement, on_gpu
+from fleet.messages.numbers import numbers_of
 from fleet.models import Gpu, Observer
 from fleet.queries import gpu_at, lines_of, see_gpu
 from fleet.web import states
@@ -56,7 +56,7 @@ def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     if row is None:
         return gone(request, node_id, template="fleet/node_gone.html")
     cluster = row.node.cluster_id
-    seen = {"place": "gpus", "seq": json.dumps({f"cluster-{cluster}": Observer.batch_of(cluster)})}
+    seen = {"place": "gpus", "seq": numbers_of({cluster: Observer.batch_of(cluster)})}
     if not row.is_listed:
         return render(request, "fleet/gpu_unlisted.html", {**seen, **_unlisted(row)})
     return render(request, "fleet/gpu.html", {**seen, **_gpu(row, user=request.user, now=timezone.now())})

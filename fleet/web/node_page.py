@@ -1,6 +1,5 @@
 """One node: what it is, what its stack says, which driver it should, could and does run, and what happened to it."""
 
-import json
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.messages.numbers import numbers_of
 from fleet.models import GoneNode, Node, Observer
 from fleet.queries import nodes_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
@@ -24,8 +24,7 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
         row = _visible(request, node_id)
     except Http404:
         return gone(request, node_id, template="fleet/node_gone.html")
-    seq = Observer.batch_of(row.cluster_id)
-    seen = {"place": "fleet", "seq": json.dumps({f"cluster-{row.cluster_id}": seq})}
+    seen = {"place": "fleet", "seq": numbers_of({row.cluster_id: Observer.batch_of(row.cluster_id)})}
     return render(request, "fleet/node.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from edges.digits import whole
 from fleet.live.topics import OpenedTopic
-from fleet.models import Cluster, ExporterRound
+from fleet.models import Cluster
 from health import announce
-from health.models import TelemetrySource
+from health.sources.answered import numbers
 from people.models import User
 
 
@@ -23,10 +23,7 @@ class TelemetryTopics:
         return OpenedTopic((announce.telemetry_group(pk),), frozenset({announce.telemetry_group(pk)}))
 
     def sequences(self) -> dict[str, int]:
-        """By when each was last answered: its Prometheus, and where none is asked, its exporters."""
-        sources = dict(TelemetrySource.objects.filter(is_on=True).order_by().values_list("cluster_id", "answered_at"))
-        answered = dict(ExporterRound.objects.values_list("cluster_id", "read_at")) | sources
-        return {announce.telemetry_group(pk): announce.number_of(at) for pk, at in answered.items() if at}
+        return numbers()
 
     def heard(self) -> dict[str, str]:
         return {}

@@ -1,6 +1,5 @@
 """The table of GPUs: every one that a person sees, what is wrong with it, who has it and what its exporter says."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
 from edges.written import take
+from fleet.messages.numbers import numbers_of
 from fleet.models import Node, Observer, Pool
 from fleet.states.node import TITLES, state_key
 from health.gpus.asking import PARTS, READINGS, SEVERITIES, GpuFilter
@@ -89,11 +89,11 @@ class Pager:
 
 
 def gpus(request: PersonRequest) -> HttpResponse:
-    seqs = Observer.objects.filter(cluster__in=clusters_seen(request.user)).values_list("cluster", "batch")
+    seq = numbers_of(Observer.batches_of(clusters_seen(request.user)))
     table = _table(request)
     context = {
         "place": "gpus",
-        "seq": json.dumps({f"cluster-{cluster}": batch for cluster, batch in seqs}),
+        "seq": seq,
         **table,
         **_choices(request.user),
         "order_choices": _orders(table["wanted"]),

@@ -1,6 +1,5 @@
 """The inbox: what is wrong as incidents that somebody handles. A list, and beside it the chosen one."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +16,7 @@ from django.utils import timezone
 from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.messages.numbers import numbers_of
 from fleet.models import Cluster, GoneNode, Observer
 from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
@@ -142,9 +142,8 @@ class Chosen:
 
 
 def inbox(request: PersonRequest) -> HttpResponse:
-    clusters = Cluster.objects.visible_to(request.user)
-    batches = Observer.objects.filter(cluster__in=clusters).values_list("cluster", "batch")
-    seq = json.dumps({f"cluster-{cluster}": batch for cluster, batch in batches})
+    clusters = Cluster.objects.visible_to(request.user).values_list("pk", flat=True)
+    seq = numbers_of(Observer.batches_of(list(clusters)))
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]
     written = take(request, chosen.detail.finding.pk) if chosen else {}

@@ -1,18 +1,24 @@
-// Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place.
+// Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place;
+// for what a part has in `data-slowly`, kinds or topics that always have news, at most every 15 s.
 import { clock, isLate, now } from "./times.js";
 
 const AT_MOST_EVERY_MS = 2000;
+const SLOWLY_MS = 15000;
+const SPREAD_MS = 1000; // of what all who look hear of in the same instant
 const AGAIN_AFTER_AN_ERROR_MS = 5000;
-const due = new Map(); // id of a part -> its timer
+const due = new Map(); // id of a part -> its timer, and when that is
+const late = new Map(); // topic of a cluster -> whether nothing was heard of it for too long
 const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
 let isOver = false; // the session: all there is to fetch is the page to sign in at
 
 const parts = () => [...document.querySelectorAll("[data-part]")].filter((part) => part.id);
 
+const EVERY = { fleet: "cluster", plans: "plan", telemetry: "telemetry" }; // what a part is on -> the kind of the topics
+
 function follows(part, topic) {
   const [kind] = topic.split("-");
-  return part.dataset.on.split(" ").some((on) => on === topic || (on === "fleet" && kind === "cluster") || (on === "plans" && kind === "plan"));
+  return part.dataset.on.split(" ").some((on) => on === topic || EVERY[on] === kind);
 }
 
 function isAbout(part, message) {
@@ -24,11 +30,30 @@ function isAbout(part, message) {
   return wanted ? wanted.split(" ").some((kind) => kinds.includes(kind)) : !node;
 }
 
-function schedule(part) {
-  if (due.has(part.id)) return;
-  const idle = performance.now() - (fetchedAt.get(part.id) ?? -AT_MOST_EVERY_MS);
-  const wait = Math.max(0, AT_MOST_EVERY_MS - idle) + Math.random() * (idle > AT_MOST_EVERY_MS ? 120 : 500);
-  due.set(part.id, setTimeout(() => fetchPart(part.id), wait));
+// How often at most it is fetched for this; null: it is not about it.
+function paceOf(part, message, isGap) {
+  const slowly = (part.dataset.slowly ?? "").split(" ");
+  const [kind] = message.topic.split("-");
+  if (!message.kinds || isGap) return slowly.includes(kind) ? SLOWLY_MS : AT_MOST_EVERY_MS;
+  if (isAbout(part, message)) return AT_MOST_EVERY_MS;
+  return message.kinds.some((each) => slowly.includes(each)) ? SLOWLY_MS : null;
+}
+
+function hear(message, isGap) {
+  for (const part of parts()) {
+    const pace = follows(part, message.topic) ? paceOf(part, message, isGap) : null;
+    if (pace !== null) schedule(part, pace);
+  }
+}
+
+function schedule(part, atMostEvery = AT_MOST_EVERY_MS) {
+  const idle = performance.now() - (fetchedAt.get(part.id) ?? -atMostEvery);
+  const spread = atMostEvery === SLOWLY_MS ? SPREAD_MS : idle > atMostEvery ? 120 : 500;
+  const at = performance.now() + Math.max(0, atMostEvery - idle) + Math.random() * spread;
+  const known = due.get(part.id);
+  if (known && known.at <= at) return;
+  clearTimeout(known?.timer);
+  due.set(part.id, { at, timer: setTimeout(() => fetchPart(part.id), at - performance.now()) });
 }
 
 function fetchPart(id) {
@@ -42,7 +67,11 @@ function fetchPart(id) {
 
 const missed = new Set(); // while nobody looked: one fetch when somebody does
 
+// That a cluster is not heard any more, or is again, no message tells: it is drawn otherwise from then on.
 function showHeard({ topic, at }) {
+  const was = late.get(topic);
+  late.set(topic, isLate(at));
+  if (was !== undefined && was !== late.get(topic)) hear({ topic });
   for (const place of document.querySelectorAll(`[data-heard="${CSS.escape(topic)}"]`)) {
     const time = place.querySelector("time[data-when='ago']");
     if (time) time.setAttribute("datetime", at);
@@ -84,13 +113,9 @@ export function startParts() {
   Idiomorph.defaults.callbacks.beforeAttributeUpdated = keepOpen;
   Idiomorph.defaults.callbacks.beforeNodeMorphed = keepOwn;
   Idiomorph.defaults.ignoreActiveValue = true; // what somebody is typing is theirs
-  document.addEventListener("live:changed", ({ detail }) => {
-    for (const part of parts()) if (follows(part, detail.topic) && isAbout(part, detail)) schedule(part);
-  });
-  document.addEventListener("live:gap", ({ detail }) => {
-    for (const part of parts()) if (follows(part, detail.topic)) schedule(part);
-  });
-  document.addEventListener("live:poll", () => parts().forEach(schedule));
+  document.addEventListener("live:changed", ({ detail }) => hear(detail, false));
+  document.addEventListener("live:gap", ({ detail }) => hear(detail, true));
+  document.addEventListener("live:poll", () => parts().forEach((part) => schedule(part)));
   document.addEventListener("live:heard", ({ detail }) => showHeard(detail));
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;

@@ -31,6 +31,7 @@ PAGE = """<!doctype html><body data-topics="fleet" data-seq="{}">
 <div id="link-bar" hidden><span id="link-bar-words"></span><button data-link-retry>Try now</button></div>
 <div id="often" data-part="/often" data-on="" data-every="1"></div>
 <div id="followed" data-part="/followed" data-on="fleet"></div>
+<div id="table" data-part="/table" data-on="fleet telemetry" data-kinds="findings" data-slowly="telemetry pods"></div>
 <script type="module" src="/static/js/page.js"></script></body>"""
 # By how much the browser's clock is ahead: it can be set while the page is open.
 CLOCK = "window.ahead = %d; const truly = Date.now; Date.now = () => truly() + window.ahead;"
@@ -87,7 +88,7 @@ def test_nothing_is_asked_for_while_nobody_looks_and_once_when_somebody_does(pag
 
     assert page.evaluate("asked") == []
     look_back(page)
-    assert sorted(page.evaluate("asked")) == ["/followed", "/often"]
+    assert sorted(page.evaluate("asked")) == ["/followed", "/often", "/table"]
 
 
 def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
@@ -100,6 +101,72 @@ def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
     page.evaluate(change)
 
     page.wait_for_function("asked.includes('/followed')", timeout=10_000)
+
+
+def told(page: Page, *, topic: str = "telemetry-1", **said) -> None:
+    page.evaluate(
+        "detail => document.dispatchEvent(new CustomEvent('live:changed', { detail }))", {"topic": topic, **said}
+    )
+
+
+def asked(page: Page, address: str) -> int:
+    return page.evaluate("address => asked.filter((each) => each === address).length", address)
+
+
+def test_what_always_has_news_is_fetched_at_once_and_then_at_most_every_15_seconds(page):
+    page.clock.install()
+    opened(page)
+    page.evaluate("asked.length = 0")
+
+    told(page)
+    page.clock.run_for(1200)
+    assert (asked(page, "/table"), asked(page, "/followed")) == (1, 0)
+    for topic in ("telemetry-1", "telemetry-2", "telemetry-3"):
+        told(page, topic=topic)
+        page.clock.run_for(3000)
+    told(page, topic="cluster-1", seq=1, prev=0, kinds=["pods"])
+    page.clock.run_for(3000)
+    assert asked(page, "/table") == 1
+
+    page.clock.run_for(4000)
+    assert asked(page, "/table") == 2
+
+
+def test_what_is_urgent_does_not_wait_for_what_is_not(page):
+    page.clock.install()
+    opened(page)
+    page.evaluate("asked.length = 0")
+    told(page)
+    page.clock.run_for(2500)
+    told(page)
+
+    told(page, topic="cluster-1", seq=1, prev=0, kinds=["findings"])
+    page.clock.run_for(2000)
+    assert asked(page, "/table") == 2
+    told(page, topic="cluster-1", seq=2, prev=1, kinds=["deployments.apps"])
+    page.clock.run_for(20_000)
+    assert asked(page, "/table") == 2  # neither of what it is not about, nor once more for what it has fetched since
+
+
+def test_what_is_shown_is_fetched_when_its_cluster_is_not_heard_any_more_and_when_it_is_again(page):
+    """No message tells of it, and a page that asks every minute would say so as much later."""
+    page.clock.install()
+    opened(page)
+    beat = """at => { const server_time = new Date(Date.now()).toISOString();
+        hear({ type: "heartbeat", server_time, seq: {}, heard: { "cluster-1": at ?? server_time } }); }"""
+    at = page.evaluate("new Date(Date.now()).toISOString()")
+    page.evaluate(beat, at)
+    page.evaluate("asked.length = 0")
+
+    for expected, beats in ((0, 17), (1, 6)):  # of 5 s: 85 s, and 115 s
+        for _ in range(beats):
+            page.clock.run_for(5000)
+            page.evaluate(beat, at)
+        assert asked(page, "/followed") == expected
+
+    page.evaluate(beat, None)
+    page.clock.run_for(3000)
+    assert asked(page, "/followed") == 2
 
 
 @pytest.mark.parametrize(("seq", "event"), [(6, "live:gap"), (7, "live:changed")])
