@@ -12,11 +12,15 @@ from django.conf import settings
 
 PREFIX = "QUARTERDECK_SECRET_"
 AT_MOST = 16 << 10  # bytes: a token of a cloud's is 2 KiB
+_IN_FOLDER = "in the folder that QUARTERDECK_SECRETS_DIR names"
 _NAME = re.compile(rf"{PREFIX}[A-Z0-9_]{{1,80}}")
 
 
 class NoSecret(Exception):
-    """It is not where the row says, or that is no place for one."""
+    """It is not where the row says, or that is no place for one.
+
+    Its sentence does not say where: whoever sees the cluster reads it, and only admins see the place.
+    """
 
 
 def check_place(place: str) -> None:
@@ -24,11 +28,11 @@ def check_place(place: str) -> None:
     kind, _, name = place.partition(":")
     if kind == "env":
         if not _NAME.fullmatch(name):
-            raise NoSecret(f"“{name[:60]}” is no variable for a secret: its name begins with {PREFIX}.")
+            raise NoSecret(f"That is no variable for a secret: its name begins with {PREFIX}.")
     elif kind == "file":
         _path(name)
     else:
-        raise NoSecret(f"Say env:{PREFIX}NAME, or file:PATH in {settings.SECRETS_DIR}: never the secret itself.")
+        raise NoSecret(f"Say env:{PREFIX}NAME, or file:NAME {_IN_FOLDER}: never the secret itself.")
 
 
 def secret_at(place: str) -> str:
@@ -43,9 +47,9 @@ def secret_at(place: str) -> str:
     secret = os.environ.get(name, "") if kind == "env" else _content(_path(name))
     secret = secret.strip()
     if not secret:
-        raise NoSecret(f"Its secret is empty, or not there: {place} says nothing where the worker runs.")
+        raise NoSecret("Its secret is empty, or not there: where it is found there is none for the worker.")
     if not secret.isprintable() or not secret.isascii():
-        raise NoSecret(f"What {place} has is no password or token: one line of ASCII is.")
+        raise NoSecret("What is there is no password or token: one line of ASCII is.")
     return secret
 
 
@@ -53,7 +57,7 @@ def _path(name: str) -> Path:
     folder = Path(settings.SECRETS_DIR).resolve()
     path = (folder / name).resolve()
     if not path.is_relative_to(folder) or path == folder:
-        raise NoSecret(f"“{name[:100]}” is not in {folder}, the only folder that secrets are read from.")
+        raise NoSecret(f"Its secret is not {_IN_FOLDER}, the only one that secrets are read from.")
     return path
 
 
@@ -61,5 +65,7 @@ def _content(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return file.read(AT_MOST).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NoSecret(f"Its secret cannot be read from {path}: {error}") from error
+    except OSError as error:
+        raise NoSecret(f"Its secret cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise NoSecret("Its secret cannot be read: it is no text.") from error

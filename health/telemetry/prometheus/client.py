@@ -215,7 +215,7 @@ def _why_not_trusted(words: str, ca_file: str) -> str:
     if said := next((sentence for part, sentence in NOT_BY_A_CA.items() if part in words), ""):
         return said
     if ca_file:
-        return f"The CA in {ca_file} did not sign its certificate: name the one that did."
+        return "The CA that is named for it did not sign its certificate: name the one that did."
     return "Nobody whom this machine trusts signed its certificate: name the CA that did."
 
 
@@ -265,4 +265,6 @@ def _trust(ca_file: str) -> ssl.SSLContext:
         # Of a blank text, all the world's authorities would be taken instead.
         return ssl.create_default_context(cadata=Path(ca_file).read_text(encoding="ascii") or "\n")
     except (OSError, ssl.SSLError, ValueError) as error:
-        raise Unusable(f"Its CA cannot be read from {ca_file}: {error}") from error
+        # Not from where: only admins see that. The words for what a file has name no file.
+        why = error.strerror if isinstance(error, OSError) and error.filename else error
+        raise Unusable(f"Its CA cannot be read: {why}") from error

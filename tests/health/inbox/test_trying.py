@@ -179,6 +179,14 @@ def test_who_may_try_one_and_who_sees_where_its_secret_is(ada, bob, eve, cluster
 
     assert [who.get(its).status_code for who in (ada, bob, eve)] == [200, 200, 404]
     assert bob.get(its).json()["secret_from"] is None
+    run(TelemetryTrial.objects.get())
+    for told in (bob.get(its).json(), ada.get(its).json()):
+        assert told["state"] == "troubled"
+        assert SECRET.removeprefix("env:") not in str(told)
+    page_of = f"/parts/clusters/{cluster.pk}/telemetry-trials/{TelemetryTrial.objects.get().pk}"
+    shown = visiting(make.a_user("vic", role="viewer")).get(page_of).content.decode()
+    assert "Its secret is empty, or not there" in shown
+    assert SECRET.removeprefix("env:") not in shown
     pat = calling(make.a_user("pat", role="viewer", on=make.a_pool(cluster)))
     assert pat.get(its).status_code == 404
     assert bob.get(f"{place(make.a_cluster('eu-2'))}/{TelemetryTrial.objects.get().pk}").status_code == 404

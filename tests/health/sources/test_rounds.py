@@ -236,7 +236,9 @@ def test_one_that_is_switched_off_is_not_asked(cluster, url):
 def test_a_secret_that_is_not_there_is_a_sentence(cluster, url):
     a_source(cluster, url, secret_from="env:QUARTERDECK_SECRET_NONE")
 
-    assert "QUARTERDECK_SECRET_NONE says nothing" in asked(cluster).message
+    assert (
+        asked(cluster).message == "Its secret is empty, or not there: where it is found there is none for the worker."
+    )
 
 
 def test_no_secret_is_in_a_row_or_in_the_audit(cluster, url, monkeypatch):

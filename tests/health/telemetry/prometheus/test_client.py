@@ -202,5 +202,5 @@ def test_looks_who_answers_once_more_when_connected(monkeypatch):
 
 
 def test_a_ca_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(Unusable, match="CA cannot be read from"):
+    with pytest.raises(Unusable, match="CA cannot be read: "):
         Client(Address("https://192.0.2.1", ca_file=str(tmp_path / "none.pem")))

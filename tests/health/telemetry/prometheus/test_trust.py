@@ -46,7 +46,7 @@ def test_another_authority_than_the_one_that_signed_is_named_as_wrong(ours, tmp_
     with a_server(saying(VECTOR), trusted=ours.serving()) as (url, server):
         said = trouble(url, ca_file=Authority(tmp_path, "another").ca_file, token="sesame")
 
-    assert said.startswith(f"The CA in {tmp_path}/another.pem did not sign its certificate: name the one that did.")
+    assert said.startswith("The CA that is named for it did not sign its certificate: name the one that did.")
     assert server.headers_seen == []
 
 
@@ -79,5 +79,5 @@ def test_a_server_without_tls_is_said_to_be_one():
 def test_a_file_that_has_no_certificate_trusts_nobody_in_its_place(tmp_path, content):
     (tmp_path / "ca.pem").write_text(content)
 
-    with pytest.raises(Unusable, match="CA cannot be read from"):
+    with pytest.raises(Unusable, match="CA cannot be read: "):
         Client(Address("https://192.0.2.1", ca_file=str(tmp_path / "ca.pem")))
