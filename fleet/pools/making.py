@@ -11,7 +11,7 @@ from django.db.models.deletion import Collector
 
 from edges import unseen
 from fleet.allocation.kept import kept
-from fleet.models import Cluster, Pool
+from fleet.models import Cluster, Observer, Pool
 from fleet.places import place_of
 from fleet.pools import asking
 from fleet.pools.membership import claimed
@@ -94,6 +94,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
             take(binding, place_of(pool), actor=actor, now=now)
         for each in GOES_WITH:
             each.end(pool, actor, now)
+        Observer.lock(pool.cluster_id)  # a flush may be putting a node into it, unseen
         try:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
@@ -147,6 +148,7 @@ def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
 def _settle(pool: Pool) -> None:
     through = Pool.nodes.through
     members = through.objects.filter(pool=pool)
+    Observer.lock(pool.cluster_id)  # what it claims is there until it is written
     before = set(members.values_list("node_id", flat=True))
     after = claimed(pool.cluster, pool.selector, pool=pool)
     left = sorted(before - after)

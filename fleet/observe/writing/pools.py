@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from django.db import transaction
+
 from fleet.allocation.kept import kept
-from fleet.models import Node, Pool
+from fleet.models import Node, Observer, Pool
 from fleet.observe.mirror.rows import Columns
 from fleet.pools.membership import belongs
 from kube.selectors import parse
@@ -12,7 +14,10 @@ AT_ONCE = 500
 
 
 def sort_nodes(cluster_id: int, nodes: Iterable[Columns]) -> None:
-    """Put these nodes into the pools they belong to, and out of those they do not. Costs two queries, and changes."""
+    """Put these nodes into the pools they belong to, and out of those they do not. Costs two queries, and changes.
+
+    Under the observer's lock: who deletes a pool has it, too.
+    """
     rows = {row["id"]: row for row in nodes}
     pools = {pool.pk: parse(pool.selector) for pool in Pool.objects.filter(cluster_id=cluster_id)}
     if not rows or not pools:
@@ -37,9 +42,11 @@ def sort_nodes(cluster_id: int, nodes: Iterable[Columns]) -> None:
 def sort_cluster(cluster_id: int) -> None:
     """All nodes of a cluster, as after its pools were changed."""
     columns = ("id", "labels", "driver_unknown_since")
-    nodes = list(Node.objects.filter(cluster_id=cluster_id).values(*columns))
-    for start in range(0, len(nodes), AT_ONCE):
-        sort_nodes(cluster_id, nodes[start : start + AT_ONCE])
+    keys = list(Node.objects.filter(cluster_id=cluster_id).order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(keys), AT_ONCE):
+        with transaction.atomic():
+            Observer.lock(cluster_id)
+            sort_nodes(cluster_id, Node.objects.filter(pk__in=keys[start : start + AT_ONCE]).values(*columns))
 
 
 def agreed(cluster_id: int) -> int:
