@@ -66,7 +66,7 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
     :raises PoolTaken: when its new name is another pool's; PoolGone; LostRace; asking.ProductionAsks
     """
     with transaction.atomic():
-        pool = _locked(pool)
+        pool = locked(pool)
         unseen.refuse_unseen(pool, WRITTEN, was=was, to=fields)
         asking.lock_first(pool.cluster)
         before = {name: getattr(pool, name) for name in fields}
@@ -87,7 +87,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
     :raises PoolInUse: when a plan names it; PoolGone
     """
     with transaction.atomic():
-        pool = _locked(pool)
+        pool = locked(pool)
         was = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
         _record(pool, "pool.delete", actor=actor, now=now, evidence=was)
         for binding in RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"):
@@ -116,7 +116,11 @@ def in_use(pool: Pool) -> str:
     return ""
 
 
-def _locked(pool: Pool) -> Pool:
+def locked(pool: Pool) -> Pool:
+    """As it is now, and stays until the transaction ends. Before plans and their cluster, as everybody locks them.
+
+    :raises PoolGone
+    """
     found = Pool.objects.select_for_update(no_key=True).filter(pk=pool.pk).first()
     if found is None:
         raise PoolGone(f"Somebody deleted pool {pool.name} since.")

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from edges.moves import LostRace
 from fleet.models import Pool
-from fleet.pools.making import POOL_DELETED, GoesWithPool
+from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits
 from health.rules import RULES
@@ -56,7 +56,7 @@ def put_limits(
 ) -> PoolLimits:
     """`version`: of the limits that the person saw; None: they saw that there are none.
 
-    :raises BadAct: what was written makes no limits; LostRace: they are not as the person saw them
+    :raises BadAct: what was written makes no limits; LostRace: they are not as the person saw them, or the pool is gone
     """
     if problems := _problems(rule, asked, because):
         raise BadAct(*problems)
@@ -64,6 +64,7 @@ def put_limits(
     columns |= {"by": actor, "at": now, "because": because}
     try:
         with transaction.atomic():
+            locked(pool)
             before = PoolLimits.objects.filter(pool=pool, rule=rule).first()
             if version is None:
                 row = PoolLimits.objects.create(pool=pool, rule=rule, **columns)
@@ -73,6 +74,8 @@ def put_limits(
                     raise LostRace(CHANGED)
                 row = PoolLimits.objects.get(pool=pool, rule=rule)
             _record(row, "put", before=before, actor=actor, because=because, now=now)
+    except PoolGone as gone:
+        raise LostRace(str(gone)) from gone
     except IntegrityError as error:
         raise LostRace(CHANGED) from error
     return row
@@ -119,6 +122,7 @@ def _record(row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str
     earlier = {name: getattr(before, name) for name in COLUMNS} if before else None
     evidence = {"rule": row.rule, "pool": row.pool.name, "cluster": row.pool.cluster.name, "before": earlier}
     evidence |= {"limits": values if verb == "put" else None}
-    AuditEntry.record(
-        f"limits:{row.rule}"[:64], verb=f"limits.{verb}", actor=actor, because=because, evidence=evidence, now=now
-    )
+    subject = f"limits:{row.rule}"[:64]
+    # The chain is of all pools: two who write it, one after the other.
+    list(AuditEntry.objects.select_for_update().filter(subject=subject, number=1).values_list("pk"))
+    AuditEntry.record(subject, verb=f"limits.{verb}", actor=actor, because=because, evidence=evidence, now=now)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 
 from fleet.models import Cluster, Node, Observer, Pool
-from fleet.pools.making import POOL_DELETED, GoesWithPool
+from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.acts import record, recount
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.verbs import MUTABLE
@@ -54,7 +54,7 @@ GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "b
 def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
     """Nobody is told of what is in its scope, and of what opens there later, until it ends.
 
-    :raises BadAct: when it would be over already, lasts too long or says no reason, or its node is gone by now
+    :raises BadAct: when it would be over already, lasts too long or says no reason, or its node or pool is gone by now
     :raises FindingRefusal: when the key has made another mute, or one that is over
     """
     row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
@@ -64,6 +64,7 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
         raise BadAct(*problems)
     try:
         with transaction.atomic():
+            _require_pool(row)
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
             _require_node(row)
             row.save(force_insert=True)
@@ -75,6 +76,15 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
             return same
         raise
     return row
+
+
+def _require_pool(row: Mute) -> None:
+    """Its pool stays until the mute is written."""
+    try:
+        if row.pool:
+            locked(row.pool)
+    except PoolGone as gone:
+        raise BadAct(("pool", str(gone))) from gone
 
 
 def _require_node(row: Mute) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from fleet.models import Cluster, DriverObject
+from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
 from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.lifecycle import PlanState, StageState
@@ -50,14 +50,13 @@ def draft(
 
     :raises BadPlan: naming each field that is wrong
     """
-    check(cluster, to_version, stages)
-    if driver_object.kind not in DRIVER_OBJECT_KINDS:
-        raise BadPlan(
-            ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
-        )
-    stages = with_approvals(cluster, stages)
-    plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
     with transaction.atomic():
+        stages = _checked(cluster, to_version, stages)
+        if driver_object.kind not in DRIVER_OBJECT_KINDS:
+            raise BadPlan(
+                ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
+            )
+        plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
         plan.save(force_insert=True)
         _write_stages(plan, stages, now=now)
         _record(plan, "draft", actor=actor, document=document, now=now)
@@ -108,10 +107,9 @@ def edit(
     :raises OutOfDate: when it is no draft any more, or somebody else has edited it since
     :raises BadPlan: naming each field that is wrong
     """
-    check(plan.cluster, to_version, stages)
-    stages = with_approvals(plan.cluster, stages)
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     with transaction.atomic():
+        stages = _checked(plan.cluster, to_version, stages)
         changed = same.update(
             title=title.strip() or plan.title,
             to_version=to_version.strip(),
@@ -128,6 +126,16 @@ def edit(
         _write_stages(plan, stages, now=now)
         _record(plan, "edit", actor=actor, document=document, now=now)
     return plan
+
+
+def _checked(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> list[StageDraft]:
+    """With the approvals that nobody wrote. The pools that they name stay until they are written.
+
+    :raises BadPlan: as `check`
+    """
+    list(Pool.objects.select_for_update(no_key=True).filter(cluster=cluster).order_by("pk").values_list("pk"))
+    check(cluster, to_version, stages)
+    return with_approvals(cluster, stages)
 
 
 def _who_was_first(plan: Plan, *, now: datetime) -> str:

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count
 
 from fleet.models import Cluster, Pool
+from fleet.pools.making import PoolGone, locked
 from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
@@ -45,6 +46,17 @@ class Where:
     def require(self, user, permission: Permission) -> None:
         """:raises NotAllowed: with the sentence of `why_not`"""
         require(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
+
+    def keep(self) -> None:
+        """Its pool stays until what names it is written. In that transaction, before anything else of it.
+
+        :raises Refusal: when somebody deleted the pool since
+        """
+        try:
+            if self.pool:
+                locked(self.pool)
+        except PoolGone as gone:
+            raise Refusal(str(gone)) from gone
 
     def plans(self) -> PlanQuerySet:
         """Those that it binds, or may bind a node of."""
@@ -165,6 +177,7 @@ def freeze(
     """From this commit on no release is recorded in its scope, and before each label it is asked again.
 
     :raises BadFreeze: when it would be over already, or never
+    :raises Refusal: when the pool is gone by now
     """
     refuse_end(until, now=now)
     row = Freeze(
@@ -223,6 +236,7 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
         return same
     try:
         with transaction.atomic():
+            where.keep()
             # A release records its intent under the plan's row: who has all of them knows that none is in the middle.
             plans = list(where.plans().select_for_update().order_by("pk"))
             row.save(force_insert=True)

@@ -90,6 +90,7 @@ def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, no
     verb = "ask-start" if is_start else "check-live"
     because = asked["because"] or "The cluster itself is asked what would stand against the start."
     with transaction.atomic():
+        Plan.objects.select_for_update().only("pk").get(pk=plan.pk)  # two writers of one chain, one after the other
         if is_start:
             draft = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=plan.revision)
             if not draft.update(waiting_for=ASKING):

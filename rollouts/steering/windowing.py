@@ -43,11 +43,12 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
     """Put a new one in force: `by` and `because` are of who asks, `at` is now.
 
     :raises BadSchedule: when it never opens, or not together with the others that bind the same nodes
-    :raises Refusal: when its place has as many as it may have
+    :raises Refusal: when its place has as many as it may have, or is a pool that is gone by now
     """
     refuse_nonsense(window, now=now)
     where = where_of(window)
     with transaction.atomic():
+        where.keep()
         plans = list(where.plans().select_for_update().order_by("pk"))
         Cluster.objects.select_for_update(no_key=True).get(pk=window.cluster_id)
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
