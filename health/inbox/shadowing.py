@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Observer
 from health.inbox.acts import recount
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.judging.opening import Openings, correlate
@@ -77,6 +77,7 @@ def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
     wrong = Finding.objects.unresolved().filter(rule=rule).exclude(is_shadow=is_shadow)
     keys = sorted(set(wrong.order_by().values_list("cluster", flat=True)))
     for cluster in Cluster.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"):
+        Observer.lock(cluster.pk)  # the nodes that they are about stay until the other side names them
         openings = Openings.of(cluster, now=now)
         turn(list(wrong.filter(cluster=cluster).select_related("node").order_by("pk")), openings)
         correlate(cluster)
