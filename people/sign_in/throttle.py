@@ -76,8 +76,14 @@ def _count(budget: Budget, *, now: datetime) -> timedelta | None:
     if over is not None:
         return over.until - now
     with transaction.atomic():
-        SignInTries.objects.bulk_create([SignInTries(key=budget.key, number=0, until=now)], ignore_conflicts=True)
-        row = SignInTries.objects.select_for_update().get(key=budget.key)
+        # One that is there is locked by it, so that nobody forgives or forgets it before it is read.
+        SignInTries.objects.bulk_create(
+            [SignInTries(key=budget.key, number=0, until=now)],
+            update_conflicts=True,
+            unique_fields=["key"],
+            update_fields=["key"],
+        )
+        row = SignInTries.objects.get(key=budget.key)
         if row.until <= now:
             row.number, row.until = 0, now + WINDOW
         row.number += 1

@@ -1,17 +1,23 @@
 """Guessing is slow however a name is spelled, wherever it is tried, and nobody locks another out by it."""
 
 from datetime import timedelta
+from threading import Event, Thread
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
 from rest_framework.test import APIClient
 
+from demo.visitor import wait_until
 from fleet.housekeeping import tidy
 from people.models import SignInTries, User
 from people.sign_in import throttle
 from people.sign_in.throttle import TRIES, TRIES_OF_AN_ADDRESS, WINDOW, WRONG_TOKENS
+from tests.locks import one_waits
 from tests.make import NOON, a_token, a_user
+from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 PASSWORD = "correct horse battery"
@@ -168,3 +174,33 @@ def test_what_is_counted_is_kept_without_names_and_goes(ada):
     assert "ada" not in str(list(SignInTries.objects.values()))
     tidy(now=NOON + timedelta(hours=1))
     assert not SignInTries.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_try_is_counted_while_another_of_the_same_name_gets_in(ada, monkeypatch):
+    """Who gets in has the tries of that name forgotten."""
+    on_page()
+    is_through, write = Event(), QuerySet.bulk_create
+
+    def forget() -> None:
+        try:
+            SignInTries.objects.all().delete()
+        finally:
+            is_through.set()
+            connection.close()
+
+    other = Thread(target=forget)
+
+    def as_it_is_forgotten(*given, **named):
+        written = write(*given, **named)
+        if other.ident is None:
+            other.start()
+            if connection.vendor == "postgresql":  # SQLite has one writer
+                wait_until(lambda: one_waits() or is_through.is_set(), what="who forgets", timeout_s=PATIENCE_S)
+        return written
+
+    monkeypatch.setattr(QuerySet, "bulk_create", as_it_is_forgotten)
+    answer = on_page()
+    other.join()
+
+    assert answer.status_code == 200
