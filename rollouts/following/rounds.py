@@ -327,9 +327,10 @@ def _moved(
     due = [node for node in nodes if node.state in NOT_BEGUN and _is_due(node, by_uid, now=now)]
     quiet = sorted(due, key=lambda node: node.baseline["at"] if node.baseline else "")[:AT_ONCE]
     as_now = baselines(rollout, [node.node_uid for node in quiet], now=now) if quiet else {}
-    for node in quiet:
+    there_still = [node for node in quiet if node.node_uid in as_now]  # one may have gone since
+    for node in there_still:
         node.baseline, node.pod_hash = as_now[node.node_uid], seen[node.node_uid].pod_hash
-    return moved, quiet
+    return moved, there_still
 
 
 def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bool:

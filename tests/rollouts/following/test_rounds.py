@@ -605,3 +605,24 @@ def test_a_wake_in_the_middle_of_a_round_is_not_lost(others: Others):
     rollout.end_lease(now=others.now, next_look_at=others.now + MINUTE)
 
     assert FollowedRollout.objects.due(now=others.now).filter(pk=rollout.pk).exists()
+
+
+def test_a_node_that_goes_while_it_is_looked_at_ends_no_round():
+    """The next one says that it is gone."""
+    others = Others()
+    others.round()
+    others.ask_for(NEW)
+    others.round()
+    truly = rounds.baselines
+
+    def gone_meanwhile(*given: Any, **named: Any) -> dict[str, Any]:
+        Node.objects.filter(cluster=others.cluster, name="node-2").delete()
+        return truly(*given, **named)
+
+    FollowedNode.objects.update(baseline=None)
+    with mock.patch.object(rounds, "baselines", gone_meanwhile):
+        others.round()
+    others.round()
+
+    assert others.rollout.nodes.get(node_name="node-2").state == TargetState.EXCLUDED
+    assert [node.node_name for node in others.rollout.nodes.all() if node.baseline is None] == ["node-2"]
