@@ -242,6 +242,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
+SHOWS_NOTHING = "shows-nothing"  # the cause of a pass where there was nothing to judge by: nobody takes it for proof
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {
     BOUND: "Nothing may go now, whatever it says: it is asked once something may.",

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from rollouts.gates.base import (
+    SHOWS_NOTHING,
     TO_COME,
     Evidence,
     Gate,
@@ -64,9 +65,7 @@ class WorkloadsReady(Gate):
         if evidence.not_changed:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
-        return passed(
-            f"{count(len(pods), 'GPU pod')} of tenants {are(len(pods))} Ready on the changed nodes.", measured=measured
-        )
+        return _passes(evidence, pods, measured, sick=bool(sick))
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
@@ -79,6 +78,30 @@ def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[
     others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
     sentence = f"{pod.name} does not run on {target.name} since the change{why}.{others}"
     return fail(sentence, cause=pod.because or pod.status or "silent", nodes=nodes, measured=measured)
+
+
+def _passes(
+    evidence: Evidence, pods: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any], *, sick: bool
+) -> Judgement:
+    """What is Ready, and where nothing is: a node without work shows nothing about its driver (hazard Z27)."""
+    busy = {target.name for target, pod in pods if pod.is_ready}
+    bare = [target.name for target in evidence.changed if target.name not in busy]
+    if not busy:
+        none = f"{_nowhere(evidence, sick=sick)} on {names(bare)}: nothing is shown about the new driver."
+        return passed(none, cause=SHOWS_NOTHING, measured=measured)
+    ready = measured["ready"]
+    share_of_pods = count(ready, "GPU pod") if ready == len(pods) else f"{ready} of {len(pods)} GPU pods"
+    where = names(sorted(busy)) if bare else "the changed nodes"
+    elsewhere = f"; none is on {names(bare)}, which shows nothing about the new driver" if bare else ""
+    return passed(f"{share_of_pods} of tenants {are(ready)} Ready on {where}{elsewhere}.", measured=measured)
+
+
+def _nowhere(evidence: Evidence, *, sick: bool) -> str:
+    if sick and any(pod.is_ready for target in evidence.changed for pod in target.workloads):
+        return "No GPU pod of a tenant is Ready, but of owners whose pods crashed before,"
+    if any(target.baseline is None for target in evidence.changed):
+        return "No GPU pod of a tenant is Ready, and nobody knows which were before,"
+    return "No GPU pod of a tenant was Ready before, so that none is missed, and none is now"
 
 
 def _status(pod: PodEvidence) -> str:

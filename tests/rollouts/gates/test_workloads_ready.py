@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.gates.base import Answer
+from rollouts.gates.base import SHOWS_NOTHING, Answer
 from rollouts.gates.workloads_ready import WorkloadsReady
 from tests.make import NOON
 from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence
@@ -78,8 +78,41 @@ def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     assert judgement.nodes == ("node-1",)
 
 
-def test_a_node_that_never_had_tenants_is_not_waited_for():
-    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.PASS
+def test_a_node_that_never_had_tenants_is_not_waited_for_and_is_no_proof():
+    judgement = GATE.judge(evidence(a_target()), now=NOON)
+
+    assert (judgement.answer, judgement.cause) == (Answer.PASS, SHOWS_NOTHING)
+    assert judgement.because == (
+        "No GPU pod of a tenant was Ready before, so that none is missed, and none is now on node-1: "
+        "nothing is shown about the new driver."
+    )
+    assert judgement.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0}
+
+
+def test_where_nobody_knows_what_ran_before_it_is_not_called_none():
+    judgement = GATE.judge(evidence(a_target(baseline=None)), now=NOON)
+
+    assert judgement.cause == SHOWS_NOTHING
+    assert "nobody knows which were before, on node-1" in judgement.because
+
+
+def test_an_idle_node_beside_a_busy_one_is_named():
+    shown = evidence(a_target(workloads=(a_pod_on_it(),)), a_target("node-2"), a_target("node-3"))
+
+    judgement = GATE.judge(shown, now=NOON)
+
+    assert (judgement.answer, judgement.cause) == (Answer.PASS, "")
+    assert judgement.because == (
+        "1 GPU pod of tenants is Ready on node-1; none is on node-2, node-3, which shows nothing about the new driver."
+    )
+
+
+def test_a_tolerated_pod_is_not_called_ready():
+    gate = WorkloadsReady(PATIENCE, tolerate=1)
+    shown = evidence(a_target(workloads=(a_pod_on_it("team-a/fine"), crashing())))
+
+    assert gate.judge(shown, now=NOON).because == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
+    assert gate.judge(evidence(a_target(workloads=(crashing(),))), now=NOON).cause == SHOWS_NOTHING
 
 
 def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
@@ -135,5 +168,14 @@ def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it():
 
     judgement = GATE.judge(evidence(a_target(baseline=sick, workloads=(crashing(),))), now=NOON)
 
-    assert judgement.answer is Answer.PASS
+    assert (judgement.answer, judgement.cause) == (Answer.PASS, SHOWS_NOTHING)
     assert judgement.measured["sick_before"] == ["ReplicaSet team-a/model"]
+
+
+def test_pods_of_owners_that_crashed_before_show_nothing_though_they_run():
+    sick = a_baseline(sick_owners=("ReplicaSet team-a/model",), workloads={OWNER: 1})
+
+    judgement = GATE.judge(evidence(a_target(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON)
+
+    assert judgement.cause == SHOWS_NOTHING
+    assert "but of owners whose pods crashed before, on node-1" in judgement.because

@@ -47,6 +47,15 @@ def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, v
     assert "Quarterdeck writes nothing here: its mode is follow." in seen
 
 
+def test_a_gate_with_nothing_to_judge_by_is_no_proof(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, *STATES)
+    rollout.answers.create(
+        gate="workloads_ready", answer="pass", cause="shows-nothing", because="None ran.", since=NOON, at=NOON
+    )
+
+    assert page(visiting(viewer), f"/followed/{rollout.pk}").text.count("no proof") == 1
+
+
 def test_one_that_is_over_says_nothing_of_what_may_be_written_since(cluster: Cluster, viewer: User):
     rollout = make.a_followed_rollout(cluster, *STATES, state=FollowedState.GIVEN_UP, ended_at=NOON)
     Cluster.objects.filter(pk=cluster.pk).update(mode="operate")

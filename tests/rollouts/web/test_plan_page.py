@@ -34,6 +34,17 @@ def test_shows_every_stage_with_its_targets(viewer):
     assert "gpu-0 held" in seen.text
 
 
+def test_a_gate_that_passes_with_nothing_to_judge_by_is_no_proof(viewer):
+    plan = make.a_plan()
+    stage = make.a_stage_to_approve(plan)
+    an_answer(stage, "driver_version", "pass", because="So it is.")
+    assert "no proof" not in page(viewer, f"/plans/{plan.pk}").text
+
+    GateAnswer.objects.update(cause="shows-nothing")
+
+    assert page(viewer, f"/plans/{plan.pk}").text.count("no proof") == 1
+
+
 def test_a_draft_says_of_pods_that_were_never_read_that_nobody_knows_them(viewer):
     plan = make.a_draft()
     Bookmark.objects.filter(cluster=plan.cluster, kind="pods").update(listed_at=None, heard_at=None)
