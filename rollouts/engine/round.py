@@ -104,9 +104,8 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
         void_every_approval(plan, decision.void_because, now=now)
     if decision.pause_because:
         told = pause(plan, decision.pause_because, told=told, now=now)
-    for act in decision.acts:
-        carry_out(plan, act, connection, told=told, clock=clock)
-    return decision.waiting_for, decision.look_again_in
+    undone = [carry_out(plan, act, connection, told=told, clock=clock) for act in decision.acts]
+    return next(filter(None, undone), decision.waiting_for), decision.look_again_in
 
 
 def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int | None, now: datetime) -> Decision:

@@ -182,6 +182,10 @@ class Plan(Moving, Leased):
         is_unwoken = mine.filter(next_look_at=self.fallback_look_at).update(next_look_at=next_look_at) == 1
         return is_mine and not is_unwoken
 
+    def say(self, sentence: str) -> None:
+        """What a person's word makes of what was waited for, until the round that it wakes has looked."""
+        Plan.objects.filter(pk=self.pk).update(waiting_for=sentence[:1000])
+
     def wake(self, *, now: datetime) -> None:
         """Have it looked at now. Queues only where a row changed, so that a storm of wakes is one message."""
         wake_plans(Plan.objects.filter(pk=self.pk), now=now)

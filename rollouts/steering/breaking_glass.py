@@ -51,6 +51,7 @@ def break_glass(
         AuditEntry.record(
             plan.mark, verb="break-glass", actor=who, because=because, evidence=evidence_of_glass(glass), now=now
         )
+        plan.say(f"{stage.name}: {who} passed over {GATES[gate].title}, and every gate is asked anew.")
     plan.wake(now=now)
     return glass
 

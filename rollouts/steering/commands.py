@@ -171,6 +171,7 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
         if was_held:  # one that was let go and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, because=because)
+        plan.say(f"{target.node_name} was taken out by {actor.get_username()}: the others are looked at.")
         AuditEntry.record(
             plan.mark,
             verb="exclude",
@@ -288,8 +289,7 @@ def _write_down(
     who = actor.get_username()
     command = Command.objects.create(plan=plan, verb=verb, actor=who, at=now, because=because, key=key)
     evidence = {"state": plan.state, "waiting_for": plan.waiting_for, **found}
-    says = command.sentence if verb == Verb.PAUSE else SAYS[verb]
-    Plan.objects.filter(pk=plan.pk).update(waiting_for=says[:1000])
+    plan.say(command.sentence if verb == Verb.PAUSE else SAYS[verb])
     AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)
 
 

@@ -289,7 +289,7 @@ def _tell(
         what = ended(f"{headed(row.place)}: {because}")
         record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=what)
         if row.pool_id is None and (goes_back or plan.state in HELD):
-            Plan.objects.filter(pk=plan.pk).update(waiting_for=sentence[:1000])
+            plan.say(sentence)
 
 
 def _word(row: Freeze) -> str:

@@ -32,6 +32,7 @@ def retry(target: Target, *, actor: User, because: str, now: datetime) -> None:
         Target.objects.filter(pk=target.pk).update(retried_at=now)
         Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.RETRY, actor=who, at=now, because=because)
+        plan.say(f"{target.node_name} is to be tried again, by {who}.")
         evidence = {"node": target.node_name, "stage": target.stage.name}
         AuditEntry.record(plan.mark, verb="retry", actor=who, because=because, evidence=evidence, now=now)
     plan.wake(now=now)

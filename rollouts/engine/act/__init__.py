@@ -29,7 +29,7 @@ from rollouts.engine.decide.acts import (
 from rollouts.engine.writer_lease import take_writer_lease
 from rollouts.models import Plan
 
-CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
+CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     PlaceHolds: place_holds,
     LiftHolds: lift_holds,
     FreeStrays: free_strays,
@@ -47,12 +47,14 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], None]] = {
 
 def carry_out(
     plan: Plan, act: Act, connection: client.Connection, *, told: int | None, clock: Callable[[], datetime]
-) -> None:
-    """`told`: the newest command that was known when the act was decided.
+) -> str:
+    """Why it was not done, by what the API server or a person said since: the sentence in place of the decision's.
+
+    Blank: it was done, as far as one round comes. `told`: the newest command that was known when it was decided.
 
     :raises ClusterError: when the cluster as a whole does not answer
     :raises Forfeit: when we may not write there
     :raises LostRace: when the plan is no longer ours, or no longer what it was
     """
     take_writer_lease(connection, plan.cluster, now=clock())
-    CARRY_OUT[type(act)](Writer(plan, connection, clock, told), act)
+    return CARRY_OUT[type(act)](Writer(plan, connection, clock, told), act) or ""

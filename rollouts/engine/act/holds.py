@@ -30,17 +30,18 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
         hold_node(writer, uid, name, anew=uid in older, may_be_theirs=uid not in is_known)
 
 
-def lift_holds(writer: Writer, act: LiftHolds) -> None:
+def lift_holds(writer: Writer, act: LiftHolds) -> str:
+    """Blank, or what a node waits for that the operator would take at once."""
+    waits = ""
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
-        if act.even_queued and _is_stopped(writer, uid):
-            return  # The operator would take it at once.
+        if act.even_queued and (stopped := stopped_in_cluster(writer.plan, writer.connection)):
+            return stopped
+        if act.even_queued and (bound := why_not(writer.plan, [uid], now=writer.clock())):
+            waits = bound
+            continue
         free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
-
-
-def _is_stopped(writer: Writer, uid: str) -> bool:
-    in_cluster = stopped_in_cluster(writer.plan, writer.connection)
-    return bool(in_cluster or why_not(writer.plan, [uid], now=writer.clock()))
+    return waits
 
 
 def free_strays(writer: Writer, act: FreeStrays) -> None:

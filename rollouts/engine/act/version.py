@@ -15,9 +15,12 @@ from rollouts.models import Hold, Plan
 from rollouts.models.moving import record_event
 from rollouts.reads.queries import driver_daemonsets
 from rollouts.reads.restraints import restraints_of
+from wording.lists import names
+from wording.numbers import either
 
 
-def write_version(writer: Writer, act: WriteVersion) -> None:
+def write_version(writer: Writer, act: WriteVersion) -> str:
+    """Blank, or why it was not written."""
     plan, now = writer.plan, writer.clock()
     is_forward = act.new == plan.to_version
     if is_forward:
@@ -25,7 +28,9 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
             gone = Hold.objects.filter(plan=plan, node_uid__in=unheld)
             tell_of_removed(writer, gone, now=now)
             gone.update(placed_at=None)
-            return  # The next round sees rows that say so, and holds them first.
+            # The next round sees rows that say so, and holds them first.
+            its = either(len(unheld), "its hold", "their holds")
+            return f"{act.new} is not written yet: the API server shows {names(tuple(unheld.values()))} without {its}."
         _intend(plan, now=now)
     else:
         _hold_the_rest(writer)
@@ -38,8 +43,9 @@ def write_version(writer: Writer, act: WriteVersion) -> None:
         plan.keep_lease(now=writer.clock())
     shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else spec
     if version_in(writer.component, shown) != act.new:
-        return  # Something in between changed it again; the next round reads it and says so.
+        return ""  # Something in between changed it again; the next round reads it and says so.
     _written(plan, act, is_forward=is_forward, now=now)
+    return ""
 
 
 def _not_held_live(writer: Writer) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -24,23 +25,41 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.reads.asked_windows import why_not_let_go
 from rollouts.reads.restraints import restraints_of
+from wording.lists import names
+from wording.numbers import either
 
 MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by whether the stage is the rollback stage
 
 
-def release_wave(writer: Writer, act: ReleaseWave) -> None:
+def release_wave(writer: Writer, act: ReleaseWave) -> str:
+    """Blank, or whom it did not let go, and why."""
     stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
     targets = list(stage.targets.filter(node_name__in=act.targets, state=TargetState.HELD).select_related("stage"))
-    seen = {target.node_uid: node for target in targets if (node := _may_go_live(writer, target))}
+    looked = {target.node_uid: _may_go_live(writer, target) for target in targets}
+    seen = {uid: node for uid, node in looked.items() if isinstance(node, NodeSeen)}
     ready = [target for target in targets if target.node_uid in seen]
+    kept = {target.node_name: why for target in targets if isinstance(why := looked[target.node_uid], str)}
     if not ready:
-        return
+        return _says_kept(stage, kept)
     found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
     found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
     has_autoscaler = opt_outs.autoscaler_runs(writer.connection)
     off = {uid: opt_outs.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
     _intend(writer.plan, stage, ready, found, off=off, because=act.because, now=writer.clock())
     _let_go(writer, stage, ready)
+    return _says_kept(stage, kept)
+
+
+def _says_kept(stage: Stage, kept: Mapping[str, str]) -> str:
+    """`kept`: name of a node → why it did not go. Blank: all of them went."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name, why in kept.items():
+        by_reason[why].append(name)
+    does = [
+        f"{names(those)} {either(len(those), 'does', 'do')} not go ({why.rstrip('.')})"
+        for why, those in by_reason.items()
+    ]
+    return f"{stage.name}, as the API server shows it now: {', and '.join(does)}." if does else ""
 
 
 def finish_release(writer: Writer, act: FinishRelease) -> None:
@@ -96,25 +115,31 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
         Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes).update(is_wanted=True, wanted_since=now)
 
 
-def _may_go_live(writer: Writer, target: Target) -> NodeSeen | None:
-    """The node as the API server shows it, if it may go. None: it may not.
+def _may_go_live(writer: Writer, target: Target) -> NodeSeen | str:
+    """The node as the API server shows it, if it may go. Else why it may not.
 
     What the rows say may be old: it must still be ours, schedulable, and not begun (Z6, Z25).
     """
     try:
         seen = client.get_node(writer.connection, target.node_name)
     except client.Absent:
-        return None
-    return seen if _is_free_to_go(writer, target, seen) else None
+        return "gone"
+    return _why_kept(writer, target, seen) or seen
 
 
-def _is_free_to_go(writer: Writer, target: Target, seen: NodeSeen) -> bool:
-    if seen.uid != target.node_uid or not lever_of(writer).may_go(writer, seen):
-        return False
-    if restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
-        return False
-    cordoned_by_others = seen.is_unschedulable and target.retried_at is None
-    return target.stage.is_rollback or (not cordoned_by_others and _may_go_unasked(writer, target, seen))
+def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
+    """Blank: it may go."""
+    if seen.uid != target.node_uid:
+        return "made again under its name"
+    if not lever_of(writer).may_go(writer, seen):
+        return "begun already, or no longer this plan's to let go"
+    if bound := restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
+        return bound.sentence
+    if target.stage.is_rollback:
+        return ""
+    if seen.is_unschedulable and target.retried_at is None:
+        return "cordoned by somebody else"
+    return "" if _may_go_unasked(writer, target, seen) else "in production, where somebody is asked first"
 
 
 def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:

@@ -39,8 +39,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if freeing := free_strays(snapshot):
         return freeing
     if freeing := _free_what_never_changed(snapshot):
-        waits = snapshot.stopped_because or snapshot.frozen_because
-        return Decision(waits) if waits else freeing
+        return freeing
     if waiting := in_the_operators_hands(snapshot) or _still_changing(snapshot):
         return waiting
     left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))
@@ -59,6 +58,14 @@ def _free_what_never_changed(snapshot: Snapshot) -> Decision | None:
     free = ours(snapshot, lambda node: snapshot.never_changed(node) and not snapshot.is_in_sync(node))
     if not free:
         return None
+    if waits := snapshot.stopped_because or snapshot.frozen_because:
+        return Decision(waits)
+    bound = [snapshot.restrained[uid] for uid in free if uid in snapshot.restrained]
+    if len(bound) == len(free):
+        return Decision(
+            f"{count(len(free), 'node')} that never changed {are(len(free))} still to be let go. {bound[0]}"
+        )
+    free = {uid: name for uid, name in free.items() if uid not in snapshot.restrained}
     sentence = f"Letting {count(len(free), 'node')} go that never changed: the operator brings the template to them."
     return Decision(sentence, acts=(LiftHolds(free, even_queued=True),), look_again_in=SOON)
 

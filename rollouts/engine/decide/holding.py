@@ -2,13 +2,15 @@
 
 from datetime import datetime, timedelta
 
+from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
 from rollouts.engine.decide.releasing import SOON
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
-from wording.numbers import are, count, every
+from wording.lists import names
+from wording.numbers import are, count, either, every
 
 
 def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
@@ -33,15 +35,24 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
     if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
         return freeing
-    if moving := [node for node in snapshot.nodes if node.has_begun]:
-        still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
-        return Decision(f"{still}, such as {moving[0].name}.")
+    if moving := _from_an_earlier_change(snapshot):
+        return Decision(moving)
     if snapshot.unsettled:
         return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
     act = WriteVersion(snapshot.from_version, snapshot.to_version)
     number = len(snapshot.nodes)
     sentence = snapshot.says.writing.format(version=snapshot.to_version, every=every(number, "node"), are=are(number))
     return Decision(sentence, acts=(act,), look_again_in=SOON)
+
+
+def _from_an_earlier_change(snapshot: Snapshot) -> str:
+    """Who is not through with one. Blank: all are."""
+    if failed := tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED):
+        helps = f"Mend {either(len(failed), 'it', 'them')} first (docs/takeover.md), or abort."
+        return f"{names(failed)} failed in an earlier change, and the operator gave up there. {helps}"
+    moving = [node for node in snapshot.nodes if node.has_begun]
+    still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
+    return f"{still}, such as {moving[0].name}." if moving else ""
 
 
 def _not_yet(snapshot: Snapshot) -> str:

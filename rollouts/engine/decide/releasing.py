@@ -89,8 +89,24 @@ def _nobody_goes(
         return Decision(
             f"{stage.name}: {names(cordoned)} {are(len(cordoned))} cordoned by somebody else. Uncordon or exclude."
         )
-    unqueued = f"{_to_go(len(held))}; the operator has not queued {either(len(held), 'it', 'them')} yet: {LOOKS_AGAIN}"
+    if theirs := _held_by_others(snapshot, stage):
+        helps = f"whoever put the label there takes it off, or exclude {either(len(theirs), 'it', 'them')}"
+        return Decision(f"{stage.name}: {names(theirs)} {are(len(theirs))} held by somebody else: {helps}.")
+    if unseen := tuple(target.name for target in held if not target.is_seen):
+        return Decision(f"{stage.name}: {names(unseen)} cannot be seen now.", look_again_in=SOON)
+    unqueued = f"{_to_go(len(held))}; {unqueued_yet(len(held))}"
     return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
+
+
+def unqueued_yet(nodes: int) -> str:
+    """A sentence without its end."""
+    return f"the operator has not queued {either(nodes, 'it', 'them')} yet: {LOOKS_AGAIN}"
+
+
+def _held_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
+    """Held targets on which somebody else's label was there before ours."""
+    uids = {node.uid for node in snapshot.nodes if node.hold_is_foreign}
+    return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
 
 def _going(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], room: int) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from rollouts.engine.decide.releasing import (
     says_what_waits,
     says_who_goes_back,
     unfinished_releases,
+    unqueued_yet,
 )
 from rollouts.engine.decide.restoring import (
     came_since,
@@ -175,8 +176,9 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     if full and free.nodes:
         return Decision(says_what_waits(stage, {**full, **restrained}))
     if held:
+        why = unqueued_yet(len(held)) if free.nodes else free.because
         return Decision(
-            f"{count(len(held), 'node')} {are(len(held))} still to be brought back; {free.because}.", look_again_in=SOON
+            f"{count(len(held), 'node')} {are(len(held))} still to be brought back; {why}.", look_again_in=SOON
         )
     if on_the_way:
         warning = first(Answer.FAIL, answers)

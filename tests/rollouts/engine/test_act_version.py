@@ -52,6 +52,17 @@ def test_a_label_that_vanished_since_keeps_the_version_from_being_written(held: 
     assert Hold.objects.get(plan=held.plan, node_name=CANARY).placed_at is None
 
 
+def test_a_version_that_is_not_written_is_not_said_to_be(held: Ground):
+    """The rows show every label still."""
+    held.look()
+    held.free(CANARY)
+
+    plan = held.round(look=False)
+
+    assert held.version() == OLD
+    assert plan.waiting_for == f"{NEW} is not written yet: the API server shows {CANARY} without its hold."
+
+
 def test_a_label_that_says_false_since_keeps_the_version_from_being_written(held: Ground):
     """Z1: the operator reads `true`, and nothing else, as a hold."""
     held.label(CANARY, **{UPGRADE_SKIP: "false"})

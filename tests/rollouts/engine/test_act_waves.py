@@ -133,9 +133,18 @@ def test_other_freezes_forbid_nothing(ground: Ground):
     assert ground.releases() == [CANARY]
 
 
-@pytest.mark.parametrize("change", ["cordon", "begin", "foreign", "freed"])
+IS_SAID = {
+    "cordon": "cordoned by somebody else",
+    "begin": "begun already, or no longer this plan's to let go",
+    "foreign": "begun already, or no longer this plan's to let go",
+    "freed": "begun already, or no longer this plan's to let go",
+    "delete": "gone",
+}
+
+
+@pytest.mark.parametrize("change", IS_SAID)
 def test_what_the_node_itself_says_counts_and_not_its_row(ground: Ground, change: str):
-    """Z6, Z25: live GETs of what is about to be touched."""
+    """Z6, Z25: live GETs of what is about to be touched. And the plan says no longer that it lets the node go."""
     ground.armed()
     if change == "cordon":
         ground.cordon(CANARY)
@@ -144,13 +153,27 @@ def test_what_the_node_itself_says_counts_and_not_its_row(ground: Ground, change
     elif change == "foreign":
         annotations = {"metadata": {"annotations": {"quarterdeck.io/held-by": "somebody"}}}
         ground.patch_node(CANARY, annotations)
+    elif change == "delete":
+        ground.delete(CANARY)
     else:
         ground.free(CANARY)
 
-    ground.act(WAVE)
+    plan = ground.round(look=False)
 
     assert ground.releases() == []
     assert ground.target().state == TargetState.HELD
+    assert plan.waiting_for == f"Canary, as the API server shows it now: {CANARY} does not go ({IS_SAID[change]})."
+
+
+def test_who_may_go_goes_and_who_may_not_is_said(ground: Ground):
+    ground.armed(canaries=2, max_unavailable=2)
+    two = [target.node_name for target in ground.stage().targets.all()]
+    ground.cordon(two[1])
+
+    said = waves.release_wave(ground.writer(), ReleaseWave(0, tuple(two), "2 nodes."))
+
+    assert ground.releases() == [two[0]]
+    assert said == f"Canary, as the API server shows it now: {two[1]} does not go (cordoned by somebody else)."
 
 
 def test_a_release_tests_that_the_label_is_as_we_saw_it(ground: Ground):

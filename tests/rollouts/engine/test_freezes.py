@@ -162,6 +162,24 @@ def test_no_node_that_the_operator_would_take_at_once_is_freed_by_an_abort_under
     freezing.stop(actor="bea", because="Smoke.", now=ground.clock())
     ground.writes()
 
-    holds.lift_holds(writer, LiftHolds({ground.node(CANARY)["metadata"]["uid"]: CANARY}, even_queued=True))
+    lift = LiftHolds({ground.node(CANARY)["metadata"]["uid"]: CANARY}, even_queued=True)
+
+    assert holds.lift_holds(writer, lift) == "The fleet is stopped by bea: Smoke."
 
     assert ground.releases() == []
+
+
+def test_an_abort_frees_who_is_in_no_frozen_pool_and_says_whom_it_does_not(ground: Ground):
+    ground.armed()
+    pool = a_pool(ground.cluster, "canaries")
+    Node.objects.get(cluster=ground.cluster, name=CANARY).pools.add(pool)
+    Plan.objects.filter(pk=ground.plan.pk).update(state=PlanState.ABORTING)
+    writer = ground.writer()
+    where = freezing.Where(cluster=ground.cluster, pool=pool)
+    freezing.freeze(where, actor="bea", because="Smoke.", binds_rollbacks=True, now=ground.clock())
+    ground.writes()
+
+    lift = LiftHolds({ground.node(name)["metadata"]["uid"]: name for name in NODES}, even_queued=True)
+
+    assert "is frozen by bea: Smoke." in holds.lift_holds(writer, lift)
+    assert sorted(ground.releases()) == sorted(set(NODES) - {CANARY})

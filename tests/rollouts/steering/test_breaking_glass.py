@@ -13,6 +13,7 @@ from rollouts.approvals.bundles import bundle_for
 from rollouts.evidence.exporting import evidence_of
 from rollouts.evidence.file import bytes_of, hashes_of_parts
 from rollouts.evidence.verifying import verify
+from rollouts.gates import GATES
 from rollouts.hooks.findings import GLASS
 from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
 from rollouts.steering.breaking_glass import acknowledge, break_glass
@@ -46,6 +47,8 @@ def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
     assert (entry.verb, entry.actor, entry.evidence["gate"]) == ("break-glass", owner.username, "driver_version")
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
     assert stage.plan.events.filter(to="break-glass").exists()
+    said = f"{stage.name}: {owner.username} passed over {GATES['driver_version'].title}, and every gate is asked anew."
+    assert Plan.objects.get(pk=stage.plan_id).waiting_for == said
 
 
 def test_after_its_time_the_gate_counts_again(stage, owner):

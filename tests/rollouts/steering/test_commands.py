@@ -209,6 +209,8 @@ def test_a_held_node_can_be_taken_out_and_stays_held(plan: Plan, owner):
     assert Target.objects.get(pk=target.pk).state == TargetState.EXCLUDED
     assert wanted(plan)["node-1"]
     assert PlanEvent.objects.filter(plan=plan, target=target, to="excluded").exists()
+    said = f"node-1 was taken out by {owner.get_username()}: the others are looked at."
+    assert Plan.objects.get(pk=plan.pk).waiting_for == said, "and not that somebody has to take it out"
 
 
 def test_a_failed_node_that_is_taken_out_stays_as_it_is(plan: Plan, owner):

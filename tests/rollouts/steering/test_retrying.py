@@ -44,6 +44,8 @@ def test_it_is_held_again_and_who_said_so_is_kept(target, owner):
     assert target.stage.plan.commands.get(verb="retry").because == "Its PDB is mended."
     entry = AuditEntry.objects.filter(subject=target.stage.plan.mark).last()
     assert (entry.verb, entry.evidence["node"]) == ("retry", target.node_name)
+    waiting_for = Plan.objects.get(pk=target.stage.plan_id).waiting_for
+    assert waiting_for == f"{target.node_name} is to be tried again, by {owner.get_username()}."
 
 
 def stands_at(target: Target, state: str) -> str:

@@ -194,6 +194,23 @@ def test_an_abort_frees_nobody_whom_the_operator_would_take_at_once():
     assert (waits.acts, waits.waiting_for) == ((), FROZEN)
 
 
+def test_an_abort_frees_those_whose_pool_no_freeze_binds_and_says_what_the_others_wait_for():
+    """It said that it let them go, round after round, and none of them went."""
+    bound, free = (a_node_snapshot(name, pod_hash="sealed") for name in ("node-1", "node-2"))
+    snapshot = put_back(
+        a_snapshot(a_stage(a_held_target("node-1"), state="abandoned"), nodes=(bound, free)),
+        state=PlanState.ABORTING,
+        sealed_hashes={"uid-of-the-driver-daemonset": "sealed"},
+        restrained={bound.uid: POOL},
+    )
+
+    some, none = (decide(one, now=NOON) for one in (snapshot, replace(snapshot, nodes=(bound,))))
+
+    assert some.acts == (LiftHolds({free.uid: free.name}, even_queued=True),)
+    assert none.acts == ()
+    assert none.waiting_for == f"1 node that never changed is still to be let go. {POOL}"
+
+
 def test_a_late_node_is_held_while_a_frozen_one_is_called_back():
     snapshot = on_its_way(TargetState.RELEASED, restrained={"uid-of-node-1": POOL})
     late = a_changed_node("late", hold_wanted=None, is_late_node=True)
