@@ -1,6 +1,6 @@
 """What a plan will ask and write in its cluster: each a right that it needs, in the order of its use.
 
-A test holds deploy/rbac/quarterdeck.yaml against it.
+Tests hold deploy/rbac/quarterdeck.yaml against it, and what rounds are seen to ask.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,10 @@ from kube.resources import (
     EVENTS,
     JOBS,
     LEASES,
+    NAMESPACES,
     NODES,
     PODS,
+    RESOURCE_SLICES,
     REVISIONS,
 )
 from rollouts.components.base import DeletePod
@@ -23,9 +25,10 @@ from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.models import Plan
 
 
-def needed(plan: Plan, namespaces: list[str]) -> Iterator[client.AccessAsked]:
-    """`namespaces`: where its driver's DaemonSets are."""
+def needed(plan: Plan, namespaces: list[str], *, with_slices: bool) -> Iterator[client.AccessAsked]:
+    """`namespaces`: where its driver's DaemonSets are. `with_slices`: DRA drivers say something of its cluster."""
     own, driver_object = plan.cluster.own_namespace, DRIVER_OBJECTS[plan.object_kind]
+    yield client.AccessAsked("get", NAMESPACES, name="kube-system")
     yield client.AccessAsked("get", CONFIG_MAPS, own, STOP_SWITCH)
     yield client.AccessAsked("get", LEASES, own, LEASE_NAME)
     yield client.AccessAsked("create", LEASES, own)
@@ -34,6 +37,8 @@ def needed(plan: Plan, namespaces: list[str]) -> Iterator[client.AccessAsked]:
         yield client.AccessAsked(verb, NODES)
     for verb in ("get", "patch"):
         yield client.AccessAsked(verb, driver_object, name=plan.object_name)
+    if with_slices:
+        yield client.AccessAsked("list", RESOURCE_SLICES)
     for namespace in namespaces:
         for resource in (DAEMON_SETS, REVISIONS, PODS):
             yield client.AccessAsked("list", resource, namespace)
@@ -47,4 +52,6 @@ def spared(namespaces: list[str]) -> Iterator[client.AccessAsked]:
     for namespace in namespaces:
         for verb in ("get", "create", "delete"):
             yield client.AccessAsked(verb, JOBS, namespace)
+        for resource in (DAEMON_SETS, PODS):  # whose image it pulls, and with which secrets
+            yield client.AccessAsked("get", resource, namespace)
         yield client.AccessAsked("list", EVENTS, namespace)

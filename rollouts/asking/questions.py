@@ -11,6 +11,7 @@ from health.logs.redaction import redacted
 from kube import client
 from rollouts.asking.needs import needed, spared
 from rollouts.components.base import version_in
+from rollouts.engine.live import has_slices
 from rollouts.engine.templates import digests_of
 from rollouts.engine.writer_lease import LEASE_NAME, why_not_ours
 from rollouts.models import Plan
@@ -128,7 +129,7 @@ def _driver_object(questions: Questions) -> ObjectFacts:
 def _rights(questions: Questions) -> Iterator[Right]:
     plan = questions.plan
     namespaces = sorted({daemonset.namespace for daemonset in driver_daemonsets(plan)})
-    for access in needed(plan, namespaces):
+    for access in needed(plan, namespaces, with_slices=has_slices(plan)):
         yield _right(questions, access, is_needed=True)
     for access in spared(namespaces):
         yield _right(questions, access, is_needed=False)

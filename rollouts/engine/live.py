@@ -115,9 +115,13 @@ def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[Da
 
 def _offered(plan: Plan, connection: client.Connection) -> Mapping[str, Offered]:
     """What DRA drivers say of the cluster's nodes now. Nothing is asked where none has ever said anything."""
-    if not ResourceSlice.objects.filter(cluster=plan.cluster_id).exists():
+    if not has_slices(plan):
         return {}
     return read_slices(slice_row(seen) for seen in client.list_slices(connection))
+
+
+def has_slices(plan: Plan) -> bool:
+    return ResourceSlice.objects.filter(cluster=plan.cluster_id).exists()
 
 
 def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:

@@ -13,6 +13,7 @@ from fleet.models import Cluster
 from kube import client
 from kube.structs import PodSeen
 from people.models import AuditEntry
+from rollouts.asking.needs import needed, spared
 from rollouts.images.progress import PullOutcome
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
 from rollouts.pulls.base import LANDED_BY, PullRound, bounded
@@ -23,6 +24,7 @@ from rollouts.steering.pulling import ask, cancel
 from simulator.fleets.plan import Mode
 from simulator.kinds import CONFIG_MAP, JOB, POD
 from simulator.run import Simulation
+from tests.rollouts.asking.rights import asked_in, unnamed, unused
 from tests.rollouts.engine.conftest import ground, start  # noqa: F401 (fixtures)
 from tests.rollouts.engine.ground import CANARY, NEW, Ground, a_ground
 
@@ -100,6 +102,19 @@ def test_a_job_is_made_for_the_node_that_goes_first_with_the_operators_image(pul
     assert pulling.row().node_name == CANARY
     assert job["metadata"]["labels"]["quarterdeck.io/pulls-for"] == pulling.plan.mark
     assert pulling.row().made_at is not None
+
+
+def test_a_live_check_asks_for_every_right_that_a_pull_uses(pulling: Pulling):
+    """What only a pull uses is named as such: without it no more than that is refused."""
+    pulling.ask()
+    used = asked_in(pulling.ground, pulling.round)
+    pulling.play(ERR)
+    used |= asked_in(pulling.ground, lambda: [pulling.round() for _ in range(4)])
+
+    plan = Plan.objects.select_related("cluster").get(pk=pulling.plan.pk)
+    rights = [*needed(plan, [NAMESPACE], with_slices=False), *spared([NAMESPACE])]
+    assert unnamed(used, rights) == set()
+    assert [right.resource.plural for right in unused(used, spared([NAMESPACE]))] in ([], ["daemonsets"])
 
 
 def test_where_the_policy_runs_the_driver_the_image_is_told_by_its_daemonset(
