@@ -23,7 +23,10 @@ from health.judging.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, GpuRule, UsualForSome, XidSeen, can_see, is_usual, reads_a_share
-from health.rules.gpus.ecc_uncorrected import EccUncorrected
+from health.rules.gpus.ecc_corrected import EccCorrected
+from health.rules.gpus.ecc_uncorrected import ROWS, EccUncorrected
+from health.rules.gpus.nvlink_errors import NvlinkErrors
+from health.rules.gpus.pcie_replays import PcieReplays
 from health.rules.gpus.resets import METRIC as RESET_BY
 from health.rules.gpus.silent import GpuSilent
 from health.sources import frames
@@ -31,14 +34,19 @@ from health.sources.frames import KeptFrame
 from health.sources.reading import BY_SLICE
 from health.subjects import SLICE, identity_of, name_of
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import GpuDevice
+from health.telemetry.frame import GpuDevice, PastXid
 from health.telemetry.peers import medians
-from health.telemetry.remembering import COUNTERS, growth
+from health.telemetry.remembering import CHECKPOINT_S, COUNTERS, SLOWED_FOR, growth
 
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
 OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
 BY_ONE = frozenset({EccUncorrected.key})  # by the one metric that it names, also once nobody says that any more
+# Of what is judged by how much it grew: for how long that must be remembered before it is known not to.
+GROWN_WITHIN_S: Mapping[str, float] = {
+    **dict.fromkeys((*EccCorrected.metrics, ROWS, *NvlinkErrors.metrics, *PcieReplays.metrics), CHECKPOINT_S),
+    **dict.fromkeys(SLOWED_FOR, STALE_AFTER_S),
+}
 COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
 
@@ -161,6 +169,8 @@ class Judging:
             return not gpu_uuid or gpu_uuid in self._by_board or self._has_all(node)
         if all(self._is_replaced(self._device(place), node) for place in its):
             return True
+        if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in evidence):
+            return False
         return any(self._hears(rule, evidence, place) for place in its)
 
     def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
@@ -208,6 +218,12 @@ class Judging:
     def oldest(self) -> float:
         """What is fresh is no older."""
         return self.kept.frame.taken_at - STALE_AFTER_S
+
+    @cached_property
+    def _remembered_s(self) -> float:
+        """For how long what counters had come to is known: little, where Redis was emptied."""
+        checkpoints = self.kept.frame.checkpoints
+        return self.kept.frame.taken_at - checkpoints[0].taken_at if checkpoints else 0.0
 
     @cached_property
     def newest(self) -> Sequence[float]:
@@ -292,7 +308,9 @@ class Judging:
         if column is None or not column.values[place] >= 1:
             return None
         number, told = int(column.values[place]), self.kept.xids.get(self._device(place).key)
-        at = latched[place] if latched is not None else float("nan")
+        at = latched[place] if latched is not None else math.nan
+        if at != at:  # its gauge was away for a while: the Xid was not
+            at = self.kept.frame.past_xids.get(self._device(place).key, {}).get(number, PastXid(math.nan)).since
         since = datetime.fromtimestamp(at, UTC) if at == at else None
         return XidSeen(number, since, told.words if told and told.xid == number else "")
 

@@ -2,10 +2,10 @@
 
 Redis keeps what GPUs have had, and may lose it: the gauge then shows the last Xid alone, and what it hides would be
 over. A finding that is open is not over by that: only by what ends it with a frame, too, and by a boot of its node.
+That its board began anew in the gap is told by what it had counted when the finding was written.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from health.models import Finding
 from health.rules.gpus.xid import LastXid
 from health.rules.gpus.xids import XIDS
 from health.telemetry.frame import Frame, PastXid
-from health.telemetry.remembering import recall
+from health.telemetry.remembering import KnownXids, recall
 
 
 def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
@@ -25,12 +25,12 @@ def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
     if not new:
         return
     open_ones = Finding.objects.unresolved().filter(cluster=cluster_id, rule=LastXid.key, node__isnull=False)
-    told: dict[tuple[str, str], dict[int, PastXid]] = defaultdict(dict)
+    told: dict[tuple[str, str], KnownXids] = {}
     columns = ("node__name", "gpu_uuid", "evidence", "cause", "since", "node__booted_at")
     for node, uuid, evidence, cause, since, booted_at in open_ones.values_list(*columns):
         if uuid in new:
-            xids = _xids(evidence, cause)
-            told[node, uuid].update((number, xid) for number, xid in xids if not _is_over(xid, since, booted_at))
+            xids = {number: xid for number, xid in _xids(evidence, cause) if not _is_over(xid, since, booted_at)}
+            told[node, uuid] = KnownXids(xids, evidence.get("counters", {}))
     if told:
         recall(frame, told)
 

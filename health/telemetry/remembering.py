@@ -57,21 +57,53 @@ def put_in_words(frame: Frame, told: Mapping[tuple[str, str], XidTold]) -> None:
     frame.past_xids = past
 
 
-def recall(frame: Frame, told: Mapping[tuple[str, str], Mapping[int, PastXid]]) -> None:
-    """Put back Xids that are known from elsewhere, by node and the UUID of a board of which no frame was kept.
+@dataclass(frozen=True)
+class KnownXids:
+    """What is known from elsewhere of a board of which no frame was kept."""
 
-    Where the gauge of a device that counts nothing shows none, they are over, as they would be with a frame.
+    xids: Mapping[int, PastXid]  # by number
+    counters: Mapping[str, float]  # what it had counted by the time of the last of these; empty: nobody wrote that down
+
+
+def recall(frame: Frame, told: Mapping[tuple[str, str], KnownXids]) -> None:
+    """Put back Xids that are known from elsewhere, by node and the UUID of a board.
+
+    They are over where they would be with a frame: the board began anew since, or counts nothing and its gauge shows
+    none. What its gauge shows is there.
     """
     column, past = frame.columns.get(XID), dict(frame.past_xids)
+    counted = _counted(frame, told)
     for place, device in enumerate(frame.devices):
-        known = told.get((device.node_name, device.uuid))
+        board = device.node_name, device.uuid
+        if board not in told:
+            continue
         shown = column.values[place] if column is not None else NEVER
-        if not known or (shown == 0 and not _counts(frame, place)):
+        is_anew = _is_anew(told[board].counters, counted[board]) or (shown == 0 and not _counts(frame, place))
+        known = {number: xid for number, xid in told[board].xids.items() if number == shown or not is_anew}
+        if not known:
             continue
         past[device.key] = dict([*past.get(device.key, {}).items(), *known.items()][:PAST_XIDS_AT_MOST])
         if shown in known:
             frame.latched[XID][place] = known[int(shown)].since
     frame.past_xids = past
+
+
+def _counted(frame: Frame, boards: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Mapping[str, float]]:
+    """By board the most that any part of it says of each counter."""
+    found: dict[tuple[str, str], dict[str, float]] = {board: {} for board in boards}
+    columns = {key: frame.columns[key].values for key in VOLATILE if key in frame.columns}
+    for place, device in enumerate(frame.devices):
+        its = found.get((device.node_name, device.uuid))
+        if its is not None:
+            said = ((key, values[place]) for key, values in columns.items())
+            its |= {key: max(value, its.get(key, value)) for key, value in said if value == value}
+    return found
+
+
+def _is_anew(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
+    """As `begun_anew` has it, by the counters that are known of both moments."""
+    pairs = [(before[key], now[key]) for key in before if key in now]
+    return any(now < was for was, now in pairs) and not any(0 < was <= now for was, now in pairs)
 
 
 def growth(frame: Frame, key: str, place: int) -> Growth | None:

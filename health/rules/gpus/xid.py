@@ -9,6 +9,7 @@ from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
 from health.rules.gpus.xids import XIDS, XidAction, XidPattern, XidWorkflow, verdict_in, workflow_of
 from health.telemetry.frame import Frame
+from health.telemetry.remembering import VOLATILE
 
 METRIC, COUNTED = "xid", "xids_counted"
 MOST = 1_000_000  # a higher number is DCGM's word for “not known”
@@ -88,6 +89,7 @@ class LastXid:
                 **({"since": seen.since.isoformat()} if seen.since is not None else {}),
                 **({"others": others} if (others := _others(seen, told)) else {}),
                 **({"had": had} if (had := _had(gpu, seen)) else {}),
+                **({"counters": counters} if (counters := _counters(gpu)) else {}),
                 **({"workflow": flow.pattern.value, "source": flow.source} if flow else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
             },
@@ -125,6 +127,11 @@ def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
     if seen.number in gpu.new and gpu.judged_at is not None:
         had[seen.number] = [*had.get(seen.number, ()), gpu.judged_at]
     return {str(number): [at.isoformat() for at in sorted(had[number])[-MOST_KEPT:]] for number in sorted(had)}
+
+
+def _counters(gpu: GpuFacts) -> dict[str, float]:
+    """What its board has counted by now: less, later, says that it began anew, also to who remembers nothing else."""
+    return {key: gpu.now[key] for key in VOLATILE if gpu.now.get(key, 0) > 0}
 
 
 def _others(seen: XidSeen, told: Sequence[XidSeen]) -> dict[str, str | None]:

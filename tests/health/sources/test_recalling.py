@@ -29,10 +29,12 @@ def cluster():
     return cluster
 
 
-def heard(cluster, at, *, xid: int, replays: int = 0, words: str = "") -> None:
+def heard(cluster, at, *, xid: int | None, replays: int = 0, joules: int = 0, words: str = "") -> None:
+    """`xid`: None: its exporter does not say it."""
     labels = f'gpu="2",UUID="GPU-2",err_msg="{words}"' if words else 'gpu="2",UUID="GPU-2"'
-    lines = [f"DCGM_FI_DEV_XID_ERRORS{{{labels}}} {xid}"]
+    lines = [f"DCGM_FI_DEV_XID_ERRORS{{{labels}}} {xid}"] if xid is not None else []
     lines.append(f'DCGM_FI_DEV_PCIE_REPLAY_COUNTER{{gpu="2",UUID="GPU-2"}} {replays}')
+    lines.append(f'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="2",UUID="GPU-2"}} {joules * 1000}')
     hear_exporters(cluster, {"gpu-001": read_node("\n".join(lines), "gpu-001")}, nodes={"gpu-001"}, now=at.timestamp())
     looked(cluster, at)
 
@@ -103,6 +105,46 @@ def test_an_applications_passes_as_it_would_have(cluster, redis):
     heard(cluster, NOON + 62 * MINUTE, xid=31, replays=1)
 
     assert unresolved() == []
+
+
+@pytest.mark.parametrize(
+    ("replays", "joules", "is_over"),
+    [(0, 40, True), (3, 40, True), (5, 40, False), (0, 9_100, False)],
+    ids=["all begins anew", "all is less", "one counter goes on", "its energy goes on"],
+)
+def test_it_ends_with_a_reset_in_the_same_gap_as_its_counters_tell(cluster, redis, replays, joules, is_over):
+    heard(cluster, NOON, xid=0, replays=5, joules=9_000)
+    heard(cluster, NOON + MINUTE, xid=79, replays=5, joules=9_010)
+    lose(redis)
+
+    heard(cluster, NOON + 3 * MINUTE, xid=0, replays=replays, joules=joules)
+
+    assert unresolved() == ([] if is_over else [(79, "open")])
+
+
+def test_what_the_gauge_shows_after_a_reset_is_neither_over_nor_new(cluster, redis):
+    heard(cluster, NOON, xid=0, joules=9_000)
+    heard(cluster, NOON + MINUTE, xid=79, joules=9_010)
+    before = Finding.objects.get(rule="gpu-xid")
+    lose(redis)
+
+    heard(cluster, NOON + 3 * MINUTE, xid=79, joules=40)
+
+    after = Finding.objects.get(rule="gpu-xid")
+    assert (after.pk, after.state, after.cause, after.times) == (before.pk, "open", before.cause, 1)
+
+
+def test_a_gauge_that_is_back_a_round_late_shows_what_was_there_before(cluster, redis):
+    heard(cluster, NOON, xid=0, replays=1)
+    heard(cluster, NOON + MINUTE, xid=31, replays=1)
+    before = Finding.objects.get(rule="gpu-xid")
+    lose(redis)
+    heard(cluster, NOON + 2 * MINUTE, xid=None, replays=1)
+
+    heard(cluster, NOON + 3 * MINUTE, xid=31, replays=1)
+
+    assert unresolved() == [(31, "open")]
+    assert Finding.objects.get(rule="gpu-xid").cause == before.cause
 
 
 def a_frame(*devices: GpuDevice) -> Frame:
