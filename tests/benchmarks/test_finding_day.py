@@ -49,6 +49,20 @@ def test_who_is_away_from_the_cluster_is_told_of_and_nothing_else(what: Outage, 
     assert (told.planted, told.missed, told.false) == (1, 0, 0), told.troubles
 
 
+def test_nothing_is_told_anew_because_redis_was_emptied(monkeypatch: pytest.MonkeyPatch):
+    emptied = PlannedOutage(100_000, Outage.MEMORY, begins_s=1900.0, ends_s=1960.0)
+    monkeypatch.setattr(schedules, "_outages", lambda *_: [emptied])
+    kinds = ("ecc-corrected", "pcie-replays", "throttled", "xid")
+    monkeypatch.setattr(schedules, "FOUND", tuple(KINDS[kind] for kind in kinds))
+    monkeypatch.setattr(schedules, "HARMLESS", (KINDS["warm"],))
+
+    day = live(replace(SMALL, nodes=12))
+
+    on = [one for one in day.schedule.plants if one.found_s and one.found_s < emptied.begins_s < one.ends_s - 600]
+    assert {one.kind.name for one in on} == set(kinds)
+    assert not told_of(SMALL, day, 0.0).troubles
+
+
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):
     without = tuple(rule for rule in gpus.GPU_RULES if not isinstance(rule, LastXid))
     monkeypatch.setattr(gpus, "GPU_RULES", without)

@@ -9,6 +9,7 @@ class Outage(StrEnum):
     MOMENT = "prometheus-away-for-a-moment"  # shorter than anybody is to be told of
     API = "api-away"
     WATCHING = "nobody-watches"  # no worker takes the lease of the cluster
+    MEMORY = "redis-emptied"  # what GPUs have had is remembered no more; nothing is to be told anew
     CLOCK = "prometheus-clock"  # its clock is some seconds off ours; nothing is to be found
 
 
@@ -25,5 +26,6 @@ OUTAGES = {
     Outage.MOMENT: OutageKind("", 0.0, 45.0, 60.0),
     Outage.API: OutageKind("cluster-not-seen", 60.0 + 90.0, 480.0, 1200.0),
     Outage.WATCHING: OutageKind("cluster-unwatched", 90.0, 480.0, 1200.0),
+    Outage.MEMORY: OutageKind("", 0.0, 60.0, 60.0),
     Outage.CLOCK: OutageKind("", 0.0, 900.0, 3600.0),
 }

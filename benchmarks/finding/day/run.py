@@ -99,6 +99,8 @@ class Playing:
             self.observing.look()
         elif Outage.API in away:
             self.observing.miss()
+        if any(one.what is Outage.MEMORY and now_s - PERIOD_S < one.begins_s for one in on):
+            frames.redis_client().flushdb()
         clock = self.stage.clock
         began, answering_s = time.process_time(), self._answering_s
         rounds.ask(self.cluster.pk, clock=clock)

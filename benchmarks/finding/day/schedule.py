@@ -31,6 +31,7 @@ class Plant:
     waited_s: float = 0.0  # since it was visible, while somebody could look
     found_s: float | None = None
     wrong: str = ""  # what was said of it instead
+    tellings: set[tuple[int, int]] = field(default_factory=set)  # by finding, and how often that opened
     doubled: str = ""  # what else was told of it at the same time
     missed: bool = False
 

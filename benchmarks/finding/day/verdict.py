@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from benchmarks.finding.day.outages import OUTAGES
+from benchmarks.finding.day.outages import OUTAGES, Outage
 from benchmarks.finding.day.plants import Seen
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule
 from benchmarks.finding.day.scraping import Prometheus
@@ -82,6 +82,7 @@ class Verdict:
         mine = list(rows)
         if plant.found_s is None and any(self._is_right(plant, row) for row in mine):
             plant.found_s = now_s
+        self._judge_tellings(plant, mine, now_s)
         if plant.visible_s is None:
             node = plant.place.node
             target, pods = prometheus.targets[node], stage.pods_on(node)
@@ -97,6 +98,15 @@ class Verdict:
             plant.missed = True
         if is_late:
             self._judge_cause(plant, mine)
+
+    def _judge_tellings(self, plant: Plant, rows: list[Row], now_s: float) -> None:
+        """What goes on is not told anew where Redis forgot it meanwhile."""
+        tellings = {(row["pk"], row["times"]) for row in rows if self._is_right(plant, row)}
+        if plant.tellings and not tellings <= plant.tellings and plant.kind.is_of_gpu:
+            emptied = (one.begins_s for one in self.schedule.outages if one.what is Outage.MEMORY)
+            if any((plant.found_s or 0.0) <= at < now_s for at in emptied):
+                plant.doubled = plant.doubled or "the same once more, since Redis was emptied"
+        plant.tellings |= tellings
 
     def _is_right(self, plant: Plant, row: Row) -> bool:
         return row["rule"] in plant.kind.rules and row["subject"] == plant.subject
