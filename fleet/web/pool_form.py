@@ -1,5 +1,6 @@
 """Making, changing and deleting a pool from a page. What it would do to which nodes is shown before it is done."""
 
+from copy import copy
 from typing import Any
 
 from django import forms
@@ -92,7 +93,7 @@ def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
     context |= {"was": request.POST.get("was", "")[:LENGTH] if request.method == "POST" else mark_of(pool)}
     if request.method != "POST":
         return _form(request, PoolForm(instance=pool), **context)
-    form = PoolForm(request.POST, instance=Pool.objects.get(pk=pool.pk))
+    form = PoolForm(request.POST, instance=copy(pool))
     if refusal:
         form.add_error(None, refusal)
         return _form(request, form, status=403, **context)
@@ -151,9 +152,11 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
         form.add_error("approval", str(refusal))
         return _form(request, form, preview=shown, status=409, **context)
     except LostRace as refusal:
+        by_now = Pool.objects.filter(pk=pool.pk).first()
+        if by_now is None:
+            return _as_another(request, GONE)
         form.add_error(None, str(refusal))
-        by_now = {"was": mark_of(Pool.objects.get(pk=pool.pk))}
-        return _form(request, form, preview=shown, status=409, **context | by_now)
+        return _form(request, form, preview=shown, status=409, **context | {"was": mark_of(by_now)})
     except PoolGone as refusal:
         return _as_another(request, f"{refusal} Choose a cluster, and save it as another.")
     except NotAllowed as refusal:

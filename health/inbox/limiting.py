@@ -1,6 +1,7 @@
 """Giving a pool its own limits for a rule that compares, changing them, and taking them away."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -104,7 +105,8 @@ def _said(pool: Pool, _: datetime) -> list[str]:
 
 def _end(pool: Pool, actor: str, now: datetime) -> None:
     for row in _of_pool(pool):
-        remove_limits(row, version=row.version, actor=actor, because=POOL_DELETED, now=now)
+        with suppress(LostRace):  # somebody has removed them since
+            remove_limits(row, version=row.version, actor=actor, because=POOL_DELETED, now=now)
 
 
 LIMITS_OF_A_POOL = GoesWithPool(_said, _end)

@@ -1,5 +1,6 @@
 """Muting what a rule finds in a scope, and lifting that. Each is one transaction."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
@@ -125,7 +126,9 @@ def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
         ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
         if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
-            raise FindingRefusal(f"{_how_it_ended(Mute.objects.get(pk=row.pk))}: there is nothing to lift.")
+            left = Mute.objects.filter(pk=row.pk).first()
+            how = _how_it_ended(left) if left else "It went with its pool"
+            raise FindingRefusal(f"{how}: there is nothing to lift.")
         row.refresh_from_db()
         _record(row, "lift", actor=actor, because=because, now=now)
         Openings.of(cluster, now=now).unmute()
@@ -142,7 +145,8 @@ def _said(pool: Pool, now: datetime) -> list[str]:
 
 def _end(pool: Pool, actor: str, now: datetime) -> None:
     for row in _of_pool(pool, now):
-        lift(row, actor=actor, because=POOL_DELETED, now=now)
+        with suppress(FindingRefusal):  # somebody has lifted it since
+            lift(row, actor=actor, because=POOL_DELETED, now=now)
 
 
 MUTES_OF_A_POOL = GoesWithPool(_said, _end)

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from edges.moves import LostRace
 from fleet.models import Cluster, Pool
 from fleet.pools.making import change_pool
 from fleet.web import pool_file_page, pool_form, pool_page
@@ -197,6 +198,23 @@ def test_a_pool_that_goes_meanwhile_is_said(admin, monkeypatch, act, page_of):
 
     assert reply.status_code == 409
     assert b"Somebody deleted pool h200 since." in reply.content
+
+
+def test_a_pool_that_somebody_changed_and_then_deleted_is_gone(admin, monkeypatch):
+    cluster = make.a_cluster()
+    pool = make.a_pool(cluster, "h200")
+    path, asked = f"/pools/{pool.pk}/edit", filled(cluster)
+    seen = seen_in(admin.post(path, asked))
+
+    def late(*_, **__):
+        Pool.objects.filter(pk=pool.pk).delete()
+        raise LostRace("Somebody changed its selector.")
+
+    monkeypatch.setattr(pool_form, "change_pool", late)
+    reply = admin.post(path, {**asked, "seen": seen})
+
+    assert reply.status_code == 409
+    assert "The pool that this was for is gone" in reply.content.decode()
 
 
 def test_what_was_written_for_a_pool_that_is_gone_can_be_saved_as_another(admin, viewer):

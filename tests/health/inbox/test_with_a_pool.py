@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import Pool
 from fleet.pools.making import PoolInUse, delete_pool, going_with
-from health.inbox import muting
+from health.inbox import limiting, muting
 from health.inbox.limiting import LimitsAsked, put_limits
+from health.inbox.refusals import FindingRefusal
 from health.lifecycle import FindingState
 from health.models import Mute, PoolLimits
 from people.models import AuditEntry
@@ -83,3 +85,26 @@ def test_a_pool_that_has_to_stay_keeps_all_of_it(pool, limits, muted):
 
     assert tuple(going_with(pool, now=NOON)) == SAID
     assert not AuditEntry.objects.filter(verb__in=("limits.remove", "mute.lift", "pool.delete")).exists()
+
+
+def test_a_mute_that_went_with_its_pool_is_not_there_to_be_lifted(pool, muted):
+    row = Mute.objects.get()
+    delete_pool(pool, actor="root", now=NOON)
+
+    with pytest.raises(FindingRefusal, match="It went with its pool: there is nothing to lift"):
+        muting.lift(row, actor="ada", because="Mended.", now=NOON)
+
+
+def test_what_somebody_ends_meanwhile_keeps_no_pool(pool, limits, muted, monkeypatch):
+    """Its mutes and limits were read while they were there still."""
+    mutes, of_it = list(muting._of_pool(pool, NOON)), list(limiting._of_pool(pool))
+    muting.lift(Mute.objects.get(), actor="ada", because="Mended.", now=NOON)
+    limiting.remove_limits(limits, version=limits.version, actor="ada", because="Mended.", now=NOON)
+    monkeypatch.setattr(muting, "_of_pool", lambda *_: mutes)
+    monkeypatch.setattr(limiting, "_of_pool", lambda *_: of_it)
+
+    delete_pool(pool, actor="root", now=NOON)
+
+    assert not Pool.objects.exists()
+    ended = AuditEntry.objects.filter(verb__in=("limits.remove", "mute.lift"))
+    assert set(ended.values_list("actor", flat=True)) == {"ada"}
