@@ -14,6 +14,7 @@ from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import reflector
 from kube.client import watching
+from kube.client.server_clock import SLOWEST_S
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import (
     ABSENT,
@@ -381,7 +382,8 @@ def test_a_clock_that_differs_is_measured_and_freshness_is_by_ours(north, server
     with north.lease():
         eventually(lambda: north.is_listed("pods"))
 
-    assert abs(Observer.objects.get().clock_skew_s - 185) < 2
+    # What an answer says is as wide as it was slow, and a second: its middle is off by half of that at most.
+    assert abs(Observer.objects.get().clock_skew_s - 185) <= (SLOWEST_S + 1) / 2 + 0.1
     fresh = freshness_of(north.bookmark("nodes"), now=north.bookmark("nodes").heard_at)
     assert (fresh.state, fresh.age_s) == ("live", 0.0)
 
@@ -419,9 +421,6 @@ def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monke
         for step in range(8):
             server.changes(NODES, node_document("gpu-001", labels={"step": str(step)}))
             time.sleep(0.3)
-        eventually(lambda: Observer.objects.get().behind_since)
-        behind = Observer.objects.get()
+        eventually(lambda: Observer.objects.filter(behind_since__isnull=False, lag_ms__gt=1000).exists())
         slow.clear()
         eventually(lambda: Observer.objects.get().behind_since is None)
-
-    assert behind.lag_ms > 1000
