@@ -80,11 +80,11 @@ def _nothing_before(seen: Any, those: Any) -> dict[str, None]:
     return dict.fromkeys(neighbours.before(seen, those))
 
 
-IS_FREE, CHANGE = waves._is_free_to_go, Writer.change  # noqa: SLF001
+WHY_KEPT, CHANGE = waves._why_kept, Writer.change  # noqa: SLF001
 
 
-def _is_free_whichever(writer: Writer, target: Any, seen: Any) -> bool:
-    return IS_FREE(writer, target, replace(seen, metadata=replace(seen.metadata, uid=target.node_uid)))
+def _why_kept_whichever(writer: Writer, target: Any, seen: Any) -> str:
+    return WHY_KEPT(writer, target, replace(seen, metadata=replace(seen.metadata, uid=target.node_uid)))
 
 
 def _change_whichever(writer: Writer, _uid: str, name: str, *given: Any, **named: Any) -> Any:
@@ -217,11 +217,11 @@ PLANTS = {
     ),
     "live-look": Plant(
         "the look at a node itself before its wave is written down: held by us, not begun, not cordoned, not frozen",
-        (_instead(waves, "_is_free_to_go", AGREED),),
+        (_instead(waves, "_why_kept", _always("")),),
     ),
     "same-node": Plant(
         "the look at a node's UID: one that was made anew under its name goes in its place",
-        (_instead(waves, "_is_free_to_go", _is_free_whichever), _instead(Writer, "change", _change_whichever)),
+        (_instead(waves, "_why_kept", _why_kept_whichever), _instead(Writer, "change", _change_whichever)),
     ),
     "offered": Plant(
         "what DRA drivers say in the live look: of a node whose labels name no driver it knows no version",
