@@ -69,6 +69,12 @@ class FollowedSerializer(serializers.Serializer):
     gates = FollowedAnswerSerializer(source="answers", many=True)
 
 
+class FollowedDetailSerializer(FollowedSerializer):
+    failed_before = FollowedAnswerSerializer(
+        source="rollout.failed_before", many=True, help_text="Failures that are over, the newest first: 20 at most."
+    )
+
+
 class FollowedNodeSerializer(RowSerializer):
     """One node of it."""
 
@@ -108,10 +114,10 @@ class FollowedList(FollowedEdge, Listing):
 
 
 class FollowedDetail(FollowedEdge):
-    @extend_schema(responses=FollowedSerializer)
+    @extend_schema(responses=FollowedDetailSerializer)
     def get(self, request, rollout_id: int) -> Response:
         (shown,) = followed_on_page([self.load(self.visible(), rollout_id)])
-        return Response(FollowedSerializer(shown).data)
+        return Response(FollowedDetailSerializer(shown).data)
 
 
 class FollowedNodes(FollowedEdge, Listing):

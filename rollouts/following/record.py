@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from rollouts.gates.base import Judgement
+from rollouts.gates.base import Answer, Judgement
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
 from rollouts.models.gate_answer import said_by
 
@@ -25,7 +25,10 @@ def write_answers(
     *,
     now: datetime,
 ) -> bool:
-    """As plans keep theirs: a row more where answer or cause changed. Whether a page would show another one now."""
+    """One row a gate, and those of failures that are over. Whether a page would show another one now.
+
+    What passed or waited before is nothing that anybody asks for: where a plan would have halted is.
+    """
     made, replaced, as_before, is_other = list[FollowedAnswer](), list[int](), list[int](), False
     for gate, judgement in judgements.items():
         before = current.get(gate)
@@ -42,6 +45,8 @@ def write_answers(
     if as_before:
         FollowedAnswer.objects.filter(pk__in=as_before).update(at=now)
     if replaced:
-        FollowedAnswer.objects.filter(pk__in=replaced).update(is_current=False)
+        over = FollowedAnswer.objects.filter(pk__in=replaced)
+        over.exclude(answer=Answer.FAIL).delete()
+        over.update(is_current=False)
     FollowedAnswer.objects.bulk_create(made)
     return is_other or bool(made)

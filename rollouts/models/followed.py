@@ -11,6 +11,7 @@ from fleet.models import Cluster
 from fleet.models.visible import Visible
 from rollouts.components import component_of
 from rollouts.components.base import Component
+from rollouts.gates.base import Answer
 from rollouts.lifecycle import FOLLOWED_MOVES, FOLLOWED_OPEN, FollowedState, TargetState
 from rollouts.messages import announce
 from rollouts.models.gate_answer import KeptAnswer
@@ -18,6 +19,7 @@ from rollouts.models.leased import Leased
 from rollouts.models.plan import Plan
 
 LEASE = timedelta(seconds=15)  # a round reads rows alone; a killed worker costs this much
+MOST_FAILURES = 20  # that are told of one rollout: a gate may come and go
 
 
 class FollowedRolloutQuerySet(Visible["FollowedRollout"]):
@@ -85,6 +87,11 @@ class FollowedRollout(Leased):
         """As `open` asks of rows."""
         return FollowedState(self.state) in FOLLOWED_OPEN
 
+    def failed_before(self) -> list[FollowedAnswer]:
+        """Where a plan would have halted, and a gate goes on by now: the newest first. One query."""
+        over = self.answers.filter(is_current=False, answer=Answer.FAIL).order_by("-pk")
+        return list(over[:MOST_FAILURES])
+
     def its_row(self) -> FollowedRolloutQuerySet:
         return FollowedRollout.objects.open().filter(pk=self.pk)
 
@@ -136,7 +143,7 @@ class FollowedNode(models.Model):
 
 
 class FollowedAnswer(KeptAnswer):
-    """What a gate says of a followed rollout. One current row a gate; one more when the answer or its cause changes."""
+    """What a gate says of a followed rollout: one current row a gate, and one for each failure that is over."""
 
     rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="answers")
 

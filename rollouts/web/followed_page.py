@@ -76,6 +76,7 @@ def _followed(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
         "cluster": rollout.cluster,
         "nodes": page,
         "sight": sight if rollout.is_open else None,
+        "failed_before": rollout.failed_before(),
         "failing": {name for answer in shown.failing for name in answer.nodes},
     }
 

@@ -513,7 +513,7 @@ def test_a_worker_that_is_killed_leaves_all_of_a_round_or_nothing(others: Others
     assert rollout.nodes.get(node_name="node-0").state == TargetState.CHANGED
 
 
-def test_an_answer_is_kept_and_another_row_made_when_its_cause_changes(others: Others):
+def test_what_failed_is_kept_when_it_is_over_and_nothing_else_is(others: Others):
     others.begin()
     others.round()
     others.round()
@@ -526,7 +526,17 @@ def test_an_answer_is_kept_and_another_row_made_when_its_cause_changes(others: O
     others.round()
 
     assert others.answers()["failure_budget"] == "fail"
-    assert FollowedAnswer.objects.filter(gate="failure_budget", is_current=False).count() == 1
+    assert not FollowedAnswer.objects.filter(is_current=False).exists(), "nobody asks for what waited or passed"
+    assert others.rollout.failed_before() == []
+    failing = others.says("failure_budget").because
+
+    others.node(1, upgrade_state="upgrade-required")
+    others.round()
+
+    assert others.answers()["failure_budget"] != "fail"
+    kept = [row.because for row in others.rollout.failed_before() if row.gate == "failure_budget"]
+    assert kept == [failing]
+    assert set(FollowedAnswer.objects.filter(is_current=False).values_list("answer", flat=True)) == {"fail"}
 
 
 def test_a_cluster_of_many_nodes_costs_no_more_queries(others: Others):

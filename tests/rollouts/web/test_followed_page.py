@@ -47,6 +47,19 @@ def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, v
     assert "Quarterdeck writes nothing here: its mode is follow." in seen
 
 
+def test_where_a_plan_would_have_halted_stands_there_once_it_is_over(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster)
+    answer = fails(rollout)
+    assert "Failed before" not in page(visiting(viewer), f"/followed/{rollout.pk}").text
+    type(answer).objects.filter(pk=answer.pk).update(is_current=False)
+
+    seen = page(visiting(viewer), f"/followed/{rollout.pk}").text
+
+    assert "Failed before a plan would have halted" in seen
+    assert "gpu-3 failed: 1, where 0 would be tolerated." in seen
+    assert "Quarterdeck would have halted here" not in seen, "which is of now"
+
+
 def test_a_gate_with_nothing_to_judge_by_is_no_proof(cluster: Cluster, viewer: User):
     rollout = make.a_followed_rollout(cluster, *STATES)
     rollout.answers.create(
