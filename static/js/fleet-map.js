@@ -92,6 +92,11 @@ class FleetMap {
     if (this.late.get(topic) !== was) this.loadSoon();
   }
 
+  // Of a cluster, by its key.
+  nameOf(key) {
+    return this.index.value("cluster", this.raster.clusterOf.findIndex(({ id }) => id === key));
+  }
+
   // Also what only grows older: no answer says that.
   lookAgain() {
     if (this.raster?.clusters.some((cluster) => !cluster.is_seen)) this.redraw();

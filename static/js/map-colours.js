@@ -6,7 +6,8 @@ import { ALL, AWAY, gpuState, MISSING, NOT_OFFERED, PARTS_AWAY, PARTS_MISSING, S
 import { now } from "./times.js";
 
 const MINUTE_MS = 60000, HOUR_MS = 3600000;
-const NO_DATA = 255, NOT_OF_NOW = 254, NOT_EXPORTED = 253; // as health/web/map_metrics.py writes them
+export const NO_DATA = 255; // as health/web/map_metrics.py writes it, and the next two
+const NOT_OF_NOW = 254, NOT_EXPORTED = 253;
 export const FAULTS = 4; // the last state that is one
 
 // As fleet/states/node.py numbers them.

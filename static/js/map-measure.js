@@ -1,5 +1,6 @@
 // The metric that the map is coloured by: a byte for each GPU, in the order of the raster. It is fetched when there is
 // newer telemetry, of the cluster that has it.
+import { NO_DATA } from "./map-colours.js";
 import { answered } from "./map-raster.js";
 
 const UNTOLD_MS = 60000; // then it is fetched although no message told of anything newer
@@ -12,7 +13,7 @@ export class Measure {
     this.tag = {}; // the address of what was taken last, and its ETag: after another's bytes it says nothing any more
     this.measuredAt = -Infinity; // all of it, by performance.now(): clocks are set
     this.newer = new Set(); // keys of the clusters that have newer telemetry
-    this.trouble = ""; // why it is not known
+    this.trouble = new Map(); // key of a cluster, or null: all of them -> why it is not known
   }
 
   get name() {
@@ -67,18 +68,38 @@ export class Measure {
       const response = await fetch(address, { headers, redirect: "manual" });
       if (response.status === 409) return this.isLaidOutAnew();
       await answered(response);
-      this.trouble = "";
+      this.isWell(cluster);
       if (response.status === 304) return;
       const bytes = new Uint8Array(await response.arrayBuffer());
       if (bytes.length !== place.to - place.from) return this.isLaidOutAnew(); // a node has more GPUs by now, or fewer
       this.tag = { address, etag: response.headers.get("ETag") };
       this.take(raster, name, bytes, place);
     } catch (error) {
-      raster.metrics[name] = null; // what is not known now is not shown as if it were
-      this.trouble = error.message;
+      if (cluster === null) this.trouble.clear();
+      this.trouble.set(cluster, error.message);
+      if (cluster !== null) this.newer.add(cluster);
+      clearTimeout(this.retry);
       this.retry = setTimeout(() => this.again(), AFTER_AN_ERROR_MS);
+      this.lose(raster, name, place);
       map.tell();
-      if (raster.metrics === map.raster.metrics) map.redraw();
+    }
+  }
+
+  isWell(cluster) {
+    const was = this.trouble.size;
+    if (cluster === null) this.trouble.clear();
+    else this.trouble.delete(cluster);
+    if (this.trouble.size !== was) this.map.tell();
+  }
+
+  // What is not known now is not shown as if it were: of who was asked about, and of no other.
+  lose(raster, name, place) {
+    this.tag = {};
+    const known = raster.metrics[name];
+    if (known && place.to - place.from < known.length) this.take(raster, name, new Uint8Array(place.to - place.from).fill(NO_DATA), place);
+    else {
+      raster.metrics[name] = null;
+      if (raster.metrics === this.map.raster.metrics) this.map.redraw();
     }
   }
 
@@ -102,7 +123,11 @@ export class Measure {
 
   *sentences(title) {
     if (!this.name) return;
-    if (this.trouble) yield `The ${title} of the GPUs was not fetched (${this.trouble}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
+    if (this.trouble.size) {
+      const [because] = this.trouble.values();
+      const names = [...this.trouble.keys()].filter((key) => key !== null).map((key) => this.map.nameOf(key));
+      yield `The ${title} of the GPUs${names.length ? ` of ${names.join(", ")}` : ""} was not fetched (${because}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
+    }
     yield "The cells of a node are its GPUs by their index; what no exporter says has no value.";
   }
 }

@@ -250,3 +250,51 @@ def test_nor_is_one_whose_parts_are_answered_with_the_page_to_sign_in_at(page):
     page.wait_for_selector("#link[data-state='lost']")
     assert "You are signed out." in page.inner_text("#link-bar-words")
     assert page.evaluate("window.isRead")
+
+
+# Two clusters of two GPUs each; each step asks for one of them, or for all, and is answered with bytes or a number.
+MEASURE = """async (steps) => {
+    const { Measure } = await import('/static/js/map-measure.js');
+    const places = { 1: { from: 0, to: 2 }, 2: { from: 2, to: 4 } }, drawn = [], said = [];
+    const metrics = { temperature: Uint8Array.of(61, 61, 62, 62) };
+    const raster = { index: 'x', gpus: new Uint8Array(4), metrics, placeOf: (key) => places[key] };
+    const measure = new Measure({
+        choice: { colour: { metric: 'temperature' } }, raster, place: { dataset: { map: '/map' } },
+        tell() {}, redraw() { drawn.push('all'); }, recolour(at) { drawn.push(at); }, nameOf: (key) => `eu-${key}`,
+    });
+    for (const [cluster, answer] of steps) {
+        const isNumber = typeof answer === 'number';
+        const response = isNumber ? new Response('', { status: answer }) : new Response(Uint8Array.from(answer));
+        window.fetch = async () => response;
+        await measure.fetch(cluster);
+        const [told] = measure.sentences('temperature');
+        said.push({ bytes: metrics.temperature && [...metrics.temperature], again: [...measure.newer], told });
+    }
+    return { said, drawn };
+}"""
+
+
+def test_what_is_not_had_of_one_cluster_blanks_that_cluster_of_the_map_and_no_other(page):
+    opened(page)
+
+    told = page.evaluate(MEASURE, [[1, 503], [2, [63, 63]], [1, [64, 64]]])
+
+    failed, other, again = told["said"]
+    assert failed["bytes"] == [255, 255, 62, 62]
+    assert failed["told"].startswith("The temperature of the GPUs of eu-1 was not fetched (it answered 503).")
+    assert failed["again"] == [1]
+    assert other["bytes"] == [255, 255, 63, 63]
+    assert other["told"] == failed["told"]
+    assert again["bytes"] == [64, 64, 63, 63]
+    assert "not fetched" not in again["told"]
+    assert told["drawn"] == [[0, 1], [2, 3], [0, 1]]
+
+
+def test_what_is_not_had_of_any_cluster_blanks_the_map(page):
+    opened(page)
+
+    told = page.evaluate(MEASURE, [[1, 503], [None, 500], [None, [61, 61, 62, 62]]])
+
+    assert [step["bytes"] for step in told["said"]] == [[255, 255, 62, 62], None, [61, 61, 62, 62]]
+    assert told["said"][1]["told"].startswith("The temperature of the GPUs was not fetched (it answered 500).")
+    assert "not fetched" not in told["said"][2]["told"]
