@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 
 from fleet.models import Cluster
-from health.inbox.reading import code_of, titles
+from health.inbox.reading import CODED, code_of, titles
 from health.models import Finding
 from health.models.finding import WORST_FIRST
 from people.models import User
@@ -20,7 +20,8 @@ from people.models import User
 FEWEST = 4  # nodes: fewer are read as fast one by one
 TOGETHER = timedelta(minutes=10)  # at most, between one and the next
 AT_MOST = timedelta(hours=1)  # between the first and the last
-ALIKE = ("cluster", "node", "rule", "severity", "state", "assigned_to", "since", "evidence")
+ALIKE = ("cluster", "node", "rule", "severity", "state", "assigned_to", "since")
+OF_CODED = Case(When(rule__in=CODED, then="evidence"), default=None)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class FindingGroup:
 
 def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
     """All of the list, in its order. One query."""
-    found = list(rows.select_related(None).only(*ALIKE))
+    found = _alike(rows)
     alike: dict[Hashable, list[Finding]] = defaultdict(list)
     for row in found:
         if row.node_id is not None:
@@ -52,6 +53,14 @@ def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
                 group_by_key |= dict.fromkeys(group.keys, group)
     every = (group_by_key.get(row.pk) or FindingGroup((row.pk,)) for row in found)
     return list(dict.fromkeys(every))
+
+
+def _alike(rows: QuerySet[Finding]) -> list[Finding]:
+    """With what they are compared by. Evidence that tells none apart may be a page long, and stays where it is."""
+    found = rows.select_related(None).only(*ALIKE).annotate(of_coded=OF_CODED)
+    for row in found:
+        row.evidence = row.of_coded or {}
+    return list[Finding](found)
 
 
 @dataclass(frozen=True)
@@ -87,12 +96,12 @@ def together_with(key: int, rows: QuerySet[Finding]) -> frozenset[int]:
     """Whose group was opened by that one, with its key: also those of whom another state, person or severity is told
     by now. `rows`: all that the person sees. Two queries.
     """
-    opened = rows.filter(pk=key, node__isnull=False).select_related(None).only(*ALIKE).first()
+    opened = next(iter(_alike(rows.filter(pk=key, node__isnull=False))), None)
     if opened is None:
         return frozenset()
-    near = rows.filter(cluster=opened.cluster_id, rule=opened.rule, node__isnull=False).select_related(None)
-    near = near.filter(since__range=(opened.since - AT_MOST, opened.since + AT_MOST)).only(*ALIKE)
-    alike = sorted((row for row in near if code_of(row)[0] == code_of(opened)[0]), key=lambda row: row.since)
+    near = rows.filter(cluster=opened.cluster_id, rule=opened.rule, node__isnull=False)
+    near = near.filter(since__range=(opened.since - AT_MOST, opened.since + AT_MOST))
+    alike = sorted((row for row in _alike(near) if code_of(row)[0] == code_of(opened)[0]), key=lambda row: row.since)
     before = [row for row in reversed(alike) if row.since <= opened.since]
     after = [row for row in alike if row.since >= opened.since]
     return frozenset(row.pk for side in (before, after) for row in _without_a_gap(side))

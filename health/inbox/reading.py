@@ -182,6 +182,10 @@ def as_seen_by(user: User, findings: Collection[Finding]) -> None:
             finding.parent = None
 
 
+# Whose findings are told apart by what their evidence has: of the others nobody needs to read it.
+CODED = frozenset({"gpu-xid", "node-conditions", "operand-down"})
+
+
 def code_of(finding: Finding) -> tuple[str, Q]:
     """What its rule tells apart by, in words, and how the same elsewhere is found. Blank: each of its rule is alike."""
     if finding.rule == "gpu-xid" and (xid := finding.evidence.get("xid")) is not None:

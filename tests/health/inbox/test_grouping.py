@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from health.inbox import grouping
 from health.inbox.grouping import groups_of
+from health.inbox.reading import CODED, code_of, titles
 from health.lifecycle import FindingState
 from health.models import Finding
 from tests import make
@@ -89,6 +91,24 @@ def test_what_began_at_another_time_or_elsewhere_is_another(cluster):
     some(make.a_cluster("other"), 3)
 
     assert sorted(grouped()) == [(1, 0), (1, 0), (1, 0), (4, 4)]
+
+
+def test_only_evidence_that_tells_findings_apart_is_read(cluster):
+    some(cluster, 1, evidence={"log": "x" * 1000})
+    some(cluster, 1, rule="gpu-xid", evidence={"xid": 79})
+
+    read = grouping._alike(Finding.objects.order_by("rule"))
+
+    assert [(row.rule, row.evidence) for row in read] == [("exporter-silent", {}), ("gpu-xid", {"xid": 79})]
+
+
+@pytest.mark.parametrize("rule", titles())
+def test_whose_evidence_tells_apart_is_one_table(rule):
+    evidence = {"xid": 79, "operands": ["nvidia-driver"], "MemoryPressure": "yes"}
+
+    code, _ = code_of(Finding(rule=rule, evidence=evidence))
+
+    assert bool(code) == (rule in CODED)
 
 
 def test_the_inbox_has_one_row_which_opens(cluster, ada):
