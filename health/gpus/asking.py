@@ -10,7 +10,7 @@ from django.http import QueryDict
 from health.gpus.columns import COLUMNS, ORDERS, READ, USUAL, WORST_FIRST, GpuColumn
 from health.rules.base import Severity
 from health.sources.reading import MetricReading, ReadingState
-from health.telemetry.metrics import METRICS, SLOWED_BY
+from health.telemetry.metrics import METRICS, SLOWING_BITS
 
 LONGEST = 253  # characters of one value
 NONE = "none"  # of severities: no finding
@@ -103,7 +103,7 @@ class GpuFilter:
         if value is None:
             return False
         if self.metric == "clock_reasons":  # the other bits slow nothing down
-            value = float(int(value) & sum(SLOWED_BY.values()))
+            value = float(int(value) & SLOWING_BITS)
         if self.reading == ZERO and value != 0:
             return False
         if self.at_least:

@@ -9,6 +9,7 @@ none). docs.habana.ai, Orchestration, Prometheus Metric Exporter: habanalabs_*.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class MetricKind(StrEnum):
@@ -125,9 +126,21 @@ def lacking(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
     return usual, others
 
 
+class Slowing(NamedTuple):
+    bit: int
+    because: str
+
+
 # What slows a GPU down beyond the limit of its power, which is how one should be (Z28): the bits of DCGM's field of the
-# reasons, DCGM_CLOCKS_EVENT_REASON_*, by the names that its exporter counts them by.
-SLOWED_BY: Mapping[str, int] = {"hw_slowdown": 0x8, "sw_thermal": 0x20, "hw_thermal": 0x40, "hw_power_brake": 0x80}
+# reasons, DCGM_CLOCKS_EVENT_REASON_*, by the names that its exporter counts them by. The hardware's slowdown alone is
+# its answer to heat, to the power brake or to a fast rise.
+SLOWED_BY: Mapping[str, Slowing] = {
+    "hw_slowdown": Slowing(0x8, "its hardware lowers its clocks"),
+    "sw_thermal": Slowing(0x20, "it is too hot"),
+    "hw_thermal": Slowing(0x40, "it is too hot"),
+    "hw_power_brake": Slowing(0x80, "its board is at a limit (power brake, supply)"),
+}
+SLOWING_BITS = sum(each.bit for each in SLOWED_BY.values())
 PERCENT = 0.01
 MILLI = 0.001
 BYTES_IN_MIB = 1 / (1 << 20)

@@ -18,10 +18,6 @@ NOT_HERE = frozenset({
 }) | UNITLESS  # fmt: skip
 YES_OR_NO = UNITLESS | {"row_remap_pending", "row_remap_failed", "called_healthy"}
 HEALTH = {0.0: "well", 10.0: "warning", 20.0: "failure"}
-REASONS = {
-    "hw_slowdown": "its hardware's slowdown", "sw_thermal": "heat (by its driver)",
-    "hw_thermal": "heat (by its hardware)", "hw_power_brake": "the power brake",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,8 @@ def words_of(key: str, value: float) -> str:
     if key == "dcgm_health":
         return HEALTH.get(value, f"{value:.0f}")
     if key == "clock_reasons":
-        return names([REASONS[reason] for reason, bit in SLOWED_BY.items() if int(value) & bit]) or "none that slows it"
+        reasons = [f"{each.because} ({name})" for name, each in SLOWED_BY.items() if int(value) & each.bit]
+        return names(reasons) or "none that slows it"
     if unit == "B/s":
         return f"{value / 1e9:.2f} GB/s"
     if unit == "J":

@@ -11,7 +11,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.telemetry.frame import Frame
-from health.telemetry.metrics import SLOWED_BY
+from health.telemetry.metrics import SLOWED_BY, SLOWING_BITS
 from health.telemetry.remembering import grown_by, still_grows
 
 # Being at the limit of its power is how a training GPU should be (Z28): `throttled_power` is no reason here.
@@ -22,13 +22,6 @@ REASONS = {
 }
 
 CLOCK_REASONS, CLOCK_EVENTS = "clock_reasons", "clock_events"
-# By what DCGM calls them. The hardware's slowdown alone is its answer to heat, to the power brake or to a fast rise.
-CLOCKS = {
-    "hw_slowdown": "its hardware lowers its clocks",
-    "sw_thermal": "it is too hot",
-    "hw_thermal": "it is too hot",
-    "hw_power_brake": "its board is at a limit (power brake, supply)",
-}
 EVERY_BIT = 0x1FF  # that there is: a number beyond is DCGM's word for “not known”
 
 
@@ -49,12 +42,12 @@ class Throttled:
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         grown = {key: gpu.grown[key] for key in REASONS if key in gpu.grown}
         amounts = {key: each.amount for key, each in grown.items() if each.amount and each.goes_on}
-        events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in CLOCKS}
+        events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in SLOWED_BY}
         bits = _bits(gpu.now.get(CLOCK_REASONS, 0.0))
-        now = [key for key, bit in SLOWED_BY.items() if bits & bit]
+        now = [key for key, each in SLOWED_BY.items() if bits & each.bit]
         if not (amounts or events or now):
             return None
-        reasons = {*(REASONS[key] for key in amounts), *(CLOCKS[key] for key in (*now, *events))}
+        reasons = {*(REASONS[key] for key in amounts), *(SLOWED_BY[key].because for key in (*now, *events))}
         because = " and ".join(sorted(reasons))
         return Wrong(
             Severity.WARNING,
@@ -71,7 +64,7 @@ def _bits(value: float) -> int:
 
 
 def _slowed_now(frame: Frame) -> Iterable[int]:
-    column, wanted = frame.columns.get(CLOCK_REASONS), sum(SLOWED_BY.values())
+    column = frame.columns.get(CLOCK_REASONS)
     if column is None:
         return ()
-    return [place for place, value in enumerate(column.values) if value >= 1 and _bits(value) & wanted]
+    return [place for place, value in enumerate(column.values) if value >= 1 and _bits(value) & SLOWING_BITS]

@@ -507,7 +507,7 @@ def test_all_else_that_its_exporter_says_is_on_its_page_without_a_prometheus(nod
     for words in (
         "ECC errors corrected 12", "Row remapping pending yes", "Row remapping failed no", "Tensor cores active 25%",
         "SM clock 1980 MHz", "PCIe sent 2.50 GB/s", "DCGM's health check warning",
-        "Reasons for its clocks its hardware's slowdown, heat (by its hardware)",
+        "Reasons for its clocks its hardware lowers its clocks (hw_slowdown), it is too hot (hw_thermal)",
     ):  # fmt: skip
         assert words in shown, words
     lacking = shown.partition("Not exported")[2]
