@@ -37,6 +37,7 @@ CONTAINERS = {
     "fleet/messages/listeners.py:CHANGED": REGISTERED,
     "fleet/messages/listeners.py:CRASHED": REGISTERED,
     "fleet/messages/listeners.py:JUDGED": REGISTERED,
+    "fleet/messages/numbers.py:MORE": REGISTERED,
     "fleet/observe/mirror/memory.py:_memories": A_CLUSTER,
     "fleet/observe/mirror/rows/cpu_memory.py:NOTHING": "never written",
     "fleet/pools/asking.py:LISTENERS": REGISTERED,
