@@ -108,10 +108,19 @@ def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
 def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> None:
     if is_carried_out(plan, Verb.START, asked.key):
         return
-    actor, because = asked.actor, asked.because
     looked = look_before(plan, asked, now=now)
     if barred := barring(live.answers, is_overridden=bool(asked.override_because.strip())):
         raise Blocked(barred)
+    begin(plan, asked, looked, live, now=now)
+
+
+def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, now: datetime) -> None:
+    """Seal a draft that nothing bars, with what it was looked at by, and have its first round run.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: when another plan has its object, or some of its nodes
+    """
+    actor, because = asked.actor, asked.because
     overridden = [*looked.overridden, *(answer.check for answer in live.answers if answer.bars)]
     checks = {
         "despite": _despite(overridden, actor, asked.override_because),
@@ -122,7 +131,7 @@ def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> N
     picks = pick(forward(plan), nodes, now=now)
     try:
         with transaction.atomic():
-            _seal(plan, nodes, picks, checks, live, expected_revision=asked.expected_revision, now=now)
+            _seal(plan, asked, nodes, picks, checks, live, now=now)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
             Command.objects.create(
                 plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key
@@ -162,19 +171,19 @@ def _live(live: LiveSeal) -> dict[str, Any]:
 
 def _seal(
     plan: Plan,
+    asked: AskedStart,
     nodes: Sequence[Node],
     picks: Picks,
     checks: dict[str, Any],
     live: LiveSeal,
     *,
-    expected_revision: int,
     now: datetime,
 ) -> None:
     sealed = _content(plan, picks) | checks
-    same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
+    same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=asked.expected_revision)
     content_hash = digest(sealed)
     won = same.update(
-        started_by=plan.started_by,
+        started_by=asked.actor.get_username(),
         sealed_at=now,
         sealed=sealed,
         content_hash=content_hash,

@@ -9,7 +9,6 @@ from rollouts.models import GateAnswer, Hold, Plan, Stage, StageKind
 from rollouts.reads.queries import JUDGED_KINDS
 from rollouts.steering.drafting import draft
 from rollouts.steering.stage_drafts import StageDraft
-from rollouts.steering.starting import start
 from tests.make import (
     NOON,
     a_bookmark,
@@ -18,6 +17,7 @@ from tests.make import (
     a_node,
     a_pod,
     an_operand,
+    begun,
     somebody_who_approves,
 )
 from tests.rollouts.make import NEW, OLD_HASH
@@ -60,10 +60,7 @@ def a_draft(cluster: Cluster, actor, *, stages=(CANARY, REST), to_version: str =
 
 
 def a_started_plan(cluster: Cluster, actor, *, now: datetime = NOON, **given: Any) -> Plan:
-    plan = a_draft(cluster, actor, **given)
-    start(plan, actor=actor, because="It is time.", expected_revision=1, now=now)
-    plan.refresh_from_db()
-    return plan
+    return begun(a_draft(cluster, actor, **given), actor, because="It is time.", now=now)
 
 
 def in_state(plan: Plan, state: str, *, is_written: bool = True) -> Plan:

@@ -174,7 +174,8 @@ class Exporters:
         plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
         nodes = list(starting.nodes_of(plan).prefetch_related("pools"))
         picks = starting.pick(starting.forward(plan), nodes, now=ground.clock())
-        starting._seal(plan, nodes, picks, {}, starting.LiveSeal(), expected_revision=1, now=ground.clock())
+        asked = starting.AskedStart(ground.ada, "", "", 1, "")
+        starting._seal(plan, asked, nodes, picks, {}, starting.LiveSeal(), now=ground.clock())
         plan.move("holding", now=ground.clock(), actor="ada", because="It is time.")
         Command.objects.create(plan=plan, verb=Verb.START, actor="ada", at=ground.clock(), because="It is time.")
         ground.plan = plan

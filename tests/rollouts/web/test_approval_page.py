@@ -7,6 +7,7 @@ from fleet.models import Bookmark
 from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
+from rollouts.steering.starting import start
 from tests import make
 from tests.make import NOON
 from tests.pages import Page, page, visiting, wrong_beside
@@ -91,7 +92,10 @@ def test_of_a_cluster_that_is_not_seen_it_says_since_when_and_counts_no_pods_of_
 def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
     cluster = make.a_fleet()
     make.a_node(cluster, "gpu-9", driver_owner="h200", labels={"nvidia.com/gpu.deploy.driver": "true"})
-    plan = make.a_plan(cluster)
+    plan = make.a_draft(cluster)
+    starter = make.a_user(role="operator")
+    start(plan, actor=starter, because="", expected_revision=plan.revision, now=NOON)
+    plan.refresh_from_db()
     warned = plan.sealed["warned"]
     plan.commands.filter(verb="start").update(actor="ada", because="The fix is in it.")
 
