@@ -7,10 +7,12 @@ from celery import Celery
 from celery.signals import worker_init
 
 from config.faults import say_where
-from config.garbage import collect_rarely
+from config.garbage import collect_rarely, look_rarely
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
-say_where()  # whatever is of ours imports this: web, workers, beat and commands
+# Whatever is of ours imports this, and first: web, workers, beat and commands.
+say_where()
+look_rarely()
 
 app = Celery("quarterdeck")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -10,6 +10,7 @@ import config.celery  # noqa: F401 - its worker is the one that begins
 from config.garbage import NEW_OBJECTS
 
 WEB = "import gc, config.asgi; print(gc.get_threshold()[0], gc.get_freeze_count() > 0)"
+ANY = "import gc, config; print(gc.get_threshold()[0], gc.isenabled())"
 
 
 @pytest.fixture
@@ -33,3 +34,9 @@ def test_so_does_who_makes_pages():
     said = subprocess.run([sys.executable, "-c", WEB], capture_output=True, text=True, check=True).stdout
 
     assert said.split()[-2:] == [str(NEW_OBJECTS), "True"]
+
+
+def test_so_does_whatever_is_ours_while_it_imports_the_rest():
+    said = subprocess.run([sys.executable, "-c", ANY], capture_output=True, text=True, check=True).stdout
+
+    assert said.split() == [str(NEW_OBJECTS), "True"]
