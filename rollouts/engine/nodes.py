@@ -24,7 +24,7 @@ from rollouts.reads.queries import nodes_of
 COLUMNS = (
     "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",
     "driver_unknown_since", "created_at", "allocatable", "is_gpu_node", "kernel", "os_image", "mig_config",
-    "mig_config_state", "plugin_config", "gpu_product",
+    "mig_config_state", "plugin_config", "gpu_product", "layout", "physical_gpus",
 )  # fmt: skip
 SAID_LIVE = (
     "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version", "created_at",

@@ -13,6 +13,7 @@ from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.components.driver import NO_OBJECT
 from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
+from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs
@@ -20,6 +21,7 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
 from rollouts.gates.base import Gate
+from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.window import Window
 from rollouts.ledger.disruptions import read_budgets
@@ -61,9 +63,11 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     holds = nodes.holds
     busy = _busy([row.uid for row in rows if row.uid not in holds])
     ahead = clock_ahead(plan.cluster_id)
+    by_uid = {row.uid: row for row in rows}
+    pods = pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes})
     surroundings = AroundStages(
-        {row.uid: row for row in rows},
-        pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes}),
+        by_uid,
+        pods,
         *(ready_and_waiting(plan) if compares_owners(stages) else (Counter(), Counter())),
         bool(stale),
         oldest,
@@ -71,6 +75,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         plan.mark,
         restrained,
         openings,
+        read_work(plan.cluster_id, _exposed(stages), by_uid, pods, ClusterClock(oldest, ahead)),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)
@@ -133,11 +138,23 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     )
 
 
-def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
-    """The nodes on which pods can matter: let go in a stage that is not over, or in the last that passed."""
+def _judged(stages: Sequence[Stage]) -> list[Stage]:
+    """Those that are not over, and the last that passed."""
     passed = [stage for stage in stages if stage.state == StageState.PASSED]
-    asked = [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
-    return {target.node_name for stage in asked for target in stage.targets.all() if target.state != TargetState.HELD}
+    return [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
+
+
+def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
+    """The nodes on which pods can matter: those that were let go."""
+    judged = (target for stage in _judged(stages) for target in stage.targets.all())
+    return {target.node_name for target in judged if target.state != TargetState.HELD}
+
+
+def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
+    """UID of the node → since when it has been seen to be changed, where a gate asks what was worked there since."""
+    asking = (stage for stage in _judged(stages) if Exposure.key in stage.gate_options and not stage.is_rollback)
+    targets = (target for stage in asking for target in stage.targets.all())
+    return {target.node_uid: target.state_since for target in targets if target.state == TargetState.CHANGED}
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:

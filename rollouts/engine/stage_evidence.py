@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from fleet.models import Node, Pod
@@ -23,6 +23,7 @@ from rollouts.gates.base import (
     Evidence,
     Gate,
     NextWave,
+    SeenWork,
     TargetEvidence,
     When,
     WindowEvidence,
@@ -51,6 +52,7 @@ class AroundStages:
     mark: str  # of the plan, as our labels name it
     restrained: Mapping[str, str]  # uid of a node → what keeps it from being let go beside its plan
     openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
+    work: Mapping[str, SeenWork] = field(default_factory=dict)  # by uid of a node that has changed, where a gate asks
 
 
 def stage_snapshot(
@@ -264,4 +266,5 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         is_unschedulable=node.is_unschedulable,
         is_held_by_others=node.is_held and node.held_by != around.mark,
         traits=traits_of(node),
+        work=around.work.get(node.uid),
     )

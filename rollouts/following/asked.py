@@ -7,6 +7,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.exposure import Exposure
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.mig_state import MigState
@@ -34,5 +35,6 @@ LEFT_OUT: Mapping[str, str] = {
     Compatibility.key: "It is asked before the first node goes; what does not go together is a finding of its cluster.",
     Window.key: "Maintenance windows bind plans, and nobody else keeps to them.",
     Headroom.key: "It is asked about the next wave, and which nodes go next is not ours to know.",
+    Exposure.key: "How long tenants must have worked before it goes on is a promise of plans, and of nobody else.",
     NoForeignChange.key: "All of it is a change by others.",
 }

@@ -4,6 +4,7 @@ from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.exposure import Exposure
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.mig_state import MigState
@@ -27,6 +28,7 @@ GATES = {
         AllocatableRestored,
         MigState,
         WorkloadsReady,
+        Exposure,
         NoForeignChange,
         FailureBudget,
         Soak,

@@ -86,6 +86,14 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class SeenWork:
+    """What tenants' pods have worked on a node since it changed, and no more than was seen."""
+
+    gpu_time: timedelta  # of all of its GPUs together
+    is_heard: bool = False  # telemetry tells when they are busy: only then, and only hours that are over, count
+
+
+@dataclass(frozen=True)
 class TargetEvidence:
     uid: str  # of its node
     name: str
@@ -107,6 +115,7 @@ class TargetEvidence:
     is_unschedulable: bool = False
     is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
     traits: Mapping[str, str] = field(default_factory=dict)
+    work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
 
 
 @dataclass(frozen=True)

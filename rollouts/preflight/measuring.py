@@ -8,6 +8,7 @@ from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
 from rollouts.checks import Check, stage_field
 from rollouts.gates.base import Gate
+from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom, short_of, shortage
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
@@ -15,7 +16,7 @@ from rollouts.ordering.picking import at_once
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.reads.headroom import ClusterRoom, read_room
 from wording.lists import names
-from wording.numbers import either
+from wording.numbers import count, either
 
 WAIVE = "Or make the gate advisory, with a reason that whoever approves is shown."
 Pods = Mapping[str, Sequence[Pod]]  # by node's name
@@ -55,6 +56,17 @@ BLIND: Mapping[str, Blind] = {
         "does not say how many GPUs it offers",
         "do not say how many GPUs they offer",
         "The device plugin does.",
+    ),
+}
+# Where no GPU pod of a tenant runs: what that is to a gate, and what helps.
+IDLE: Mapping[str, tuple[str, str]] = {
+    WorkloadsReady.key: (
+        "so that none would be missed",
+        "The gate exposure waits until tenants have worked there; a longer soak gives them time to come.",
+    ),
+    Exposure.key: (
+        "so that it waits until some have worked there",
+        "Its option patience_s says for how long, before a person is asked.",
     ),
 }
 
@@ -97,14 +109,21 @@ def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, lacks:
         return
     if gate.advisory:
         return
-    if isinstance(gate, WorkloadsReady) and not any(pod.is_tenant for node in nodes for pod in pods.get(node.name, ())):
+    if isinstance(gate, WorkloadsReady | Exposure) and not _tenants_on(nodes, pods):
         those = names([node.name for node in nodes])
-        nobody = f"{where}: no GPU pod of a tenant runs on {those}, so that none would be missed."
-        yield Check("unmeasured", nobody, "A longer soak gives tenants time to come.", field=field)
+        so_that, helps = IDLE[gate.key]
+        yield Check("unmeasured", f"{where}: no GPU pod of a tenant runs on {those}, {so_that}.", helps, field=field)
+    if isinstance(gate, Exposure) and gate.nodes > len(nodes):
+        few = f"{where}: it asks for tenants' work on {count(gate.nodes, 'node')}, and the stage has {len(nodes)}."
+        yield Check("unmeasured", few, f"Let it ask for fewer. {WAIVE}", is_grave=True, field=field)
     blind = BLIND.get(gate.key)
     if blind and (lacking := [node.name for node in nodes if blind.is_blind(node, pods.get(node.name, ()))]):
         sentence = f"{where}: {names(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}."
         yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True, field=field)
+
+
+def _tenants_on(nodes: Sequence[Node], pods: Pods) -> bool:
+    return any(pod.is_tenant for node in nodes for pod in pods.get(node.name, ()))
 
 
 def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> str:

@@ -13,6 +13,7 @@ from rollouts.gates.base import (
     Evidence,
     OperandEvidence,
     PodEvidence,
+    SeenWork,
     TargetEvidence,
     ValidatorEvidence,
 )
@@ -82,6 +83,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
         "validator": a_validator(),
         "driver_started_at": NOON - timedelta(minutes=5),
         "traits": TRAITS,
+        "work": SeenWork(timedelta(hours=8)),
     }
     return TargetEvidence(name=name, **row | given)
 

@@ -14,6 +14,7 @@ from rollouts.gates.base import (
     OperandEvidence,
     PodEvidence,
     PodWants,
+    SeenWork,
     TargetEvidence,
     ValidatorEvidence,
     WindowEvidence,
@@ -57,6 +58,7 @@ pods = st.builds(
 )
 operands = st.builds(OperandEvidence, st.sampled_from(OPERANDS), st.booleans(), st.sampled_from(["", "why"]))
 
+works = st.builds(SeenWork, st.integers(0, 200).map(lambda minutes: timedelta(minutes=minutes)), st.booleans())
 
 amounts = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
 products = st.sampled_from(["H100", "A100"])
@@ -100,6 +102,7 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         is_unschedulable=st.booleans(),
         is_held_by_others=st.booleans(),
         traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
+        work=st.none() | works,
     )
 
 

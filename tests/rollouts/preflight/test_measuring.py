@@ -64,6 +64,28 @@ def test_a_stage_without_tenants_proves_nothing_of_them(cluster, owner):
 
     assert len(checks) == 1
     assert "no GPU pod of a tenant runs on" in checks[0].sentence
+    assert "The gate exposure waits until tenants have worked there" in checks[0].fix
+
+
+def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, owner):
+    a_pod(Node.objects.get(name="node-1"))
+
+    (check,) = warned(cluster, owner, "unmeasured", exposure={})
+
+    assert "so that it waits until some have worked there" in check.sentence
+    assert "patience_s" in check.fix
+    assert not check.is_grave
+    assert warned(cluster, owner, "unmeasured", exposure={"advisory": True}) == []
+
+
+def test_work_on_more_nodes_than_a_stage_has_is_named(cluster, owner):
+    for node in Node.objects.all():
+        a_pod(node)
+
+    (check,) = warned(cluster, owner, "unmeasured", exposure={"nodes": 2})
+
+    assert check.sentence == "Canary, Exposure: it asks for tenants' work on 2 nodes, and the stage has 1."
+    assert check.is_grave
 
 
 @pytest.mark.parametrize(("options", "is_grave"), [({}, True), ({"advisory": True}, False)])
