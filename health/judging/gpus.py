@@ -42,10 +42,12 @@ METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
 OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
 BY_ONE = frozenset({EccUncorrected.key})  # by the one metric that it names, also once nobody says that any more
-# Of what is judged by how much it grew: for how long that must be remembered before it is known not to.
+# Of what is judged by how counters grew, or began anew: for how long that must be remembered before they are known not
+# to. By what evidence names.
 GROWN_WITHIN_S: Mapping[str, float] = {
     **dict.fromkeys((*EccCorrected.metrics, ROWS, *NvlinkErrors.metrics, *PcieReplays.metrics), CHECKPOINT_S),
     **dict.fromkeys(SLOWED_FOR, STALE_AFTER_S),
+    "resets": CHECKPOINT_S,
 }
 COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
 log = structlog.get_logger(__name__)
