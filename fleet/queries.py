@@ -59,7 +59,7 @@ class ClusterRow:
 
     @property
     def seq(self) -> int:
-        return self.cluster.observer.batch if hasattr(self.cluster, "observer") else 0
+        return self.cluster.batch
 
     @property
     def is_bad(self) -> bool:
@@ -257,11 +257,11 @@ def pool_names(nodes: Collection[int], pools: Iterable[Any]) -> dict[int, list[s
 
 
 def see_node(node: Node, *, now: datetime) -> NodeInDetail:
-    """Eight queries, of a node that `nodes_for` has read."""
+    """Eight queries, of a node with its cluster; seven where what is heard of that was read with it."""
     heard = heard_of(node.cluster, now=now)
     pods = list(node.pods.select_related("cluster"))
     allocated = allocations_on([node], now=now)[node.pk]
-    gpus = (allocated.of(gpu) for gpu in node.gpus.select_related("node__cluster"))
+    gpus = (allocated.of(gpu) for gpu in node.gpus.all())
     return NodeInDetail(
         node=node,
         own_freshness=heard.by_kind[NODES],

@@ -65,11 +65,9 @@ def cluster_freshness(
 
 
 def heard_of(row: Cluster, *, now: datetime) -> ClusterFreshness:
-    """One query, and one more where the cluster was loaded without its observer."""
+    """One query where the cluster was loaded without its bookmarks, and one more where without its observer."""
     observer = getattr(row, "observer", None)
-    return cluster_freshness(
-        list(Bookmark.objects.filter(cluster=row)), now=now, observer=observer, added_at=row.added_at
-    )
+    return cluster_freshness(list(row.bookmarks.all()), now=now, observer=observer, added_at=row.added_at)
 
 
 def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:

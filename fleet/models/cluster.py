@@ -60,3 +60,8 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def batch(self) -> int:
+        """The number of the newest flush when it was loaded with its observer. 0: nobody has watched it yet."""
+        return self.observer.batch if hasattr(self, "observer") else 0

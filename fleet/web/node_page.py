@@ -3,17 +3,19 @@
 from datetime import datetime
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
-from fleet.models import GoneNode, Node, Observer
-from fleet.queries import nodes_for, see_node
+from fleet.models import GoneNode, Node
+from fleet.queries import pools_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
+from fleet.web.node_once import node_for
 from gpu.cordons import whose_cordon
 from people.models import User
 from people.rights import Permission, scope_of
@@ -21,24 +23,27 @@ from people.rights import Permission, scope_of
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
-        row = _visible(request, node_id)
+        row = _read(request, node_id)
     except Http404:
         return gone(request, node_id, template="fleet/node_gone.html")
-    seen = {"place": "fleet", "seq": numbers_of({row.cluster_id: Observer.batch_of(row.cluster_id)})}
+    seen = {"place": "fleet", "seq": numbers_of({row.cluster_id: row.cluster.batch})}
     return render(request, "fleet/node.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
 
 
 @part
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
-        row = _visible(request, node_id)
+        row = _read(request, node_id)
     except Http404:
         return gone(request, node_id, template="fleet/_node_gone.html")
     return render(request, "fleet/_node.html", _node(row, user=request.user, now=timezone.now()))
 
 
-def _visible(request: PersonRequest, node_id: int) -> Node:
-    return get_object_or_404(nodes_for(request.user), pk=node_id)
+def _read(request: PersonRequest, node_id: int) -> Node:
+    """With the pools that they see, and what is heard of its cluster: its parts ask that, too."""
+    row = node_for(request, node_id)
+    prefetch_related_objects([row], pools_for(request.user), "cluster__bookmarks")
+    return row
 
 
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:

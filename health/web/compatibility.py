@@ -7,13 +7,14 @@ from datetime import date
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node
+from fleet.web.node_once import node_for
 from fleet.web.summary import line_for
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Comparison, Line, compare_node, is_compared, look
@@ -70,7 +71,7 @@ def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpR
 @part
 def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
-    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
+    row = node_for(request, node_id)
     shown = {"node": row, "freshness": heard_of(row.cluster, now=now)}
     return render(request, "health/_node_compatibility.html", shown | of_node(row, user=request.user, today=now.date()))
 

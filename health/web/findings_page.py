@@ -13,6 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
+from fleet.web.node_once import node_for
 from fleet.web.summary import line_for, lines_for
 from health.inbox.grouping import FindingGroup, groups_of
 from health.inbox.reading import code_of, counts_of, titles
@@ -59,7 +60,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 
 @part
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
+    row = node_for(request, node_id)
     every = Finding.objects.filter(node=row).select_related("cluster").worst_first()
     return render(
         request, "health/_findings_of_one.html", _of_one(findings=every.open(), confirming=every.confirming())

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Gpu, Node
+from fleet.models import Gpu
+from fleet.web.node_once import node_for
 from health.inbox.hours import HOURS, NodeHour, hours_of
 from wording.instants import to_the_minute
 from wording.lists import names
@@ -43,7 +44,7 @@ class Bar:
 
 @part
 def node_hours_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
+    row = node_for(request, node_id)
     return render(request, "health/_node_hours.html", {"node": row, **_strip(hours_of(row, now=timezone.now()))})
 
 

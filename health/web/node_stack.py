@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.models import Node
+from fleet.web.node_once import node_for
 from health.stack import NodeStack, OperandOnNode, read_stack
 from health.stack.causes import Weight
 from wording.instants import clock
@@ -29,7 +29,7 @@ class NodeOperandLine:
 @part
 def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
-    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster__observer"), pk=node_id)
+    row = node_for(request, node_id)
     heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
     lines = lines_of(stack, as_of=heard.pods_as_of, now=now)
     shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}

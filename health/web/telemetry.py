@@ -13,6 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, ExporterRound, Gpu, Node
 from fleet.queries import gpu_at
+from fleet.web.node_once import node_for
 from health.models import SourceState, TelemetrySource
 from health.sources.of_clusters import exported_by_exporters
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
@@ -84,7 +85,7 @@ class DeviceLine:
 @part
 def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     """Nothing for a node without GPUs."""
-    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=node_id)
+    row = node_for(request, node_id)
     if not row.is_gpu_node:
         return HttpResponse()
     known = telemetry_of(row, now=timezone.now())

@@ -2,9 +2,11 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django.asserts import assertContains, assertNotContains
 
-from fleet.models import GoneNode
+from fleet.models import GoneNode, Observer
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -410,3 +412,32 @@ def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
     assert "GPU 1: AMD's metrics exporter calls it unhealthy." in second
     assert "GPU 1: HAMi's device plugin calls it unhealthy." in third
     assert [text.count("calls it unhealthy") for text in (first, second, third)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("address", ["/nodes/{}", "/parts/nodes/{}"])
+def test_the_page_and_all_its_parts_read_the_node_and_what_is_heard_of_its_cluster_once(viewer, address):
+    node = make.a_node(make.a_cluster(), gpus=8)
+
+    with CaptureQueriesContext(connection) as asked:
+        assert viewer.get(address.format(node.pk)).status_code == 200
+
+    said = [each["sql"] for each in asked]
+    assert sum('"fleet_node"."annotations"' in sql for sql in said) == 1
+    assert sum('"fleet_bookmark"."message"' in sql and '"kind" IN' not in sql for sql in said) == 1
+
+
+def test_a_flush_while_it_is_read_is_newer_than_the_page(viewer):
+    cluster = make.a_cluster()
+    node = make.a_node(cluster)
+    Observer.objects.create(cluster=cluster, batch=7, lease_until=NOON)
+
+    def flush(execute, sql, *rest):
+        answer = execute(sql, *rest)
+        if '"fleet_node"."annotations"' in sql:
+            Observer.objects.update(batch=8)
+        return answer
+
+    with connection.execute_wrapper(flush):
+        text = viewer.get(f"/nodes/{node.pk}").content.decode()
+
+    assert f"data-seq='{{&quot;cluster-{cluster.pk}&quot;: 7}}'" in text
