@@ -215,7 +215,7 @@ class FindingDetail(Edge):
         finding, now = self.load(visible, finding_id), timezone.now()
         as_seen_by(self.user, [finding])
         detail = detail_of(finding, self.user, now=now)
-        with_impact(dated([finding], now=now))
+        finding.impact, finding.last_seen = detail.impact, detail.last_seen  # type: ignore[attr-defined]
         link = request.build_absolute_uri(f"{reverse('findings')}?finding={finding.pk}")
         series = reverse("api-finding-telemetry", args=[finding.pk]) if is_plotted(finding) else None
         more = {

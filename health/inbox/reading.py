@@ -104,6 +104,8 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     what `allocations_on` costs.
     """
     nodes = {finding.node_id for finding in findings if finding.node_id}
+    if not nodes:
+        return {}
     of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.is_of_gpu}
     allocated = allocations_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
     boards = _boards(allocated)
@@ -127,8 +129,18 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     }
 
 
-def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
-    """Twenty-seven queries at most. Load it with its cluster and node."""
+def detail_of(
+    finding: Finding,
+    user: User,
+    *,
+    impacts: Mapping[int, Impact] | None = None,
+    heard_at: Mapping[int, datetime | None] | None = None,
+    now: datetime,
+) -> Detail:
+    """Twenty-seven queries at most. Load it with its cluster and node.
+
+    `impacts`: where who asks has read it; `heard_at`: as in `last_seen_of`.
+    """
     node = finding.node
     events = NodeEvent.objects.none()
     if node is not None:
@@ -137,6 +149,7 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
     code, like_it = code_of(finding)
     alike = same.filter(like_it)
     shown = list(alike.select_related("cluster")[:MOST_ALIKE])
+    number_alike = alike.count() if len(shown) == MOST_ALIKE else len(shown)
     said = dict(
         FindingAct.objects.visible_to(user)
         .filter(rule=finding.rule, verb__in=("accept", "dismiss"))
@@ -150,13 +163,13 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
     return Detail(
         finding=finding,
         title=titles().get(finding.rule, finding.rule),
-        impact=impacts_of([finding], now=now).get(finding.pk),
+        impact=(impacts_of([finding], now=now) if impacts is None else impacts).get(finding.pk),
         pools=list(pools.values()),
         children=list(finding.children.unresolved().order_by("since", "pk")),
-        elsewhere=same.count(),
+        elsewhere=same.count() if code else number_alike,
         code=code,
         alike=shown,
-        alike_left_out=alike.count() - len(shown) if len(shown) == MOST_ALIKE else 0,
+        alike_left_out=number_alike - len(shown),
         driver_change=events.driver_changes().order_by("-at", "-pk").first(),
         around=list(
             events.filter(at__gte=finding.since - AROUND, at__lte=finding.since + AROUND).order_by("at", "pk")[
@@ -167,7 +180,7 @@ def detail_of(finding: Finding, user: User, *, now: datetime) -> Detail:
         mutes=seen_mutes,
         mutes_unseen=len(mutes) - len(seen_mutes),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
-        last_seen=last_seen_of([finding], now=now).get(finding.pk),
+        last_seen=last_seen_of([finding], heard_at=heard_at, now=now).get(finding.pk),
     )
 
 

@@ -17,7 +17,7 @@ from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
-from fleet.models import Cluster, GoneNode, Observer
+from fleet.models import GoneNode
 from fleet.queries import seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
@@ -142,8 +142,8 @@ class Chosen:
 
 
 def inbox(request: PersonRequest) -> HttpResponse:
-    clusters = Cluster.objects.visible_to(request.user).values_list("pk", flat=True)
-    seq = numbers_of(Observer.batches_of(list(clusters)))
+    clusters = lines_for(request, now=timezone.now())  # before the rest: what is told since is asked for again
+    seq = numbers_of({line.cluster.pk: line.seq for line in clusters})
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]
     written = take(request, chosen.detail.finding.pk) if chosen else {}
@@ -174,6 +174,8 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     chosen = (
         _chosen(user, key, shown) if key else _chosen(user, whole(asked.get("shown", "")[:18]), shown, or_first=True)
     )
+    impacts = impacts_of([*shown, chosen] if chosen else shown, now=now)
+    detail = chosen and detail_of(chosen, user, impacts=impacts, heard_at=trouble.heard_at, now=now)
     return {
         "tab": tab,
         "tabs": [Tab(each, label, _number(user, each, counts)) for each, label in TABS.items()],
@@ -181,10 +183,10 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "trouble": trouble,
         "filter": wanted,
         "page": page,
-        "rows": _with_impact(shown, groups, chosen, now=now),
+        "rows": _with_impact(shown, groups, chosen, impacts),
         "is_asked": key is not None,
         "is_gone": key is not None and chosen is None,
-        "chosen": _shown(request, chosen, shown, now=now) if chosen else None,
+        "chosen": detail and _shown(request, detail, shown, now=now),
         "clusters": [line.cluster.name for line in clusters],
         "severities": list(Severity),
         "ages": [] if page.paginator.count else ages_of(user, clusters, now=now),
@@ -200,7 +202,7 @@ def _own(user: User) -> FindingQuerySet:
 
 
 def _rows(user: User, tab: str) -> QuerySet[Finding]:
-    own = _own(user).select_related("cluster", "node", "parent")
+    own = _own(user).select_related("cluster")  # of its node and its cause a row shows what it has itself
     if tab == "resolved":
         return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
     found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")
@@ -235,9 +237,8 @@ def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool
 
 
 def _with_impact(
-    shown: list[Finding], groups: Mapping[int, FindingGroup], chosen: Finding | None, *, now: datetime
+    shown: list[Finding], groups: Mapping[int, FindingGroup], chosen: Finding | None, impacts: Mapping[int, Impact]
 ) -> list[Row]:
-    impacts = impacts_of(shown, now=now)
     under: dict[int, int] = {}
     children = Finding.objects.unresolved().filter(parent__in=[one.pk for one in shown]).order_by()
     for parent in filter(None, children.values_list("parent", flat=True)):
@@ -255,9 +256,8 @@ def _with_impact(
     ]
 
 
-def _shown(request: PersonRequest, finding: Finding, shown: list[Finding], *, now: datetime) -> Chosen:
-    user = request.user
-    detail = detail_of(finding, user, now=now)
+def _shown(request: PersonRequest, detail: Detail, shown: list[Finding], *, now: datetime) -> Chosen:
+    user, finding = request.user, detail.finding
     may_not = why_not_act(user, finding)
     keys = [one.pk for one in shown]
     place = keys.index(finding.pk) if finding.pk in keys else None

@@ -4,6 +4,8 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark, Observer
 from fleet.web.summary import cluster_lines
@@ -434,6 +436,30 @@ def test_it_costs_no_more_for_more(cluster, ada, queries_of):
         make.a_mute(cluster)
 
     assert queries_of(ada, f"/findings?finding={finding.pk}") == one
+
+
+def test_of_many_the_nodes_are_not_read_and_whom_they_hit_is_read_once(cluster, ada):
+    for number in range(3):
+        node = make.a_node(cluster, f"gpu-{number}")
+        make.a_finding(cluster, f"node {node.name}", node=node, since=NOON - timedelta(hours=number))
+
+    with CaptureQueriesContext(connection) as asked:
+        assert ada.get("/findings").status_code == 200
+
+    said = [each["sql"] for each in asked]
+    of_nodes = [sql for sql in said if '"fleet_node"."annotations"' in sql and 'FROM "health_mute"' not in sql]
+    assert len(of_nodes) == 1  # of the chosen one
+    assert 'FROM "fleet_node" WHERE' in of_nodes[0]
+    assert sum('"fleet_pod"."namespace"' in sql for sql in said) == 1
+
+
+@pytest.mark.parametrize("others", [3, 8, 11])
+def test_where_all_of_a_rule_are_alike_they_are_counted_once(cluster, others):
+    first, *_ = [make.a_finding(cluster, f"node {number}") for number in range(others + 1)]
+
+    detail = detail_of(first, make.a_user("root", role="admin"), now=NOON)
+
+    assert (detail.elsewhere, len(detail.alike), detail.alike_left_out) == (others, min(others, 8), max(0, others - 8))
 
 
 def test_rules_on_trial_are_said_where_findings_stand(bob):
