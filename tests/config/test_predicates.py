@@ -56,6 +56,11 @@ def a_plan(stage: Any, number: int) -> dict[str, Any]:
     return {"cluster": cluster, "object_uid": f"u{number}", **at}
 
 
+def a_hold(stage: Any, number: int) -> dict[str, Any]:
+    return {"plan": stage.plan, "node_uid": f"u{number}", "node_name": "x", "wanted_since": NOON}
+
+
+HELD = {"is_wanted": st.booleans(), "placed_at": PERHAPS, "ended_at": PERHAPS, "is_foreign": st.booleans()}
 TWINS = {
     ("Freeze", "in_force"): Twins(
         Freeze,
@@ -86,12 +91,9 @@ TWINS = {
         lambda row: row.is_standing,
     ),
     ("Hold", "in_the_way"): Twins(
-        Hold,
-        {"is_wanted": st.booleans(), "placed_at": PERHAPS, "ended_at": PERHAPS, "is_foreign": st.booleans()},
-        lambda stage, number: {"plan": stage.plan, "node_uid": f"u{number}", "node_name": "x", "wanted_since": NOON},
-        lambda rows: rows.in_the_way(),
-        lambda row: row.is_in_the_way,
+        Hold, HELD, a_hold, lambda rows: rows.in_the_way(), lambda row: row.is_in_the_way
     ),
+    ("Hold", "older"): Twins(Hold, HELD, a_hold, lambda rows: rows.older(), lambda row: row.is_older),
     ("ImagePull", "in_force"): Twins(
         ImagePull,
         {"ended_at": PERHAPS, "ends_because": SOME},
