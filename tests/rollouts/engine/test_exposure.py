@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fleet.models import Node, Pod
 from health.models import GpuHour
+from health.sources.hours import provide_partition
 from rollouts.engine.exposure import Allocated, ClusterClock, gpu_time, read_work
 from rollouts.gates.base import SeenWork
 from tests.make import NOON, a_cluster, a_node, a_placement, a_pod
@@ -78,6 +79,7 @@ ROWS = pytest.mark.django_db
 
 @pytest.fixture
 def node() -> Node:
+    provide_partition(CHANGED)
     return a_node(a_cluster(), "node-1", layout="", physical_gpus=8)
 
 
