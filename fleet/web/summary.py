@@ -98,6 +98,17 @@ def line_for(request: HttpRequest, cluster_id: int, *, now: datetime) -> Cluster
     return line
 
 
+def cluster_for(request: HttpRequest, cluster_id: int) -> Cluster:
+    """The cluster alone, for a part that counts nothing of it. One query, where nothing of the page has read it.
+
+    :raises Http404: they do not see it
+    """
+    line: ClusterRow | None = getattr(request, "cluster_line", None)
+    if line is not None and line.cluster.pk == cluster_id:
+        return line.cluster
+    return get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+
+
 def cluster_lines(user, *, now: datetime) -> list[ClusterRow]:
     """Those that the user sees, by name. Four queries."""
     clusters = Cluster.objects.visible_to(user).select_related("observer").order_by("name")

@@ -6,14 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import Cluster, ExporterRound, Gpu, Node
+from fleet.models import ExporterRound, Gpu, Node
 from fleet.queries import gpu_at
 from fleet.web.node_once import node_for
+from fleet.web.summary import cluster_for
 from health.models import SourceState, TelemetrySource
 from health.sources.of_clusters import exported_by_exporters
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
@@ -49,7 +50,7 @@ def source_card(source: TelemetrySource | None, *, told: Collection[str] = (), n
 @part
 def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Nothing for who sees only pools of it: a source is the whole cluster's."""
-    row = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+    row = cluster_for(request, cluster_id)
     if not scope_of(request.user, Permission.SEE).covers_cluster(row.pk):
         return HttpResponse()
     source, where = TelemetrySource.objects.filter(cluster=row).first(), f"cluster {row.name}"

@@ -14,8 +14,9 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.freshness.sight import sights_of_all
-from fleet.models import Cluster, Node
+from fleet.models import Node
 from fleet.models.cluster import ClusterMode
+from fleet.web.summary import cluster_for
 from people.models import User
 from rollouts.engine.baseline import read_baseline
 from rollouts.lifecycle import TargetState
@@ -42,7 +43,7 @@ def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[
 @part
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Of a cluster whose mode is follow, or where anything was followed. Else nothing."""
-    cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
+    cluster = cluster_for(request, cluster_id)
     context = {
         "followed": listed(request.user, cluster_id=cluster_id, now=timezone.now()),
         "is_following": cluster.mode == ClusterMode.FOLLOW,

@@ -94,8 +94,9 @@ def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> Htt
 
 
 def window_rows(windows, user: User, *, now: datetime) -> list[WindowRow]:
-    places = dict(places_for(user, MAY))
-    return [_row(window, places, now=now) for window in windows]
+    found = list(windows)
+    places = dict(places_for(user, MAY)) if found else {}
+    return [_row(window, places, now=now) for window in found]
 
 
 def _row(window: MaintenanceWindow, places: dict[str, str], *, now: datetime) -> WindowRow:
