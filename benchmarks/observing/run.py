@@ -50,7 +50,7 @@ class Length:
 
 
 FULL = Length(rounds=3, changes=100, storm_s=30, kubectl=100, settle_s=30, quiet_s=300, churn_s=600, times=40)
-SHORT = Length(rounds=1, changes=5, storm_s=2, kubectl=5, settle_s=3, quiet_s=5, churn_s=10, times=3)
+SHORT = Length(rounds=1, changes=5, storm_s=2, kubectl=5, settle_s=3, quiet_s=5, churn_s=10, times=10)
 
 
 class Introduced(Stack):
