@@ -1,5 +1,5 @@
 // The map: every node and GPU on one canvas. Rasters come by HTTP, what changes of them by the link. Arrow keys walk it.
-import { arrange, sortNodes } from "./map-arrange.js";
+import { arrange, countFaults, sortNodes } from "./map-arrange.js";
 import { FAULTS, sortOne, sortOut } from "./map-colours.js";
 import { readChoice, showChoice, startControls, writeChoice } from "./map-controls.js";
 import { answered, Index, Raster } from "./map-raster.js";
@@ -132,6 +132,7 @@ class FleetMap {
       sortOne(this.out, this.raster, this.index, node, 1);
       this.dirty.add(node);
       if (this.raster.code(node) !== code) this.reorderSoon();
+      if (this.raster.code(node) <= FAULTS !== code <= FAULTS) this.isFaultMoved = true;
     }
     cluster.seq = Math.max(cluster.seq, prev > cluster.seq ? cluster.seq : seq);
     if (this.dirty.size) this.paintSoon();
@@ -178,7 +179,7 @@ class FleetMap {
       this.lay();
       this.paint(Array.from(this.arranged.order.keys()), true);
       this.legend.draw(this.palette, this.scale);
-      writeLabels(this.labels, { ...this.arranged, height: this.canvas.height }, this.palette, this.scale, titlesOf);
+      this.label();
       this.panel.querySelector(".map-borders").hidden = this.choice.colour.key === "health";
       this.pointer.showChosen();
       this.tell();
@@ -225,12 +226,20 @@ class FleetMap {
     return Math.max(least, window.innerHeight - top - 10);
   }
 
+  // What stands above each group; its faults do not wait until the nodes stand in their new order.
+  label() {
+    this.isFaultMoved = false;
+    countFaults(this.sorted.groups, this.raster);
+    writeLabels(this.labels, { ...this.arranged, height: this.canvas.height }, this.palette, this.scale, titlesOf);
+  }
+
   paintSoon() {
     this.painting ??= requestAnimationFrame(() => {
       this.painting = null;
       const positions = [...this.dirty].map((node) => this.positionOf[node]).filter((position) => position >= 0);
       this.dirty.clear();
       this.paint(positions);
+      if (this.isFaultMoved) this.label();
     });
   }
 

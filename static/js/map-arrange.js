@@ -36,8 +36,8 @@ export function sortNodes(raster, index, { group, order, shows }) {
     title: values[value] || group.none,
     worst: states.findIndex((nodes) => nodes.length),
     nodes: states.flat(),
-    faults: states.flat().filter((node) => raster.code(node) <= FAULTS).length,
   }));
+  countFaults(groups, raster);
   groups.sort((a, b) => (order.key === "worst" && a.worst - b.worst) || a.title.localeCompare(b.title, "en", { numeric: true }));
   let start = 0;
   for (const each of groups) {
@@ -47,6 +47,10 @@ export function sortNodes(raster, index, { group, order, shows }) {
     start += each.nodes.length;
   }
   return { groups, order: Uint32Array.from(groups.flatMap(({ nodes }) => nodes)) };
+}
+
+export function countFaults(groups, raster) {
+  for (const group of groups) group.faults = group.nodes.filter((node) => raster.code(node) <= FAULTS).length;
 }
 
 // The largest cells with which all groups fit into width × height: a cell a GPU, or else a cell a node.

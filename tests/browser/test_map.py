@@ -1,11 +1,14 @@
 """The map in a browser: what it draws, how it is walked, what is in the URL, and what it does without an answer."""
 
 import re
+from base64 import b64encode
 
 import pytest
 from playwright.sync_api import expect
 
 from demo.visitor import wait_until
+from fleet.cells.cell import NodeCells
+from fleet.states.node import NodeState
 from tests.browser.conftest import PHONE
 from tests.browser.outside import cordoned, look_away, look_back, tell
 from tests.patience import PATIENCE_S
@@ -19,6 +22,13 @@ HOLD_PICTURES = """{ const held = [], real = requestAnimationFrame.bind(window);
     let isHeld = true;
     window.requestAnimationFrame = (draw) => (isHeld ? held.push(draw) : real(draw));
     window.takePictures = () => { isHeld = false; held.splice(0).forEach(real); }; }"""
+NEVER_REORDERED = """{ const real = setTimeout, fillText = CanvasRenderingContext2D.prototype.fillText;
+    window.setTimeout = (act, ms, ...given) => (ms === 3000 ? 0 : real(act, ms, ...given));
+    window.written = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        written.push(text);
+        fillText.call(this, text, ...at);
+    }; }"""
 FIRST = {"x": 8, "y": 22}  # the first node of the first group
 
 
@@ -173,6 +183,22 @@ def test_a_change_from_outside_is_drawn_from_its_message_and_counted(stack, wind
     drawn(page)
     assert "map_only" not in page.url
     assert asked == []
+
+
+def test_a_group_counts_a_fault_before_its_nodes_stand_in_their_new_order(window):
+    page = window("viewer").page
+    page.add_init_script(NEVER_REORDERED)
+    page.reload()
+    drawn(page)
+    node, cells = page.request.get("/parts/fleet/map/index").json()["keys"][0], NodeCells(NodeState.NOT_READY, bytes(8))
+    cluster = page.request.get("/api/v1/clusters").json()["results"][0]["id"]
+    assert not page.evaluate("written.some((text) => text.includes('fault'))")
+
+    told = [[node, 0, b64encode(cells.alone).decode()]]
+    tell(page, topic=f"cluster-{cluster}", seq=10**9, prev=0, nodes=told)
+
+    expect(page.locator("[data-kind='not-ready'] b")).to_have_text("1")
+    wait_until(lambda: "1 fault" in page.evaluate("written.join()"), what="its fault", timeout_s=PATIENCE_S)
 
 
 def test_a_change_before_the_first_picture_is_in_it(stack, window):
