@@ -69,6 +69,16 @@ def replace_lease(connection: Connection, seen: LeaseSeen, spec: dict[str, Any])
     return decode(connection.request("PUT", path, AS_US, body=lease), LeaseSeen)
 
 
+def delete_lease(connection: Connection, seen: LeaseSeen) -> None:
+    """
+    :raises Absent: when it is gone
+    :raises Conflict: when somebody wrote it since we saw it
+    """
+    preconditions = {"uid": seen.uid, "resourceVersion": seen.resource_version}
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+    connection.request("DELETE", LEASES.path(seen.name, namespace=seen.metadata.namespace), body=options)
+
+
 def create_job(connection: Connection, namespace: str, job: dict[str, Any]) -> JobSeen:
     """:raises Conflict: when there is one of this name already"""
     return decode(connection.request("POST", JOBS.path(namespace=namespace), AS_US, body=job), JobSeen)

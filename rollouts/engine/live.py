@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.allocation.devices import Offered, read_slices
-from fleet.models import ResourceSlice
+from fleet.models import Cluster, ResourceSlice
 from fleet.observe.mirror.rows.dra import slice_row
 from fleet.observe.mirror.rows.node import driver_version_in
 from fleet.states.pod import ENDED
 from gpu.operands import operand_of
 from kube import client
-from kube.structs import ConfigMapSeen, DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen, RevisionSeen
+from kube.structs import DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen, RevisionSeen
 from rollouts.components.base import version_in
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
@@ -82,7 +82,16 @@ def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
 
     :raises ClusterError: when the cluster does not answer
     """
-    return _stopped(plan, client.get_config_map(connection, plan.cluster.own_namespace, STOP_SWITCH))
+    return stopped_by_switch(plan.cluster, connection)
+
+
+def stopped_by_switch(cluster: Cluster, connection: client.Connection) -> str:
+    """The same, whatever is done there."""
+    switch = client.get_config_map(connection, cluster.own_namespace, STOP_SWITCH)
+    if switch is None:
+        return ""
+    reason = switch.values.get("because", "no reason given")
+    return f"ConfigMap {cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."
 
 
 def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:
@@ -148,10 +157,3 @@ def _trouble(plan: Plan, seen: DriverObjectSeen | None) -> str:
     if seen.uid != plan.object_uid:
         return f"{plan.object_kind} {plan.object_name} was deleted and made again: it is another object now."
     return ""
-
-
-def _stopped(plan: Plan, switch: ConfigMapSeen | None) -> str:
-    if switch is None:
-        return ""
-    reason = switch.values.get("because", "no reason given")
-    return f"ConfigMap {plan.cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."

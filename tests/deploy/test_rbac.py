@@ -49,7 +49,7 @@ def test_whoever_acts_also_sees_all_that_who_observes_sees():
     assert seen <= acting
 
 
-def test_nothing_is_deleted_but_our_own_jobs_and_no_pod_is_touched():
+def test_nothing_is_deleted_but_our_own_jobs_and_lease_and_no_pod_is_touched():
     writes = {
         (resource, verb)
         for rule in rules("quarterdeck.yaml")
@@ -57,7 +57,10 @@ def test_nothing_is_deleted_but_our_own_jobs_and_no_pod_is_touched():
         for verb in set(rule["verbs"]) - READS
     }
 
-    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs"}
+    deleting = [rule for rule in rules("quarterdeck.yaml") if "delete" in rule["verbs"]]
+
+    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs", "leases"}
+    assert [rule["resourceNames"] for rule in deleting if "leases" in rule["resources"]] == [["quarterdeck"]]
     assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs"}
 
 

@@ -24,11 +24,12 @@ def test_release_all_takes_off_everything_of_ours(
     with pytest.raises(StackError, match="under way would hold the nodes again"):
         stack.manage(["release_all", CLUSTER])
     touched = [asked for asked in plan.proxy.requests(before) if asked.method == "PATCH"]
-    stack.manage(["release_all", CLUSTER, "--give-up-plans", "We leave."])
+    said = stack.manage(["release_all", CLUSTER, "--give-up-plans", "We leave."])
 
     assert held == set(gpu_cluster.names(plan.driver))
     assert all(f"{name}: held by plan-{plan.id}" in named for name in held)
     assert f"plan-{plan.id}) is promoting, and the cluster asks for {plan.to_version}" in named
     assert touched == []
     assert gpu_cluster.marked() == set()
+    assert said.splitlines()[-1] == f"{CLUSTER}: nothing of ours is left there."
     assert plan.now()["state"] == "aborted"

@@ -1,3 +1,5 @@
+import time
+
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.db.models import F, Q
@@ -5,28 +7,36 @@ from django.utils import timezone
 
 from edges.arguments import reason
 from fleet.models import Cluster
-from gpu.labels import MANAGED_BY, OURS, PULLS_FOR
+from gpu.labels import PULLS_FOR, UPGRADE_SKIP
 from kube import client
 from people.models import AuditEntry
-from rollouts.engine.takeover import Mark, jobs, marks, remove, remove_jobs
+from rollouts.components.base import version_in
+from rollouts.engine import takeover
+from rollouts.engine.live import STOP_SWITCH, stopped_by_switch
+from rollouts.engine.takeover import Mark, marks, remove
+from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Hold, ImagePull, OptOut, Plan, StageKind
+from rollouts.reads.restraints import restraint_by
+from rollouts.steering.freezing import stop_in_force
 from rollouts.steering.pulling import call_off
+from wording.lists import names
 from wording.numbers import are, count, either
 
 MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
-BY_HAND = f"kubectl delete jobs -A -l {MANAGED_BY}={OURS},{PULLS_FOR}"
+MOST_LOOKS = 30  # a second apart: so long may pods take to end whose Job is deleted
+BY_HAND = f"kubectl delete jobs -A -l {takeover.PULLS}"
 
 
 class Command(BaseCommand):
     help = (
-        "Remove every hold, opt-out and Job of ours from a cluster, as docs/takeover.md describes. "
+        "Remove every hold, opt-out, Job and Lease of ours from a cluster, as docs/takeover.md describes. "
         "Nodes whose driver object asks for a new version will then change."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster", nargs="?", help="its name; without one, every cluster")
-        parser.add_argument("--dry-run", action="store_true", help="only say what carries a mark of ours")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
         parser.add_argument(
             "--give-up-plans",
             type=reason,
@@ -41,63 +51,75 @@ class Command(BaseCommand):
             raise CommandError(f"There is no cluster {options['cluster'] or 'at all'}.")
         troubles: list[str] = []
         for cluster in clusters:
-            troubles += self._release(cluster, dry_run=options["dry_run"], why=options["give_up_plans"])
+            found = self._release(cluster, dry_run=options["dry_run"], why=options["give_up_plans"])
+            troubles += [f"{cluster.name}: {trouble}" for trouble in found]
         if troubles:
             raise CommandError("\n".join(troubles))
 
     def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> list[str]:
-        """What is left there, and why. The nodes go first: a Job of ours touches nothing, and ends by itself."""
+        """What could not be done there. The nodes go first: a Job of ours touches nothing, and ends by itself."""
         try:
             connection = client.connect(cluster.kubeconfig, cluster.context)
             if (uid := client.kube_system_uid(connection)) != cluster.uid:
-                self._leave_foreign(cluster, uid, dry_run=dry_run, why=why)
-                return []
-            found = marks(connection)
+                return self._leave_foreign(cluster, uid, dry_run=dry_run, why=why)
             if dry_run:
-                self._show(cluster, found, connection)
-                return []
+                return self._show(cluster, connection, why)
+            marks(connection)  # no plan is given up where nothing could be taken off
+            if another := _another(cluster, connection):
+                return [another]
             self._end_plans(cluster, why)
             self._stop_pulls(cluster, why)
-            return [*self._remove(cluster, connection), *self._remove_jobs(cluster, connection)]
+            rounds, stopped = self._remove(cluster, connection)
+            self._remove_jobs(cluster, connection)
+            left = stopped or _left(connection, rounds) or self._remove_lease(cluster, connection)
+            # The Lease was the last write: that nothing is left rests on what was read after it.
+            left = left or _left(connection, rounds)
         except client.ClusterError as error:
-            return [f"{cluster.name}: {error.in_full}"]
+            return [error.in_full]
         except CommandError as refusal:  # plans under way here are no reason to leave another cluster held
             return [str(refusal)]
+        if not left:
+            self.stdout.write(f"{cluster.name}: nothing of ours is left there.")
+        return left
 
-    def _leave_foreign(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> None:
+    def _leave_foreign(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> list[str]:
         """Marks there are not ours to take off: they are another cluster's (hazard Z10)."""
         if not dry_run and why:
             self._end_plans(cluster, why)
-        self.stdout.write(
-            f"{cluster.name}: another cluster answers there, its kube-system has the UID {uid}. "
-            "Nothing of it was changed."
-        )
+        return [f"another cluster answers there, its kube-system has the UID {uid}. Nothing of it was changed."]
 
-    def _show(self, cluster: Cluster, found: list[Mark], connection: client.Connection) -> None:
-        ours, trouble = _jobs(connection)
-        if trouble:
-            self.stdout.write(f"{cluster.name}: {trouble}")
+    def _show(self, cluster: Cluster, connection: client.Connection, why: str) -> list[str]:
+        """Each thing that the same command would do without --dry-run. What keeps it from that."""
+        troubles = [one for one in (_another(cluster, connection), _stopped(cluster, connection)) if one]
+        for plan in Plan.objects.filter(cluster=cluster).under_way():
+            change = f", and the cluster asks for {plan.to_version}: released nodes will change"
+            armed = change if _is_armed(plan, connection) else ""
+            then = "It would be ended" if why else "It bars this without --give-up-plans"
+            self.stdout.write(f"{cluster.name}: {plan} is {plan.state}{armed}. {then}.")
+        for pull in _pulls(cluster).filter(ends_because=""):
+            self.stdout.write(f"{cluster.name}: {pull} would be cancelled.")
+        ours, unlisted = _jobs(connection)
         for job in ours:
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: pulls an image for {job.labels[PULLS_FOR]}; would be deleted")
+        found, unread = marks(connection)
         for mark in found:
-            if mark.is_held:
-                held = "held" if mark.has_label else "annotated only"
-                self.stdout.write(f"{cluster.name} {mark.node}: {held} by {mark.plan} since {mark.since or 'unknown'}")
-            if mark.opted_out:
-                off = " and ".join(mark.opted_out)
-                self.stdout.write(f"{cluster.name} {mark.node}: {off} by {mark.plan}; would be put back as it was")
-        self.stdout.write(f"{cluster.name}: {len(found)} nodes carry a mark of ours. Nothing was changed.")
-        for plan in Plan.objects.filter(cluster=cluster).under_way():
-            armed = f", and the cluster asks for {plan.to_version}: released nodes will change" if plan.is_armed else ""
-            self.stdout.write(f"{cluster.name}: {plan} is {plan.state}{armed}.")
+            for line in _would(mark):
+                self.stdout.write(f"{cluster.name} {mark.node}: {line}")
+        troubles += [one for one in (unlisted, _said_of_unread(unread)) if one]
+        lease = takeover.lease(connection, cluster)
+        if lease and not takeover.is_of_another(lease):
+            self.stdout.write(f"{cluster.name} Lease {cluster.own_namespace}/{LEASE_NAME}: would be deleted")
+        carry = either(len(found), "carries", "carry")
+        self.stdout.write(f"{cluster.name}: {count(len(found), 'node')} {carry} a mark of ours. Nothing was changed.")
+        return troubles
 
     def _end_plans(self, cluster: Cluster, why: str) -> None:
         under_way = list(Plan.objects.filter(cluster=cluster).under_way())
         if under_way and not why:
-            names = ", ".join(str(plan) for plan in under_way)
+            under = ", ".join(str(plan) for plan in under_way)
             raise CommandError(
-                f"{cluster.name}: {names} under way would hold the nodes again. Roll back or abort there first, "
+                f"{under} under way would hold the nodes again. Roll back or abort there first, "
                 "or give the reason with --give-up-plans."
             )
         for plan in under_way:
@@ -109,50 +131,62 @@ class Command(BaseCommand):
     def _stop_pulls(self, cluster: Cluster, why: str) -> None:
         """Those of drafts too: else a worker would make the next of their Jobs."""
         because = why or "Quarterdeck leaves this cluster."
-        for pull in ImagePull.objects.in_force().filter(plan__cluster=cluster).select_related("plan"):
+        for pull in _pulls(cluster):
             call_off(pull, by="release_all", because=because, now=timezone.now())
 
-    def _remove_jobs(self, cluster: Cluster, connection: client.Connection) -> list[str]:
-        ours, unlisted = _jobs(connection)
-        left = 0
-        for job, trouble in remove_jobs(connection, ours):
-            where = f"Job {job.metadata.namespace}/{job.name}"
-            self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
-            left += bool(trouble)
-        if unlisted:
-            return [f"{cluster.name}: {unlisted} Mend that and run it again, or: {BY_HAND}"]
-        if left:
-            jobs_left = f"{count(left, 'Job')} of ours {are(left)} still there"
-            return [f"{cluster.name}: {jobs_left}. Run it again, or: {BY_HAND}"]
-        return []
+    def _remove(self, cluster: Cluster, connection: client.Connection) -> tuple[int, list[str]]:
+        """List and take off until nothing is left: a label that was on its way when its plan ended may still land.
 
-    def _remove(self, cluster: Cluster, connection: client.Connection) -> list[str]:
-        """List and take off until nothing is left: a label that was on its way when its plan ended may still land."""
+        In how many rounds, and what kept us from going on.
+        """
         every: set[str] = set()
-        rounds = failed = 0
-        while left := marks(connection):
+        rounds = 0
+        troubles: list[str] = []
+        while left := marks(connection)[0]:
             every |= {mark.uid for mark in left}
-            if failed or rounds == MOST_ROUNDS:
+            if troubles or rounds == MOST_ROUNDS:
                 break
-            failed = self._take_off(cluster, connection, left)
+            troubles = self._take_off(cluster, connection, left)
             rounds += 1
         self.stdout.write(f"{cluster.name}: {len(every) - len(left)} of {count(len(every), 'node')} released.")
-        if left:
-            still = f"{count(len(left), 'node')} {either(len(left), 'still carries', 'still carry')} a mark"
-            return [f"{cluster.name}: {still} after {count(rounds, 'round')}. Run it again."]
-        return []
+        return rounds, [one for one in troubles if one]
 
-    def _take_off(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> int:
-        """Of how many that failed."""
-        failed = 0
+    def _take_off(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> list[str]:
+        """Why not all of these are without a mark now; blank, of a node, where its own line has said it."""
+        if stopped := _stopped(cluster, connection):
+            return [stopped]
+        troubles = []
         for mark, trouble in remove(connection, found):
-            failed += bool(trouble)
-            if not trouble:
+            if trouble:
+                troubles.append("")
+            else:
                 Hold.objects.filter(plan__cluster=cluster, node_uid=mark.uid).update(is_wanted=False, placed_at=None)
                 off = OptOut.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
                 off.update(is_wanted=False, ended_at=timezone.now())
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
-        return failed
+            if stopped := _stopped(cluster, connection):
+                return [*troubles, stopped]
+        return troubles
+
+    def _remove_jobs(self, cluster: Cluster, connection: client.Connection) -> None:
+        for job, trouble in takeover.remove_jobs(connection, _jobs(connection)[0]):
+            where = f"Job {job.metadata.namespace}/{job.name}"
+            self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
+
+    def _remove_lease(self, cluster: Cluster, connection: client.Connection) -> list[str]:
+        """Why it is still there."""
+        named = f"Lease {cluster.own_namespace}/{LEASE_NAME}"
+        by_hand = f"Run it again, or: kubectl -n {cluster.own_namespace} delete lease {LEASE_NAME}"
+        try:
+            if (lease := takeover.lease(connection, cluster)) is None:
+                return []
+            client.delete_lease(connection, lease)
+        except client.Absent:
+            return []
+        except client.ClusterError as error:
+            return [f"{named}: {str(error).rstrip('.')}. {by_hand}"]
+        self.stdout.write(f"{cluster.name} {named}: deleted")
+        return [f"{named} was made anew. {by_hand}"] if takeover.lease(connection, cluster) else []
 
 
 def _end(plan: Plan, why: str) -> None:
@@ -168,9 +202,93 @@ def _end(plan: Plan, why: str) -> None:
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
 
 
+def _pulls(cluster: Cluster):
+    return ImagePull.objects.in_force().filter(plan__cluster=cluster).select_related("plan")
+
+
+def _another(cluster: Cluster, connection: client.Connection) -> str:
+    """Why what is there may not be ours to take off (hazard Z10). Blank: it is."""
+    lease = takeover.lease(connection, cluster)
+    if lease is None or not takeover.is_of_another(lease):
+        return ""
+    return (
+        f"its Lease names another Quarterdeck ({lease.spec.holder_identity}), whose marks there may be. Nothing was "
+        f"changed. If that one is gone: kubectl -n {cluster.own_namespace} delete lease {LEASE_NAME}, and run it again."
+    )
+
+
+def _is_armed(plan: Plan, connection: client.Connection) -> bool:
+    """As the object itself says: without a worker, no row tells that somebody has put the old version back."""
+    try:
+        _, spec = client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
+    except client.Absent:
+        return False
+    return version_in(plan.its_component, spec) == plan.to_version
+
+
+def _stopped(cluster: Cluster, connection: client.Connection) -> str:
+    """Why no node may be let go there. Blank: nobody has stopped everything."""
+    if because := stopped_by_switch(cluster, connection):
+        lift = f"kubectl -n {cluster.own_namespace} delete configmap {STOP_SWITCH}"
+        return f"{because} Until it is gone no node is released: {lift}, and run it again."
+    now = timezone.now()
+    if stop := stop_in_force(now=now):
+        return f"{restraint_by(stop, now=now).sentence} Until it is lifted no node is released."
+    return ""
+
+
+def _would(mark: Mark) -> list[str]:
+    """What would be done with a node."""
+    lines = []
+    if mark.is_held:
+        held = "held" if mark.has_label else "annotated only"
+        then = f"{UPGRADE_SKIP} and its annotations" if mark.has_label else "its annotations"
+        lines.append(f"{held} by {mark.plan or 'a plan'} since {mark.since or 'unknown'}; {then} would be taken off")
+    if mark.unclear:
+        lines.append(f"{takeover.said_of_unclear(mark)} It would be left as it is.")
+    elif mark.is_opted_out:
+        off = " and ".join(mark.opted_out) or "nothing"
+        lines.append(f"{off} by {mark.plan or 'a plan'}; would be put back as it was")
+    return lines
+
+
+def _left(connection: client.Connection, rounds: int) -> list[str]:
+    """What of ours one more look finds on nodes and among Jobs, and what it could not see."""
+    found, unread = marks(connection)
+    ours, unlisted = _jobs(connection)
+    pods = [] if unlisted else _pods(connection, wait=not ours)
+    still = f"{count(len(found), 'node')} {either(len(found), 'still carries', 'still carry')} a mark"
+    there = [
+        f"{still} after {count(rounds, 'round')}. Run it again." if found else "",
+        f"{count(len(ours), 'Job')} of ours {are(len(ours))} still there. Run it again, or: {BY_HAND}" if ours else "",
+        f"{count(len(pods), 'pod')} of our Jobs {are(len(pods))} still there. Run it again." if pods else "",
+        f"{unlisted} Mend that and run it again, or: {BY_HAND}" if unlisted else "",
+        _said_of_unread(unread),
+    ]
+    return [one for one in there if one]
+
+
+def _pods(connection: client.Connection, *, wait: bool) -> list[client.PodSeen]:
+    """Those that are there once they have had the time to end."""
+    found = takeover.pods(connection)
+    for _ in range(MOST_LOOKS if wait else 0):
+        if not found:
+            break
+        time.sleep(1)
+        found = takeover.pods(connection)
+    return found
+
+
+def _said_of_unread(unread: list[str]) -> str:
+    if not unread:
+        return ""
+    cannot = f"{count(len(unread), 'node')} ({names(unread)}) cannot be read"
+    return f"{cannot}: whether {either(len(unread), 'it carries', 'they carry')} a mark of ours is not known."
+
+
 def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
     """Those of ours, and why they could not be listed. Blank: they were."""
     try:
-        return jobs(connection), ""
+        return takeover.jobs(connection), ""
     except client.ClusterError as error:
         return [], f"Jobs of ours could not be listed: {str(error).rstrip('.')}."

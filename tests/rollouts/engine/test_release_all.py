@@ -5,29 +5,34 @@ from django.core.management import CommandError, call_command
 
 from edges.moves import LostRace
 from fleet.models import Cluster
+from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED
 from kube import client
+from kube.client.decoding import Unread
+from rollouts.engine import takeover
 from rollouts.engine.act.holds import hold_node
 from rollouts.engine.takeover import Mark, remove
 from rollouts.management.commands import release_all
-from rollouts.models import Hold, Plan
+from rollouts.models import Hold, Plan, WriterLease
 from rollouts.pulls.rounds import run_pull
+from rollouts.steering import freezing
 from rollouts.steering.pulling import ask
-from tests.make import a_cluster
-from tests.rollouts.engine.ground import CANARY, HELD_BY, UPGRADE_SKIP, Ground
+from simulator.kinds import CONFIG_MAP, JOB, LEASE, NODE
+from tests.make import NOON, a_cluster
+from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, UPGRADE_SKIP, Ground
 
 pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
 
 
-def test_another_cluster_at_the_address_is_left_alone_while_the_plans_end(ground: Ground, capsys):
+def test_another_cluster_at_the_address_is_left_alone_while_the_plans_end(ground: Ground):
     """Z10: the marks over there may be another Quarterdeck's."""
     plan = ground.start()
     ground.round()
     Cluster.objects.update(uid="of-the-cluster-that-was")
     ground.writes()
 
-    call_command("release_all", "north", "--give-up-plans", "It was rebuilt.")
+    with pytest.raises(CommandError, match="north: another cluster answers there"):
+        call_command("release_all", "north", "--give-up-plans", "It was rebuilt.")
 
-    assert "another cluster answers there" in capsys.readouterr().out
     assert ground.writes() == []
     assert Plan.objects.get(pk=plan.pk).state == "aborted"
 
@@ -78,12 +83,12 @@ def test_nodes_are_released_where_jobs_may_not_be_listed(ground: Ground, monkeyp
     ground.rounds(2)
     forbid(monkeypatch, "list_jobs")
 
-    call_command("release_all", "north", "--dry-run")
+    with pytest.raises(CommandError, match=r"Jobs of ours could not be listed: jobs\.batch is forbidden"):
+        call_command("release_all", "north", "--dry-run")
     shown = capsys.readouterr().out
     with pytest.raises(CommandError, match="Jobs of ours could not be listed"):
         call_command("release_all", "north", "--give-up-plans", "We leave.")
 
-    assert "Jobs of ours could not be listed: jobs.batch is forbidden" in shown
     assert "3 nodes carry a mark of ours" in shown
     assert not Hold.objects.in_the_way().exists()
 
@@ -166,3 +171,296 @@ def test_a_node_that_cannot_be_written_is_said_and_not_tried_for_ever(
         call_command("release_all", "north", "--give-up-plans", "We leave.")
 
     assert capsys.readouterr().out.count(f"north {CANARY}: jobs.batch is forbidden") == 1
+
+
+def held(ground: Ground) -> Plan:
+    """Of a plan in the middle of its canary: every node is held, the version is written, an image is pulled."""
+    plan = ground.start()
+    ground.rounds(2)
+    pull = ask(plan, actor=ground.ada, because="Before the window.", now=ground.clock())
+    run_pull(pull_id=pull.pk, owner="worker-1", clock=ground.clock)
+    ground.writes()
+    return plan
+
+
+def marked(ground: Ground) -> set[str]:
+    """Whatever of ours `kubectl get nodes,jobs,leases -A -o yaml` would show."""
+    listed = [one for kind in (NODE, JOB, LEASE) for one in ground.store.list(kind)[0]]
+    return {one["metadata"]["name"] for one in listed if "quarterdeck" in str(one["metadata"])}
+
+
+def leave(*more: str) -> None:
+    call_command("release_all", "north", "--give-up-plans", "We leave.", *more)
+
+
+def asked(ground: Ground) -> list[tuple[str, str]]:
+    client.server_version(ground.connection)  # an answer is logged once it is sent
+    return [(one["method"], one["path"]) for one in ground.simulation.log.since(ground.read_until)]
+
+
+def test_a_dry_run_names_each_thing_that_the_run_after_it_does(ground: Ground, capsys: pytest.CaptureFixture[str]):
+    """Z33."""
+    plan = held(ground)
+    ((job,), _, _) = ground.store.list(JOB)
+
+    leave("--dry-run")
+    named = capsys.readouterr().out.splitlines()
+    before = marked(ground)
+    leave()
+    done = capsys.readouterr().out.splitlines()
+
+    held_by = f"held by {plan.mark} since"
+    assert before == {*NODES, job["metadata"]["name"], "quarterdeck"}
+    assert [line.split(": ")[0] for line in named if held_by in line] == [f"north {name}" for name in NODES]
+    assert all(
+        line.endswith(f"{UPGRADE_SKIP} and its annotations would be taken off") for line in named if held_by in line
+    )
+    assert (
+        f"north Job gpu-operator/{job['metadata']['name']}: pulls an image for {plan.mark}; would be deleted" in named
+    )
+    assert "north Lease quarterdeck/quarterdeck: would be deleted" in named
+    assert any(f"image pull 1 of {plan.mark} would be cancelled" in line for line in named)
+    assert any(line.endswith("It would be ended.") for line in named)
+    assert named[-1] == "north: 3 nodes carry a mark of ours. Nothing was changed."
+    assert done[-1] == "north: nothing of ours is left there."
+    assert marked(ground) == set()
+
+
+@pytest.mark.parametrize(("version", "is_armed"), [(NEW, True), (OLD, False)])
+def test_whether_nodes_will_change_is_asked_of_the_object(
+    ground: Ground, capsys: pytest.CaptureFixture[str], version: str, *, is_armed: bool
+):
+    """Its rows are as old as its last round: somebody may have put the old version back since."""
+    ground.armed()
+    ground.write_version(version)
+
+    leave("--dry-run")
+
+    assert (f"the cluster asks for {NEW}: released nodes will change" in capsys.readouterr().out) is is_armed
+
+
+def test_a_dry_run_writes_nothing(ground: Ground):
+    held(ground)
+
+    leave("--dry-run")
+
+    assert {method for method, _ in asked(ground)} == {"GET"}
+    assert ground.plan.is_under_way
+
+
+def test_that_nothing_is_left_rests_on_what_was_read_after_the_last_write(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+):
+    """Z25, Z33."""
+    held(ground)
+
+    leave()
+
+    every = asked(ground)
+    last = max(number for number, (method, _) in enumerate(every) if method != "GET")
+    assert every[last] == ("DELETE", "/apis/coordination.k8s.io/v1/namespaces/quarterdeck/leases/quarterdeck")
+    read = {path for _, path in every[last:]}
+    assert read >= {"/api/v1/nodes", "/apis/batch/v1/jobs", "/api/v1/pods"}
+    assert ("GET", every[last][1]) in every[last:]
+    assert "nothing of ours is left" in capsys.readouterr().out
+
+
+def test_what_lands_after_all_was_taken_off_is_said(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    held(ground)
+    delete = client.delete_lease
+
+    def as_one_lands(*given) -> None:
+        delete(*given)
+        held_anew(ground, CANARY)
+
+    monkeypatch.setattr(client, "delete_lease", as_one_lands)
+
+    with pytest.raises(CommandError, match=r"1 node still carries a mark after 1 round\."):
+        leave()
+
+    assert "nothing of ours is left" not in capsys.readouterr().out
+
+
+def test_a_pod_that_has_not_ended_yet_is_waited_for(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    held(ground)
+    pods = takeover.pods
+    looks = iter([["it ends"], ["it ends"]])
+    slept: list[float] = []
+    monkeypatch.setattr(takeover, "pods", lambda connection: next(looks, None) or pods(connection))
+    monkeypatch.setattr(release_all.time, "sleep", slept.append)
+
+    leave()
+
+    assert slept == [1, 1]
+    assert "nothing of ours is left" in capsys.readouterr().out
+
+
+def test_a_pod_that_does_not_end_is_said(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    held(ground)
+    monkeypatch.setattr(takeover, "pods", lambda _: ["it stays"])
+    monkeypatch.setattr(release_all.time, "sleep", lambda _: None)
+
+    with pytest.raises(CommandError, match="1 pod of our Jobs is still there"):
+        leave()
+
+
+def test_a_lease_that_may_not_be_deleted_is_said_and_no_node_stays_held(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    """Rights that were given before this one was asked for."""
+    held(ground)
+    forbid(monkeypatch, "delete_lease")
+
+    with pytest.raises(CommandError, match=r"is forbidden.*kubectl -n quarterdeck delete lease quarterdeck"):
+        leave()
+
+    assert marked(ground) == {"quarterdeck"}
+
+
+def test_where_another_quarterdeck_has_written_last_nothing_is_touched(ground: Ground):
+    """Z10: what carries a plan's name there may be that one's, however long it has been silent."""
+    plan = held(ground)
+    WriterLease.objects.update(instance="of-another-database")
+    before = marked(ground)
+
+    with pytest.raises(CommandError, match="its Lease names another Quarterdeck"):
+        leave()
+    with pytest.raises(CommandError, match="its Lease names another Quarterdeck"):
+        leave("--dry-run")
+
+    assert marked(ground) == before
+    assert {method for method, _ in asked(ground)} == {"GET"}
+    assert Plan.objects.get(pk=plan.pk).is_under_way
+
+
+def test_while_the_stop_is_in_force_plans_end_and_no_node_is_let_go(ground: Ground):
+    """Z33: deleting it then lets nothing go that this has not."""
+    plan = held(ground)
+    ground.stop_everything("incident 4711")
+
+    with pytest.raises(CommandError, match=r"stops everything: incident 4711\. Until it is gone no node is released"):
+        leave()
+    at_first = ground.held(), Plan.objects.get(pk=plan.pk).state, ground.store.list(JOB)[0]
+    ground.store.delete(CONFIG_MAP, "quarterdeck-stop", "quarterdeck")
+    leave()
+
+    assert at_first == (set(NODES), "aborted", [])
+    assert marked(ground) == set()
+
+
+def test_the_stop_of_the_fleet_binds_it_too(ground: Ground):
+    held(ground)
+    freezing.stop(actor="ada", because="An incident.", now=NOON)
+
+    with pytest.raises(CommandError, match=r"Until it is lifted no node is released\."):
+        leave()
+
+    assert ground.held() == set(NODES)
+
+
+def test_a_stop_in_its_middle_lets_no_further_node_go(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    held(ground)
+
+    def as_somebody_stops(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[Mark, str]]:
+        for number, each in enumerate(remove(connection, found)):
+            if not number:
+                ground.stop_everything("incident 4711")
+            yield each
+
+    monkeypatch.setattr(release_all, "remove", as_somebody_stops)
+
+    with pytest.raises(CommandError, match="stops everything"):
+        leave()
+
+    assert ground.held() == set(NODES[1:])
+
+
+@pytest.mark.parametrize("value", ["false", "paused-by-carol"])
+def test_a_hold_that_somebody_made_another_value_of_stays(ground: Ground, value: str):
+    held(ground)
+    ground.label(CANARY, **{UPGRADE_SKIP: value})
+
+    leave()
+
+    assert ground.labels(CANARY)[UPGRADE_SKIP] == value
+    assert marked(ground) == set()
+
+
+def test_a_hold_that_names_no_plan_stays(ground: Ground):
+    held(ground)
+    ground.patch_node(CANARY, {"metadata": {"annotations": {HELD_BY: "carol"}}})
+
+    leave()
+
+    assert ground.held() == {CANARY}
+    assert ground.node(CANARY)["metadata"]["annotations"][HELD_BY] == "carol"
+
+
+def test_what_was_before_an_opt_out_and_cannot_be_read_is_said_and_left(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+):
+    held(ground)
+    ground.label(CANARY, **{SENTINEL_MANAGED: "false"})
+    annotations = {OPTED_OUT_BY: ground.plan.mark, PUT_BACK: "{"}
+    ground.patch_node(CANARY, {"metadata": {"annotations": annotations}})
+
+    with pytest.raises(CommandError, match="1 node still carries a mark"):
+        leave()
+
+    assert f"{PUT_BACK} does not say what was there before {SENTINEL_MANAGED}=false" in capsys.readouterr().out
+    assert ground.labels(CANARY)[SENTINEL_MANAGED] == "false"
+    assert ground.held() == {CANARY}
+
+
+def test_a_node_that_cannot_be_read_is_named_and_nothing_is_said_to_be_left_clean(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Unseen is never clean."""
+    held(ground)
+    of_all = client.list_nodes_and_unread
+    odd = Unread.of("of-odd", "odd", "labels")
+    monkeypatch.setattr(client, "list_nodes_and_unread", lambda connection: (of_all(connection)[0], [odd]))
+
+    with pytest.raises(CommandError, match=r"1 node \(odd\) cannot be read: whether it carries a mark"):
+        leave()
+
+    assert "nothing of ours is left" not in capsys.readouterr().out
+    assert ground.held() == set()
+
+
+def test_what_changes_while_it_is_written_is_tried_again(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    held(ground)
+    patch_node = client.patch_node
+    first = iter([client.Conflict("It changed."), client.TooManyRequests("Later.", retry_after_s=7.0)])
+    slept: list[float] = []
+
+    def as_others_write(*given):
+        if trouble := next(first, None):
+            raise trouble
+        return patch_node(*given)
+
+    monkeypatch.setattr(client, "patch_node", as_others_write)
+    monkeypatch.setattr(takeover.time, "sleep", slept.append)
+
+    leave()
+
+    assert slept == [7.0]
+    assert marked(ground) == set()
+
+
+def test_a_node_that_went_meanwhile_is_nothing_that_could_not_be_done(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    held(ground)
+
+    def as_one_goes(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[Mark, str]]:
+        ground.delete(CANARY)
+        return remove(connection, found)
+
+    monkeypatch.setattr(release_all, "remove", as_one_goes)
+
+    leave()
+
+    assert marked(ground) == set()
