@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from rollouts.models import Plan
 from tests.callers import ada, bob, now  # noqa: F401 (fixtures)
 from tests.make import NOON, a_draft, a_fleet, an_image_pull
+from tests.rollouts.bad_input import BOMB, REFUSED, SAID, a_fleet_in_tiers, as_text
 from tests.rollouts.web.test_document_page import TEXT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "ada")]
@@ -59,6 +60,7 @@ def test_apply_drafts_and_the_draft_gives_its_document_back(file, tmp_path):
 @pytest.mark.usefixtures("bob")
 def test_what_is_refused_says_that_nothing_was_changed(file, tmp_path):
     (tmp_path / "bad.yaml").write_text("cluster: 3")
+    (tmp_path / "bomb.yaml").write_text(BOMB)
     large = tmp_path / "large.yaml"
     with large.open("wb") as out:
         out.truncate(50_000_000)
@@ -68,12 +70,40 @@ def test_what_is_refused_says_that_nothing_was_changed(file, tmp_path):
         ((file, "--as", "nobody"), "Nobody here is called nobody."),
         ((str(tmp_path / "bad.yaml"), "--as", "ada"), "cluster: This has to be text"),
         ((str(tmp_path / "none.yaml"), "--as", "ada"), "cannot be read"),
+        ((str(tmp_path / "bomb.yaml"), "--as", "ada"), "line 2: Aliases"),
         ((str(large), "--as", "ada"), "line 1: The file is larger than 64 KiB."),
     ):
         with pytest.raises(CommandError, match=words.replace(".", r"\.")):
             manage("apply", *args)
     with pytest.raises(CommandError, match="There is no plan 99"):
         manage("document", "99")
+    assert not Plan.objects.exists()
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_makes_no_plan_is_refused_with_its_field(tmp_path, what: str):
+    given, field, words = REFUSED[what]
+    (tmp_path / "plan.yaml").write_text(as_text(a_fleet_in_tiers(), **given))
+
+    with pytest.raises(CommandError) as refused:
+        manage("apply", str(tmp_path / "plan.yaml"), "--as", "ada")
+
+    first, line = str(refused.value).splitlines()
+    assert first == "Nothing was changed."
+    assert line.startswith(f"{field}: ")
+    assert words in line
+    assert not Plan.objects.exists()
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_what_a_plan_could_not_do_is_said_with_its_field(tmp_path, what: str):
+    given, kind, field, words = SAID[what]
+    (tmp_path / "plan.yaml").write_text(as_text(a_fleet_in_tiers(), **given))
+
+    said = manage("preview", str(tmp_path / "plan.yaml"), "--as", "ada")
+
+    of_it = [line for line in said.splitlines() if line.startswith(kind.removesuffix("s")) and f": {field}: " in line]
+    assert [words in line for line in of_it].count(True) == 1, said
     assert not Plan.objects.exists()
 
 

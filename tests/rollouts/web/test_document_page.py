@@ -9,6 +9,7 @@ from rollouts.models import Plan
 from rollouts.steering.documents import write
 from tests.make import a_draft, a_fleet, a_plan
 from tests.pages import page
+from tests.rollouts.bad_input import BOMB, REFUSED, SAID, a_fleet_in_tiers, as_text
 
 TEXT = """\
 cluster: {}
@@ -58,6 +59,35 @@ def test_what_stands_against_it_names_its_field_there_and_on_the_page_of_the_dra
 
     assert says in shown.content.decode()
     assert says in ada.get(drafted.headers["Location"]).content.decode()
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_makes_no_plan_is_refused_with_its_field(ada, what: str):
+    given, field, words = REFUSED[what]
+
+    reply = paste(ada, text=as_text(a_fleet_in_tiers(), **given))
+
+    assert reply.status_code == 400
+    assert re.search(rf"<code>{re.escape(field)}</code>: [^<]*{re.escape(words)}", reply.content.decode())
+    assert not Plan.objects.exists()
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_what_a_plan_could_not_do_is_said_with_its_field(ada, what: str):
+    given, _, field, words = SAID[what]
+
+    reply = paste(ada, text=as_text(a_fleet_in_tiers(), **given))
+
+    assert re.search(rf"<code>{re.escape(field)}</code>: (<b>)?[^<]*{re.escape(words)}", reply.content.decode())
+    assert not Plan.objects.exists()
+
+
+def test_fifty_megabytes_and_an_anchor_bomb_are_refused_unread(ada):
+    for content, words in ((b"a" * 50_000_000, "larger than 64 KiB"), (BOMB.encode(), "Aliases (*)")):
+        reply = paste(ada, file=SimpleUploadedFile("plan.yaml", content))
+
+        assert reply.status_code == 400
+        assert words in reply.content.decode()
 
 
 def test_a_file_counts_before_the_text(ada):
