@@ -4,8 +4,10 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from fleet.cells.pieces import told
 from fleet.history.lines import NodeKept
-from fleet.models import GoneNode, NodeNote
+from fleet.messages import announce
+from fleet.models import GoneNode, Node, NodeNote, Observer
 from people.models import AuditEntry, User
 from people.rights import NotAllowed, Permission, why_not
 
@@ -53,6 +55,7 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
             AuditEntry.record(
                 f"node:{_key_of(node)}", verb="node.note", actor=by, because=text, evidence={"node": node.name}, now=now
             )
+            transaction.on_commit(lambda: _announce(node, at=now), robust=True)
     except IntegrityError:
         if key and (first := mine.first()):  # the same, sent twice at once
             return _same(first, text)
@@ -65,6 +68,13 @@ def _same(before: NodeNote, text: str) -> NodeNote:
     if before.text != text:
         raise BadNote("This Idempotency-Key has written another note already. Choose a new one.")
     return before
+
+
+def _announce(node: NodeKept, *, at: datetime) -> None:
+    """To who looks at its timeline."""
+    newest = Observer.batch_of(node.cluster_id)
+    its = told(Node.objects.filter(pk=_key_of(node)))
+    announce.cluster_changed(node.cluster_id, seq=newest, nodes=its, kinds=("notes",), at=at)
 
 
 def _key_of(node: NodeKept) -> int:

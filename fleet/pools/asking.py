@@ -5,7 +5,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.models import ApprovalRule, Cluster, Pool
+from fleet.messages import announce
+from fleet.models import ApprovalRule, Cluster, Observer, Pool
 from fleet.models.pool import PoolApproval
 from people.models import AuditEntry
 
@@ -75,6 +76,17 @@ def lock_first(cluster: Cluster) -> None:
 def tell(cluster: Cluster, *, actor: str, now: datetime) -> None:
     for listener in LISTENERS:
         listener(cluster, actor, now)
+    tell_pages(cluster.pk, now=now)
+
+
+def tell_pages(cluster_id: int, *, now: datetime) -> None:
+    """That its pools are others, or what it asks. Once it is committed."""
+
+    def announce_pools() -> None:
+        newest = Observer.batch_of(cluster_id)
+        announce.cluster_changed(cluster_id, seq=newest, nodes=(), kinds=("pools",), at=now)
+
+    transaction.on_commit(announce_pools, robust=True)
 
 
 def _refuse(sentences: Iterable[str]) -> None:

@@ -98,6 +98,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
         try:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
+            asking.tell_pages(pool.cluster_id, now=now)
         except ProtectedError as error:
             raise PoolInUse(_used(pool, error)) from error
 

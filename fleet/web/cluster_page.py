@@ -65,6 +65,16 @@ def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return render(request, "fleet/_cluster.html", _cluster(request, line_for(request, cluster_id, now=timezone.now())))
 
 
+@part
+def cluster_kinds_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """By itself: when each kind was heard is news every few seconds, and the rest of the page is not."""
+    now = timezone.now()
+    line = line_for(request, cluster_id, now=now)
+    sees_all = scope_of(request.user, Permission.SEE).covers_cluster(cluster_id)
+    context = {"cluster": line.cluster, **_kinds(line, sees_all=sees_all, now=now)}
+    return render(request, "fleet/_cluster_kinds.html", context)
+
+
 def observer_of(row: Cluster) -> Observer | None:
     """None: no worker has ever watched it."""
     return row.observer if hasattr(row, "observer") else None
@@ -75,7 +85,6 @@ def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
     sees_all = scope_of(request.user, Permission.SEE).covers_cluster(row.pk)
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
-    kinds = kind_lines(row, bookmarks, beside=[exporter_line(row, now=now)], now=now)
     read = read_fleet(request.user, line.alike, {row.pk: heard})
     return {
         "cluster": row,
@@ -83,8 +92,7 @@ def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
         "sees_all": sees_all,
         "freshness": heard,
         "watch": watch_of(row, is_live=heard.is_fresh, now=now),
-        "kinds": kinds if sees_all else [line.without_names() for line in kinds],
-        "rules": rules_of(kinds),
+        **_kinds(line, sees_all=sees_all, now=now),
         "sums": read.whole,
         "read": read,
         "cpu_memory": cpu_memory.of_cluster(line.tally.cpu_memory),
@@ -94,6 +102,12 @@ def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
         **(_of_all(line, objects, now=now) if sees_all else {}),
         **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),
     }
+
+
+def _kinds(line: ClusterRow, *, sees_all: bool, now: datetime) -> dict[str, Any]:
+    row = line.cluster
+    kinds = kind_lines(row, line.bookmarks, beside=[exporter_line(row, now=now)], now=now)
+    return {"kinds": kinds if sees_all else [each.without_names() for each in kinds], "rules": rules_of(kinds)}
 
 
 def _operands(

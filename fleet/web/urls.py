@@ -29,6 +29,7 @@ urlpatterns = [
     path("clusters/<int:cluster_id>/approval", cluster_acts.approval, name="cluster-approval"),
     path("clusters/<int:cluster_id>/try", cluster_acts.try_now, name="cluster-try"),
     path("parts/clusters/<int:cluster_id>", cluster_page.cluster_part, name="cluster-part"),
+    path("parts/clusters/<int:cluster_id>/kinds", cluster_page.cluster_kinds_part, name="cluster-kinds"),
     path("pools", pools_page.pools, name="pools"),
     path("parts/pools", pools_page.pools_part, name="pools-part"),
     path("parts/pools/suggestions", pools_page.suggestions_part, name="pool-suggestions"),

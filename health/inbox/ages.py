@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef
 
+from fleet.messages.announce import cluster_group
 from fleet.models import Cluster, ExporterRound, Node
 from fleet.queries import ClusterRow
 from health.models import SourceState, TelemetrySource
@@ -29,6 +30,7 @@ class Age:
     at: datetime | None
     is_late: bool
     because: str = ""
+    topic: str = ""  # whose heartbeats say how old it is from then on; blank: none do
 
     @property
     def words(self) -> str:
@@ -42,7 +44,10 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     """
     sights = [(line.cluster, line.freshness.sight) for line in lines]
     clusters = [line.cluster for line in lines]
-    found = [Age(f"cluster {one.name}", seen.heard_at, not seen.is_live, seen.because) for one, seen in sights]
+    found = [
+        Age(f"cluster {one.name}", seen.heard_at, not seen.is_live, seen.because, topic=cluster_group(one.pk))
+        for one, seen in sights
+    ]
     whole = scope_of(user, Permission.SEE)
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=clusters)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}

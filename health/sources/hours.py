@@ -11,6 +11,8 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 from redis.exceptions import RedisError
 
+from fleet.messages import announce
+from fleet.models import Observer
 from health.models import GpuHour
 from health.sources.allocated_hours import AllocatedFor, AllocatedHour
 from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked
@@ -88,10 +90,14 @@ def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTa
 
 def _write_or_say(cluster_id: int, tally: HourTally, *, now: float) -> None:
     """What goes wrong costs the hour, and not what is heard of GPUs now: a role that makes no tables, a lock."""
+    at = datetime.fromtimestamp(now, UTC)
     try:
-        write(cluster_id, tally, now=datetime.fromtimestamp(now, UTC))
+        number = write(cluster_id, tally, now=at)
     except (DatabaseError, ValueError):
         log.exception("an hour of GPUs is lost", cluster=cluster_id, hour=tally.hour, devices=len(tally.devices))
+        return
+    if number:
+        announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("hours",), at=at)
 
 
 def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:

@@ -1,5 +1,6 @@
 // Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place;
-// for what a part has in `data-slowly`, kinds or topics that always have news, at most every 15 s.
+// for what a part has in `data-slowly`, kinds or topics that always have news, at most every 15 s, or `data-slowly-s`.
+// There `any` is whatever is told of its cluster, and `heard` that this was heard of again.
 import { clock, isLate, now } from "./times.js";
 
 const AT_MOST_EVERY_MS = 2000;
@@ -8,6 +9,7 @@ const SPREAD_MS = 1000; // of what all who look hear of in the same instant
 const AGAIN_AFTER_AN_ERROR_MS = 5000;
 const due = new Map(); // id of a part -> its timer, and when that is
 const late = new Map(); // topic of a cluster -> whether nothing was heard of it for too long
+const lastHeard = new Map(); // topic of a cluster -> when it was heard of
 const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
 let isOver = false; // the session: all there is to fetch is the page to sign in at
@@ -32,12 +34,14 @@ function isAbout(part, message) {
 
 // How often at most it is fetched for this; null: it is not about it.
 function paceOf(part, message, isGap) {
-  const slowly = (part.dataset.slowly ?? "").split(" ");
   const [kind] = message.topic.split("-");
-  if (!message.kinds || isGap) return slowly.includes(kind) ? SLOWLY_MS : AT_MOST_EVERY_MS;
+  if (!message.kinds || isGap) return isSlow(part, kind) ? slowestOf(part) : AT_MOST_EVERY_MS;
   if (isAbout(part, message)) return AT_MOST_EVERY_MS;
-  return message.kinds.some((each) => slowly.includes(each)) ? SLOWLY_MS : null;
+  return ["any", ...message.kinds].some((each) => isSlow(part, each)) ? slowestOf(part) : null;
 }
+
+const isSlow = (part, what) => (part.dataset.slowly ?? "").split(" ").includes(what);
+const slowestOf = (part) => Number(part.dataset.slowlyS || 0) * 1000 || SLOWLY_MS;
 
 function hear(message, isGap) {
   for (const part of parts()) {
@@ -48,7 +52,7 @@ function hear(message, isGap) {
 
 function schedule(part, atMostEvery = AT_MOST_EVERY_MS) {
   const idle = performance.now() - (fetchedAt.get(part.id) ?? -atMostEvery);
-  const spread = atMostEvery === SLOWLY_MS ? SPREAD_MS : idle > atMostEvery ? 120 : 500;
+  const spread = atMostEvery >= SLOWLY_MS ? SPREAD_MS : idle > atMostEvery ? 120 : 500;
   const at = performance.now() + Math.max(0, atMostEvery - idle) + Math.random() * spread;
   const known = due.get(part.id);
   if (known && known.at <= at) return;
@@ -72,6 +76,11 @@ function showHeard({ topic, at }) {
   const was = late.get(topic);
   late.set(topic, isLate(at));
   if (was !== undefined && was !== late.get(topic)) hear({ topic });
+  const before = lastHeard.get(topic);
+  lastHeard.set(topic, at);
+  if (before !== undefined && before !== at) {
+    for (const part of parts()) if (follows(part, topic) && isSlow(part, "heard")) schedule(part, slowestOf(part));
+  }
   for (const place of document.querySelectorAll(`[data-heard="${CSS.escape(topic)}"]`)) {
     const time = place.querySelector("time[data-when='ago']");
     if (time) time.setAttribute("datetime", at);

@@ -32,6 +32,8 @@ PAGE = """<!doctype html><body data-topics="fleet" data-seq="{}">
 <div id="often" data-part="/often" data-on="" data-every="1"></div>
 <div id="followed" data-part="/followed" data-on="fleet"></div>
 <div id="table" data-part="/table" data-on="fleet telemetry" data-kinds="findings" data-slowly="telemetry pods"></div>
+<div id="kinds" data-part="/kinds" data-on="cluster-1" data-kinds="exporters" data-slowly="any heard"
+     data-slowly-s="60"></div>
 <script type="module" src="/static/js/page.js"></script></body>"""
 # By how much the browser's clock is ahead: it can be set while the page is open.
 CLOCK = "window.ahead = %d; const truly = Date.now; Date.now = () => truly() + window.ahead;"
@@ -88,7 +90,7 @@ def test_nothing_is_asked_for_while_nobody_looks_and_once_when_somebody_does(pag
 
     assert page.evaluate("asked") == []
     look_back(page)
-    assert sorted(page.evaluate("asked")) == ["/followed", "/often", "/table"]
+    assert sorted(page.evaluate("asked")) == ["/followed", "/kinds", "/often", "/table"]
 
 
 def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
@@ -167,6 +169,50 @@ def test_what_is_shown_is_fetched_when_its_cluster_is_not_heard_any_more_and_whe
     page.evaluate(beat, None)
     page.clock.run_for(3000)
     assert asked(page, "/followed") == 2
+
+
+def beat(page: Page, at: str) -> None:
+    page.evaluate(
+        """at => hear({ type: "heartbeat", server_time: new Date(Date.now()).toISOString(), seq: {},
+            heard: { "cluster-1": at, "cluster-2": new Date(Date.now()).toISOString() } })""",
+        at,
+    )
+
+
+def test_when_a_cluster_was_heard_is_news_for_what_says_it_and_for_nothing_else(page):
+    page.clock.install()
+    opened(page)
+    at = page.evaluate("new Date(Date.now()).toISOString()")
+    beat(page, at)
+    page.evaluate("asked.length = 0")
+
+    for _ in range(12):  # of another cluster it is heard all the time
+        page.clock.run_for(5000)
+        beat(page, at)
+    assert (asked(page, "/kinds"), asked(page, "/followed"), asked(page, "/table")) == (0, 0, 0)
+
+    for _ in range(9):
+        beat(page, page.evaluate("new Date(Date.now()).toISOString()"))
+        page.clock.run_for(5000)
+    assert (asked(page, "/kinds"), asked(page, "/followed"), asked(page, "/table")) == (1, 0, 0)
+
+
+def test_what_follows_anything_does_so_at_its_own_pace(page):
+    page.clock.install()
+    opened(page)
+    page.evaluate("asked.length = 0")
+
+    for number in range(20):
+        told(page, topic="cluster-1", seq=number + 1, prev=number, kinds=["deployments.apps"])
+        page.clock.run_for(2500)
+    assert asked(page, "/kinds") == 1
+    told(page, topic="cluster-2", seq=1, prev=0, kinds=["exporters"])
+    page.clock.run_for(5000)
+    assert asked(page, "/kinds") == 1
+
+    told(page, topic="cluster-1", seq=21, prev=20, kinds=["exporters"])
+    page.clock.run_for(2000)
+    assert asked(page, "/kinds") == 2
 
 
 @pytest.mark.parametrize(("seq", "event"), [(6, "live:gap"), (7, "live:changed")])
