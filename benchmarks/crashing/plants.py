@@ -269,7 +269,7 @@ PLANTS = {
     ),
     "switch": Plant(
         "the ConfigMap in the cluster that stops everything",
-        (_instead(live, "_stopped", _always("")),),
+        (_instead(live, "stopped_by_switch", _always("")),),
     ),
     "approval": Plant(
         "that a stage waits for what its gates say before the first of its nodes goes",

@@ -67,7 +67,9 @@ def each(plants: dict[str, int], *words: str) -> list[dict]:
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     assert lines, ended.stderr
     assert (ended.returncode == 0) == (lines[-1]["value"] == 0), ended.stderr
-    return [line for line in lines if line["name"] == "planted"]
+    planted = [line for line in lines if line["name"] == "planted"]
+    assert {line["plant"] for line in planted} == plants.keys(), ended.stderr
+    return planted
 
 
 @pytest.mark.parametrize("plant", PLANTS)
