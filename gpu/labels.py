@@ -115,10 +115,12 @@ HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 CALLED_BACK = "quarterdeck.io/called-back"  # annotation of a pod: "plan-<id> <when>"
 OPTED_OUT_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", whose opt-outs these are
 PUT_BACK = "quarterdeck.io/put-back"  # annotation, beside it: the merge patch that makes all as it was
-# Of the Jobs that pull an image beforehand, and of their pods.
+# Of our Jobs, which pull an image beforehand or test a changed node, and of their pods.
 MANAGED_BY, OURS = "app.kubernetes.io/managed-by", "quarterdeck"  # label and value
 PULLS_FOR = "quarterdeck.io/pulls-for"  # label: "plan-<id>"
 IMAGE_PULL = "quarterdeck.io/image-pull"  # label: the number of the pull
+PROVES_FOR = "quarterdeck.io/proves-for"  # label of test Jobs and their pods: "plan-<id>"
+PROOF = "quarterdeck.io/proof"  # label: the number of the test Job
 ASKED_AT = "quarterdeck.io/asked-at"  # annotation: tells it from one of an older database with the same numbers
 KEPT_ANNOTATIONS = (
     *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),

@@ -25,8 +25,13 @@ from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.models import Plan
 
 
-def needed(plan: Plan, namespaces: list[str], *, with_slices: bool) -> Iterator[client.AccessAsked]:
-    """`namespaces`: where its driver's DaemonSets are. `with_slices`: DRA drivers say something of its cluster."""
+def needed(
+    plan: Plan, namespaces: list[str], *, with_slices: bool, with_jobs: bool = False
+) -> Iterator[client.AccessAsked]:
+    """`namespaces`: where its driver's DaemonSets are. `with_slices`: DRA drivers say something of its cluster.
+
+    `with_jobs`: a gate of it has test Jobs made.
+    """
     own, driver_object = plan.cluster.own_namespace, DRIVER_OBJECTS[plan.object_kind]
     yield client.AccessAsked("get", NAMESPACES, name="kube-system")
     yield client.AccessAsked("get", CONFIG_MAPS, own, STOP_SWITCH)
@@ -42,6 +47,9 @@ def needed(plan: Plan, namespaces: list[str], *, with_slices: bool) -> Iterator[
     for namespace in namespaces:
         for resource in (DAEMON_SETS, REVISIONS, PODS):
             yield client.AccessAsked("list", resource, namespace)
+        if with_jobs:
+            for verb in ("get", "create", "delete"):
+                yield client.AccessAsked(verb, JOBS, namespace)
         if isinstance(plan.its_component.release, DeletePod):
             for verb in ("delete", "patch"):  # to let go, and to call back
                 yield client.AccessAsked(verb, PODS, namespace)

@@ -14,6 +14,7 @@ from rollouts.components.base import version_in
 from rollouts.engine.live import has_slices
 from rollouts.engine.templates import digests_of
 from rollouts.engine.writer_lease import LEASE_NAME, why_not_ours
+from rollouts.gates.proof import Proof
 from rollouts.models import Plan
 from rollouts.preflight.live.facts import (
     LiveFacts,
@@ -129,7 +130,8 @@ def _driver_object(questions: Questions) -> ObjectFacts:
 def _rights(questions: Questions) -> Iterator[Right]:
     plan = questions.plan
     namespaces = sorted({daemonset.namespace for daemonset in driver_daemonsets(plan)})
-    for access in needed(plan, namespaces, with_slices=has_slices(plan)):
+    with_jobs = any(Proof.key in stage.gate_options for stage in plan.stages.all())
+    for access in needed(plan, namespaces, with_slices=has_slices(plan), with_jobs=with_jobs):
         yield _right(questions, access, is_needed=True)
     for access in spared(namespaces):
         yield _right(questions, access, is_needed=False)

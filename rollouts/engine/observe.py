@@ -17,6 +17,7 @@ from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs
+from rollouts.engine.proofs import read_proofs
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
@@ -83,6 +84,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     failures = _failures_in_the_rollback(plan, stages, since=resumed_at)
     first = restraints.first
     off = read_opt_outs(plan)
+    proofs = read_proofs(plan, stages)
     return Snapshot(
         component=plan.its_component,
         seen_at=oldest,
@@ -119,6 +121,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         opted_out=off.in_force,
         opted_in=off.back,
         opt_outs_left=off.left,
+        proof_jobs=proofs.in_the_cluster,
         operator_down=operator_down(plan.cluster, now=now),
         is_live=nodes.are_live,
         stages=tuple(
@@ -130,6 +133,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
                 resumed_at=resumed_at,
                 failures=failures if stage.is_rollback else {},
                 off=off,
+                proofs=proofs,
                 now=now,
             )
             for stage in stages

@@ -69,6 +69,17 @@ class OptedOut:
 
 
 @dataclass(frozen=True)
+class ProofInCluster:
+    """A test Job that may be in the cluster."""
+
+    pk: int
+    uid: str  # of its node
+    name: str
+    is_told: bool  # what came of it is known: it is only to go
+    trouble: str = ""  # why it is not deleted
+
+
+@dataclass(frozen=True)
 class StageSnapshot:
     index: int
     name: str
@@ -124,6 +135,7 @@ class Snapshot:
     opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
     opted_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
     opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
+    proof_jobs: tuple[ProofInCluster, ...] = ()
     operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 

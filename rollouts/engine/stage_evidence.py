@@ -11,6 +11,7 @@ from fleet.models import Node, Pod
 from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.opt_outs import OptOuts
+from rollouts.engine.proofs import Proofs
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
@@ -64,6 +65,7 @@ def stage_snapshot(
     resumed_at: datetime,
     failures: Mapping[str, int],
     off: OptOuts,
+    proofs: Proofs,
     now: datetime,
 ) -> StageSnapshot:
     targets = list(stage.targets.all())
@@ -76,7 +78,12 @@ def stage_snapshot(
     evidence = Evidence(
         seen_at=around.seen_at,
         to_version=plan.from_version if stage.is_rollback else plan.to_version,
-        targets=tuple(target_evidence(target, around) for target in targets),
+        targets=tuple(
+            replace(target_evidence(target, around), proof=proofs.of(stage, target, resumed_at=resumed_at))
+            if proofs.newest
+            else target_evidence(target, around)
+            for target in targets
+        ),
         approvals=_approvals(plan, stage, gates),
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},

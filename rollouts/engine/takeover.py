@@ -4,12 +4,22 @@ It asks the API server and not our rows, for it is made for the day on which tho
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Cluster
-from gpu.labels import HELD_BY, HELD_SINCE, MANAGED_BY, OPTED_OUT_BY, OURS, PULLS_FOR, PUT_BACK, UPGRADE_SKIP
+from gpu.labels import (
+    HELD_BY,
+    HELD_SINCE,
+    MANAGED_BY,
+    OPTED_OUT_BY,
+    OURS,
+    PROVES_FOR,
+    PULLS_FOR,
+    PUT_BACK,
+    UPGRADE_SKIP,
+)
 from gpu.neighbours import NEIGHBOURS, Metadata, as_before, earlier_values
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen
@@ -19,7 +29,7 @@ from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.models import WriterLease
 from rollouts.models.plan import MARK
 
-PULLS = f"{MANAGED_BY}={OURS},{PULLS_FOR}"  # the label of every Job of ours, which its pod has, too
+MANAGED = f"{MANAGED_BY}={OURS}"  # the label of every Job of ours, which its pod has, too
 LONGEST_WAIT = timedelta(minutes=1)  # for an API server that is busy, before the same node is tried again
 
 
@@ -56,12 +66,20 @@ def remove(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[M
 
 def jobs(connection: client.Connection) -> list[client.JobSeen]:
     """Every Job of ours, in whichever namespace."""
-    return client.list_jobs(connection, label_selector=PULLS)
+    return [job for job in client.list_jobs(connection, label_selector=MANAGED) if is_for(job.labels)]
 
 
 def pods(connection: client.Connection) -> list[client.PodSeen]:
     """Theirs: they end some seconds after their Job was deleted."""
-    return client.list_pods(connection, label_selector=PULLS)
+    return [pod for pod in client.list_pods(connection, label_selector=MANAGED) if is_for(pod.labels)]
+
+
+def is_for(labels: Mapping[str, str]) -> str:
+    """What a Job of ours with these does, as a sentence goes on after it. Blank: it is none."""
+    if pulls := labels.get(PULLS_FOR):
+        return f"pulls an image for {pulls}"
+    proves = labels.get(PROVES_FOR)
+    return f"tests a node for {proves}" if proves else ""
 
 
 def remove_jobs(connection: client.Connection, found: list[client.JobSeen]) -> Iterator[tuple[client.JobSeen, str]]:

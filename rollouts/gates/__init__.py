@@ -10,6 +10,7 @@ from rollouts.gates.headroom import Headroom
 from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
 from rollouts.gates.validator_passed import ValidatorPassed
 from rollouts.gates.window import Window
@@ -27,6 +28,7 @@ GATES = {
         ValidatorPassed,
         AllocatableRestored,
         MigState,
+        Proof,
         WorkloadsReady,
         Exposure,
         NoForeignChange,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from gpu.compatibility.verdicts import Support
 from rollouts.lifecycle import TargetState
+from rollouts.proofs.progress import ProofOutcome
 from wording.numbers import are, count
 
 
@@ -94,6 +95,16 @@ class SeenWork:
 
 
 @dataclass(frozen=True)
+class ProofEvidence:
+    """The newest test Job on a node since it changed."""
+
+    outcome: ProofOutcome | None  # None: it is on its way
+    says: str = ""
+    said: str = ""  # in the words of its container, or of what keeps it from running
+    told_at: datetime | None = None  # of the outcome
+
+
+@dataclass(frozen=True)
 class TargetEvidence:
     uid: str  # of its node
     name: str
@@ -115,6 +126,7 @@ class TargetEvidence:
     is_unschedulable: bool = False
     is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
     traits: Mapping[str, str] = field(default_factory=dict)
+    proof: ProofEvidence | None = None  # None: none was made since it changed, or none that counts any more
     work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
 
 

@@ -12,6 +12,7 @@ from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.opt_out import OptOut
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
+from rollouts.models.proof_job import ProofJob
 from rollouts.models.shown_bundle import ShownBundle
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target
@@ -36,6 +37,7 @@ __all__ = [
     "OptOut",
     "Plan",
     "PlanEvent",
+    "ProofJob",
     "PullJob",
     "Rollout",
     "ShownBundle",

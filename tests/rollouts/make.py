@@ -13,12 +13,14 @@ from rollouts.gates.base import (
     Evidence,
     OperandEvidence,
     PodEvidence,
+    ProofEvidence,
     SeenWork,
     TargetEvidence,
     ValidatorEvidence,
 )
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.proofs.progress import ProofOutcome
 from tests.make import NOON
 
 OLD, NEW = "570.172.08", "580.95.05"
@@ -83,6 +85,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
         "validator": a_validator(),
         "driver_started_at": NOON - timedelta(minutes=5),
         "traits": TRAITS,
+        "proof": ProofEvidence(ProofOutcome.PASSED, "It completed."),
         "work": SeenWork(timedelta(hours=8)),
     }
     return TargetEvidence(name=name, **row | given)

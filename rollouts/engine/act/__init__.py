@@ -8,6 +8,7 @@ from kube import client
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.opt_outs import opt_out_again, put_back
+from rollouts.engine.act.proofs import follow_proofs, make_proofs
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave
 from rollouts.engine.act.writer import Writer
@@ -15,8 +16,10 @@ from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
     FinishRelease,
+    FollowProofs,
     FreeStrays,
     LiftHolds,
+    MakeProofs,
     OpenRollbackStage,
     OptOutAgain,
     PlaceHolds,
@@ -42,6 +45,8 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     OpenRollbackStage: open_rollback_stage,
     PutBack: put_back,
     OptOutAgain: opt_out_again,
+    MakeProofs: make_proofs,
+    FollowProofs: follow_proofs,
 }
 
 

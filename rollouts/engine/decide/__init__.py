@@ -11,6 +11,7 @@ from rollouts.engine.decide.giving_up import abort
 from rollouts.engine.decide.holding import hold_all
 from rollouts.engine.decide.opt_outs import with_opt_outs
 from rollouts.engine.decide.promoting import ask, promote
+from rollouts.engine.decide.proofs import with_proofs
 from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.rolling_back import roll_back
 from rollouts.engine.decide.strays import ABORT_FREES
@@ -23,7 +24,8 @@ from wording.numbers import are, count
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
-    decision = with_opt_outs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
+    decision = with_proofs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
+    decision = with_opt_outs(snapshot, decision, now=now)
     return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot))
 
 

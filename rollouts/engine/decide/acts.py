@@ -96,6 +96,21 @@ class OptOutAgain:
     nodes: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class MakeProofs:
+    """A test Job on each of these nodes, as the gate of their stage asks for it."""
+
+    stage_index: int
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FollowProofs:
+    """Look at the test Jobs that may be there; delete those that are told, and those that nobody wants any more."""
+
+    unwanted: frozenset[int] = frozenset()  # keys of their rows
+
+
 Act = (
     PlaceHolds
     | LiftHolds
@@ -109,6 +124,8 @@ Act = (
     | OpenRollbackStage
     | PutBack
     | OptOutAgain
+    | MakeProofs
+    | FollowProofs
 )
 
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from edges.arguments import reason
 from fleet.models import Cluster
-from gpu.labels import PULLS_FOR, UPGRADE_SKIP
+from gpu.labels import PROOF, PROVES_FOR, PULLS_FOR, UPGRADE_SKIP, count_in
 from kube import client
 from people.models import AuditEntry
 from rollouts.components.base import version_in
@@ -16,7 +16,7 @@ from rollouts.engine.live import STOP_SWITCH, stopped_by_switch
 from rollouts.engine.takeover import Mark, marks, remove
 from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Hold, ImagePull, OptOut, Plan, StageKind
+from rollouts.models import Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering.freezing import stop_in_force
 from rollouts.steering.pulling import call_off
@@ -25,7 +25,7 @@ from wording.numbers import are, count, either
 
 MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
 MOST_LOOKS = 30  # a second apart: so long may pods take to end whose Job is deleted
-BY_HAND = f"kubectl delete jobs -A -l {takeover.PULLS}"
+BY_HAND = " && ".join(f"kubectl delete jobs -A -l {takeover.MANAGED},{key}" for key in (PULLS_FOR, PROVES_FOR))
 
 
 class Command(BaseCommand):
@@ -101,7 +101,7 @@ class Command(BaseCommand):
         ours, unlisted = _jobs(connection)
         for job in ours:
             where = f"Job {job.metadata.namespace}/{job.name}"
-            self.stdout.write(f"{cluster.name} {where}: pulls an image for {job.labels[PULLS_FOR]}; would be deleted")
+            self.stdout.write(f"{cluster.name} {where}: {takeover.is_for(job.labels)}; would be deleted")
         found, unread = marks(connection)
         for mark in found:
             for line in _would(mark):
@@ -172,6 +172,9 @@ class Command(BaseCommand):
         for job, trouble in takeover.remove_jobs(connection, _jobs(connection)[0]):
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
+            if not trouble:
+                ours = ProofJob.objects.in_the_cluster().filter(plan__cluster=cluster, pk=_proof_of(job))
+                ours.update(gone_at=timezone.now())
 
     def _remove_lease(self, cluster: Cluster, connection: client.Connection) -> list[str]:
         """Why it is still there."""
@@ -200,6 +203,11 @@ def _end(plan: Plan, why: str) -> None:
         stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
     Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+
+
+def _proof_of(job: client.JobSeen) -> int | None:
+    """The key of a test Job's row. None: it is another Job."""
+    return count_in(job.labels.get(PROOF))
 
 
 def _pulls(cluster: Cluster):

@@ -41,7 +41,7 @@ def is_given(access: AccessAsked) -> bool:
 @pytest.mark.parametrize("kind", ["NVIDIADriver", "ClusterPolicy"])
 def test_the_manifest_gives_each_right_that_is_asked_for(kind: str):
     plan = Plan(cluster=Cluster(own_namespace=OWN), object_kind=kind, object_name="x")
-    asked = [*needed(plan, [OPERATORS], with_slices=True), *spared([OPERATORS])]
+    asked = [*needed(plan, [OPERATORS], with_slices=True, with_jobs=True), *spared([OPERATORS])]
 
     assert [access for access in asked if not is_given(access)] == []
     assert {access.verb for access in asked} == {"get", "list", "patch", "create", "update", "delete"}

@@ -14,12 +14,14 @@ from rollouts.gates.base import (
     OperandEvidence,
     PodEvidence,
     PodWants,
+    ProofEvidence,
     SeenWork,
     TargetEvidence,
     ValidatorEvidence,
     WindowEvidence,
 )
 from rollouts.lifecycle import TargetState
+from rollouts.proofs.progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
 
@@ -58,6 +60,13 @@ pods = st.builds(
 )
 operands = st.builds(OperandEvidence, st.sampled_from(OPERANDS), st.booleans(), st.sampled_from(["", "why"]))
 
+proofs = st.builds(
+    ProofEvidence,
+    st.none() | st.sampled_from(ProofOutcome),
+    st.just("It is said."),
+    st.sampled_from(["", "CUDA error"]),
+    st.none() | moments,
+)
 works = st.builds(SeenWork, st.integers(0, 200).map(lambda minutes: timedelta(minutes=minutes)), st.booleans())
 
 amounts = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
@@ -102,6 +111,7 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         is_unschedulable=st.booleans(),
         is_held_by_others=st.booleans(),
         traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
+        proof=st.none() | proofs,
         work=st.none() | works,
     )
 

@@ -14,6 +14,7 @@ from fleet.observe.mirror.rows.pod_status import crashed_at, restarts_of, status
 from fleet.observe.mirror.rows.stuck import stuck, waiting_because
 from fleet.observe.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.observe.mirror.watch_scope import WatchScope
+from gpu.labels import MANAGED_BY, OURS, PROVES_FOR
 from gpu.operands import operand_of
 from gpu.resources import Layout, count, gpu_groups
 from kube.structs import PodSeen
@@ -79,7 +80,8 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
     """What of GPUs it asks for and has. `gpus` goes by the resource's name: on a shared node it is a share of one."""
     claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
     resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
-    is_tenant = not operand and bool(resources or claims or gpu_groups(seen.labels))
+    is_ours = seen.labels.get(MANAGED_BY) == OURS and PROVES_FOR in seen.labels  # a test Job's: nobody's work
+    is_tenant = not operand and not is_ours and bool(resources or claims or gpu_groups(seen.labels))
     return {
         "resources": resources,
         "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST) if resources else 0,

@@ -1,0 +1,98 @@
+"""A test Job has worked on the GPUs of each changed node: synthetic load, where no tenant may come yet (Z8, Z27).
+
+The engine makes the Jobs (`rollouts/engine/decide/proofs.py`); here is only read what became of them. No Job, one that
+runs, and one that was kept from running are waited for.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rollouts.gates.base import (
+    NO_TARGET,
+    TO_COME,
+    Evidence,
+    Gate,
+    Judgement,
+    TargetEvidence,
+    When,
+    fail,
+    passed,
+    share,
+    wait,
+)
+from rollouts.proofs.job import resource_of
+from rollouts.proofs.progress import ProofOutcome
+from wording.lists import names
+from wording.numbers import count, either
+
+
+@dataclass(frozen=True)
+class Proof(Gate):
+    gpus: int = 1  # that each Job asks for; slices where the node has no whole ones
+    image: str = ""  # blank: the one of the settings
+
+    key: ClassVar[str] = "proof"
+    title: ClassVar[str] = "Test Job"
+    when: ClassVar[When] = When.THROUGH
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gpus < 1:
+            raise ValueError("gpus is at least 1: a Job without a GPU shows nothing about it.")
+
+    def judge(self, evidence: Evidence, *, now: object) -> Judgement:
+        if not evidence.counted:
+            return wait("The stage has no target left: nothing can be tested.", cause=NO_TARGET)
+        changed = evidence.changed
+        by_outcome = {
+            outcome: [one for one in changed if one.proof and one.proof.outcome == outcome] for outcome in ProofOutcome
+        }
+        done = by_outcome[ProofOutcome.PASSED]
+        measured: dict[str, Any] = {"completed": len(done), "of": len(evidence.counted)}
+        if failed := by_outcome[ProofOutcome.FAILED]:
+            nodes = tuple(target.name for target in failed)
+            others = f" It failed on {names(nodes[1:])}, too." if nodes[1:] else ""
+            sentence = f"The test Job on {nodes[0]} failed. {_told(failed[0])}{others}"
+            return fail(sentence, cause="failed", nodes=nodes, measured=measured)
+        if open_ones := [target for target in changed if target not in done]:
+            return self._waits(open_ones, measured)
+        if evidence.not_changed or not changed:
+            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
+            return wait(to_come, cause=TO_COME, measured=measured)
+        on = either(len(done), "the changed node", f"each of {count(len(done), 'changed node')}")
+        return passed(f"A test Job on {on} has completed since the change.", measured=measured)
+
+    def _waits(self, targets: list[TargetEvidence], measured: dict[str, Any]) -> Judgement:
+        nodes = tuple(target.name for target in targets)
+        more = f" ({len(nodes)} nodes in all)" if nodes[1:] else ""
+        if without := [one for one in targets if one.proof is None and _is_settled(one) and not self._resource(one)]:
+            named = names([target.name for target in without])
+            asks = f"the test Job asks for {count(self.gpus, 'GPU')} as a resource, and {named} "
+            offers = either(len(without), "offers", "offer")
+            return wait(
+                f"Nothing is tested: {asks}{offers} no such thing.", cause="no-resource", nodes=nodes, measured=measured
+            )
+        first = targets[0]
+        if first.proof is None:
+            is_not = f"The test Job on {first.name} is not made yet: it is made once the node is back in order{more}."
+            return wait(is_not, cause="not-made", nodes=nodes, measured=measured)
+        if first.proof.outcome == ProofOutcome.UNKNOWN:
+            nothing = f"The test Job on {first.name} showed nothing, and is made again{more}. {_told(first)}"
+            return wait(nothing, cause="unknown", nodes=nodes, measured=measured)
+        runs = f"The test Job on {first.name} is not through yet{more}. {_told(first)}"
+        return wait(runs, cause="not-through", nodes=nodes, measured=measured)
+
+    def _resource(self, target: TargetEvidence) -> str:
+        return resource_of(target.allocatable, self.gpus)
+
+
+def _is_settled(target: TargetEvidence) -> bool:
+    return target.is_seen and target.is_ready is True
+
+
+def _told(target: TargetEvidence) -> str:
+    """What is known of it, in our words and theirs."""
+    if target.proof is None:
+        return ""
+    said = target.proof.said.strip()
+    return f"{target.proof.says} It said: {said}" if said else target.proof.says

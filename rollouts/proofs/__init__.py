@@ -1,0 +1,1 @@
+"""A test Job on a node that changed: which Job, and what its pod tells."""

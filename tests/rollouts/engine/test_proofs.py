@@ -1,0 +1,347 @@
+"""Z8, Z27: a test Job on each changed node, before anything rests on it; none is doubled, and none is left."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edges.moves import LostRace
+from kube import client
+from rollouts.engine.act import proofs
+from rollouts.engine.decide.acts import MakeProofs
+from rollouts.engine.decide.proofs import AGAIN_AFTER
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import GateAnswer, Plan, PlanEvent, ProofJob, Target
+from rollouts.steering import commands
+from simulator.kinds import JOB, POD
+from tests.rollouts.engine.ground import CANARY, Ground
+
+pytestmark = pytest.mark.rounds
+
+NAMESPACE = "gpu-operator"
+GATES = {"driver_version": {}, "failure_budget": {}, "proof": {}}
+WORDS = "CUDA error: no kernel image is available"
+
+
+class KilledError(BaseException):
+    """The process is gone: nothing after this line ran."""
+
+
+def changed(ground: Ground, **options: Any) -> Ground:
+    """Its canary was let go, and the operator says that it is done."""
+    ground.armed(gates={**GATES, "proof": options})
+    ground.round()
+    assert ground.releases() == [CANARY]
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(3)
+    assert ground.target().state == TargetState.CHANGED
+    return ground
+
+
+def under_test(ground: Ground, **options: Any) -> Ground:
+    changed(ground, **options)
+    ground.round()
+    assert len(jobs(ground)) == 1
+    return ground
+
+
+def jobs(ground: Ground) -> list[dict[str, Any]]:
+    return ground.store.list(JOB, NAMESPACE)[0]
+
+
+def row() -> ProofJob:
+    return ProofJob.objects.latest("pk")
+
+
+def answer(ground: Ground) -> GateAnswer:
+    return ground.stage().answers.get(gate="proof", is_current=True)
+
+
+def play(ground: Ground, state: dict[str, Any], phase: str = "Running") -> None:
+    """As controller and kubelet would."""
+    (job,) = jobs(ground)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+    template = job["spec"]["template"]
+    metadata = {"name": f"{owner['name']}-x", **template["metadata"], "ownerReferences": [owner | {"controller": True}]}
+    if not ground.store.list(POD, NAMESPACE, label_selector="quarterdeck.io/proof")[0]:
+        ground.store.create(POD, {"metadata": metadata, "spec": template["spec"]}, NAMESPACE)
+    status = {"name": "proof", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+    seen = {"status": {"phase": phase, "startTime": "2026-01-08T12:00:01Z", "containerStatuses": [status]}}
+    ground.store.patch(POD, metadata["name"], seen, NAMESPACE, how="merge", subresource="status")
+
+
+def fails(ground: Ground) -> None:
+    play(ground, {"terminated": {"exitCode": 1, "reason": "Error", "message": WORDS}}, "Failed")
+
+
+def completes(ground: Ground) -> None:
+    (job,) = jobs(ground)
+    done = {"type": "Complete", "status": "True", "reason": "CompletionsReached"}
+    status = {"conditions": [done], "succeeded": 1}
+    ground.store.patch(JOB, job["metadata"]["name"], {"status": status}, NAMESPACE, how="merge", subresource="status")
+
+
+def pods_go(ground: Ground) -> None:
+    for pod in ground.store.list(POD, NAMESPACE, label_selector="quarterdeck.io/proof")[0]:
+        ground.store.delete(POD, pod["metadata"]["name"], NAMESPACE, grace_s=0)
+
+
+def test_it_is_made_once_the_operator_is_through_and_asks_for_a_gpu_on_that_node(ground: Ground):
+    ground.armed(gates=GATES)
+    ground.rounds(2)
+    assert jobs(ground) == []
+
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(4)
+
+    (job,) = jobs(ground)
+    pod = job["spec"]["template"]["spec"]
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert CANARY in str(pod["affinity"])
+    assert pod["tolerations"] == [{"operator": "Exists", "effect": "NoSchedule"}]
+    assert (job["spec"]["activeDeadlineSeconds"], job["spec"]["ttlSecondsAfterFinished"]) == (900, 600)
+    assert job["metadata"]["labels"]["quarterdeck.io/proves-for"] == ground.plan.mark
+    assert "vectoradd" in row().image
+
+
+def test_a_stage_may_name_another_image_and_more_gpus(ground: Ground):
+    under_test(ground, image="registry.example/burn:1", gpus=4)
+
+    (job,) = jobs(ground)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert (container["image"], container["resources"]["limits"]["nvidia.com/gpu"]) == ("registry.example/burn:1", "4")
+
+
+def test_the_stage_waits_for_it_and_passes_once_it_has_completed(ground: Ground):
+    under_test(ground)
+    play(ground, {"running": {"startedAt": "2026-01-08T12:00:09Z"}})
+    ground.rounds(3)
+    assert (answer(ground).answer, answer(ground).cause) == ("wait", "not-through")
+    assert ground.plan.waiting_for == f"Canary: The test Job on {CANARY} is not through yet. It runs."
+    assert ground.stage().state == StageState.SOAKING
+
+    completes(ground)
+    ground.rounds(3)
+
+    assert answer(ground).answer == "pass"
+    assert ground.stage().state == StageState.PASSED
+    assert jobs(ground) == []
+    pods_go(ground)
+    ground.round()
+    assert row().gone_at is not None
+
+
+def test_one_that_fails_halts_with_its_last_words(ground: Ground):
+    under_test(ground)
+    fails(ground)
+    ground.rounds(2)
+
+    assert ground.plan.state == PlanState.HALTED
+    assert answer(ground).answer == "fail"
+    assert answer(ground).because == f"The test Job on {CANARY} failed. It ended with exit code 1. It said: {WORDS}"
+    assert PlanEvent.objects.filter(to="test-failed", because__contains=WORDS).exists()
+
+
+def test_who_resumes_has_it_run_again(ground: Ground):
+    under_test(ground)
+    fails(ground)
+    ground.rounds(3)
+    pods_go(ground)
+    ground.rounds(2)
+    assert ground.plan.state == PlanState.HALTED
+    commands.resume(ground.plan, actor=ground.ada, because="The cable was out.", now=ground.clock())
+    ground.rounds(4)
+
+    assert ground.plan.state == PlanState.PROMOTING
+    assert len(jobs(ground)) == 1
+    completes(ground)
+    ground.rounds(3)
+    assert ground.stage().state == StageState.PASSED
+    assert ProofJob.objects.count() == 2
+
+
+def test_one_that_was_kept_from_running_shows_nothing_and_is_made_again(ground: Ground):
+    """No answer is no pass, and no fault of the node."""
+    under_test(ground)
+    ground.store.delete(JOB, jobs(ground)[0]["metadata"]["name"], NAMESPACE, grace_s=0)
+    ground.rounds(2)
+    assert (answer(ground).answer, answer(ground).cause) == ("wait", "unknown")
+    assert jobs(ground) == []
+
+    ground.clock.move(seconds=AGAIN_AFTER.total_seconds())
+    ground.rounds(2)
+
+    assert len(jobs(ground)) == 1
+    assert ground.plan.state == PlanState.PROMOTING
+
+
+def test_an_answer_from_before_the_change_is_none(ground: Ground):
+    under_test(ground)
+    completes(ground)
+    ground.round()
+    assert row().outcome == "passed"
+    Target.objects.filter(node_name=CANARY).update(state_since=ground.clock() + timedelta(seconds=1))
+    ground.clock.move(seconds=2)
+    ground.rounds(3)
+
+    assert ProofJob.objects.count() == 2
+    assert answer(ground).answer == "wait"
+
+
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_a_plan_that_goes_another_way_leaves_none(ground: Ground, verb):
+    under_test(ground)
+    commands.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    ground.round()
+    assert len(jobs(ground)) == 1  # what runs is followed
+
+    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="No.", now=ground.clock())
+    ground.rounds(2)
+
+    assert jobs(ground) == []
+    assert row().outcome == "unknown"
+    assert row().gone_at is not None
+
+
+def test_no_plan_ends_before_it_is_gone(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    under_test(ground)
+    deleted = client.delete_job
+
+    def forbidden(*_: object) -> None:
+        raise client.Forbidden('jobs.batch is forbidden: cannot delete resource "jobs".')
+
+    monkeypatch.setattr(client, "delete_job", forbidden)
+    commands.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    ground.round()
+    commands.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    for name in (CANARY, "gpu-h100-001", "gpu-h100-002"):
+        ground.set_state(name, "upgrade-done")
+    ground.rounds(9)
+    assert ground.plan.state == PlanState.ABORTING
+    assert f"The plan ends once the test Job on {CANARY} is gone." in ground.plan.waiting_for
+    assert f"kubectl -n {NAMESPACE} delete job {row().job_name}" in ground.plan.waiting_for
+
+    monkeypatch.setattr(client, "delete_job", deleted)
+    ground.rounds(3)
+    assert ground.plan.state == PlanState.ABORTED
+    assert jobs(ground) == []
+
+
+def test_while_the_cluster_is_stopped_none_is_made(ground: Ground):
+    changed_without_a_job = {"driver_version": {}, "failure_budget": {}, "proof": {}}
+    ground.armed(gates=changed_without_a_job)
+    ground.round()
+    ground.stop_everything("incident 4711")
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(5)
+
+    assert jobs(ground) == []
+    assert not ProofJob.objects.exists()
+
+
+def test_a_plan_that_was_halted_in_this_moment_makes_none(ground: Ground):
+    """The guarded write loses."""
+    changed(ground)
+    ProofJob.objects.all().delete()
+    writer = ground.writer()
+    Plan.objects.filter(pk=ground.plan.pk).update(state=PlanState.HALTED)
+    target = ground.target()
+
+    with pytest.raises(LostRace):
+        proofs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
+
+    assert not ProofJob.objects.exists()
+
+
+def test_a_node_that_changed_again_in_this_moment_gets_none(ground: Ground):
+    changed(ground)
+    ProofJob.objects.all().delete()
+    writer, target = ground.writer(), ground.target()
+    Target.objects.filter(pk=target.pk).update(state=TargetState.CHANGING)
+
+    with pytest.raises(LostRace, match="no longer changed"):
+        proofs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
+
+
+def test_a_second_worker_doubles_none(ground: Ground):
+    under_test(ground)
+
+    with pytest.raises(LostRace, match="has a test Job already"):
+        proofs.make_proofs(ground.writer(), MakeProofs(0, {ground.target().node_uid: CANARY}))
+
+    assert len(jobs(ground)) == 1
+
+
+@pytest.mark.parametrize("is_after", [False, True], ids=["before the write", "after the write"])
+def test_a_killed_worker_neither_loses_nor_doubles_it(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, *, is_after: bool
+):
+    ground.armed(gates=GATES)
+    ground.round()
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    create = client.create_job
+
+    def killed(*given: Any) -> None:
+        if is_after:
+            create(*given)
+        raise KilledError
+
+    monkeypatch.setattr(client, "create_job", killed)
+    with pytest.raises(KilledError):
+        ground.rounds(5)
+    monkeypatch.setattr(client, "create_job", create)
+    ground.rounds(2)
+    if not is_after:  # a request that was lost may land within a minute: then it never came to be, and is made again
+        assert jobs(ground) == []
+        ground.clock.move(minutes=1)
+        ground.rounds(2)
+        ground.clock.move(minutes=1)
+        ground.rounds(2)
+
+    assert len(jobs(ground)) == 1
+    assert ProofJob.objects.count() == (1 if is_after else 2)
+
+
+def test_where_it_may_not_be_made_the_plan_waits_and_says_so(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    def forbidden(*_: object) -> None:
+        raise client.Forbidden('jobs.batch is forbidden: cannot create resource "jobs".')
+
+    monkeypatch.setattr(client, "create_job", forbidden)
+    changed(ground)
+    ground.rounds(3)
+
+    assert ground.plan.state == PlanState.PROMOTING
+    assert (answer(ground).answer, answer(ground).cause) == ("wait", "unknown")
+    assert 'cannot create resource "jobs"' in ground.plan.waiting_for
+
+
+def test_a_job_of_that_name_that_is_not_ours_is_left_alone(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    create = client.create_job
+
+    def taken(connection, namespace: str, job: dict[str, Any]):
+        job["metadata"]["labels"] = {"team": "a"}
+        create(connection, namespace, job)
+        raise client.Conflict("There is one.")
+
+    monkeypatch.setattr(client, "create_job", taken)
+    changed(ground)
+    ground.round()
+    ground.rounds(2)
+
+    assert "is not ours: delete or rename it" in ProofJob.objects.earliest("pk").says
+    assert len(jobs(ground)) == 1
+
+
+def test_a_plan_without_the_gate_asks_nothing_and_makes_nothing(ground: Ground):
+    ground.armed()
+    ground.round()
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-done")
+    ground.rounds(4)
+
+    assert jobs(ground) == []
+    assert ground.stage().state == StageState.PASSED

@@ -1,0 +1,76 @@
+"""Hazards Z8, Z27: nothing is proven by a Job that did not complete since the change."""
+
+import pytest
+
+from rollouts.gates.base import NO_TARGET, TO_COME, Answer, ProofEvidence
+from rollouts.gates.options import BadGate, read_gates
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import TargetState
+from rollouts.proofs.progress import ProofOutcome
+from tests.make import NOON
+from tests.rollouts.make import a_held_target, a_target, evidence
+
+
+def told(name: str = "node-1", outcome: ProofOutcome | None = None, says: str = "It runs.", said: str = "", **given):
+    return a_target(name, proof=ProofEvidence(outcome, says, said), **given)
+
+
+def judged(*targets, **options):
+    return Proof(**options).judge(evidence(*targets), now=NOON)
+
+
+def test_passes_once_a_job_has_completed_on_each_changed_node():
+    one, two = (told(name, ProofOutcome.PASSED, "It completed.") for name in ("node-1", "node-2"))
+
+    assert judged(one).answer is Answer.PASS
+    assert judged(one).because == "A test Job on the changed node has completed since the change."
+    assert judged(one, two).because == "A test Job on each of 2 changed nodes has completed since the change."
+
+
+def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others():
+    bad = told("node-2", ProofOutcome.FAILED, "It ended with exit code 1.", "CUDA error")
+    worse = told("node-3", ProofOutcome.FAILED, "It did not end within 15 min.")
+    judgement = judged(told("node-1", ProofOutcome.PASSED), bad, worse, a_held_target("node-4"))
+
+    assert judgement.answer is Answer.FAIL
+    assert judgement.nodes == ("node-2", "node-3")
+    assert judgement.because == (
+        "The test Job on node-2 failed. It ended with exit code 1. It said: CUDA error It failed on node-3, too."
+    )
+
+
+@pytest.mark.parametrize(
+    ("proof", "cause"),
+    [
+        (None, "not-made"),
+        (ProofEvidence(None, "It runs."), "not-through"),
+        (ProofEvidence(ProofOutcome.UNKNOWN, "Its pod failed before its test ended.", "Evicted"), "unknown"),
+    ],
+    ids=["not made", "on its way", "kept from running"],
+)
+def test_no_answer_is_no_pass(proof: ProofEvidence | None, cause: str):
+    judgement = judged(told("node-1", ProofOutcome.PASSED), a_target("node-2", proof=proof))
+
+    assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, cause, ("node-2",))
+
+
+def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
+    judgement = judged(a_target(proof=None, allocatable={}))
+
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, "no-resource")
+    assert judgement.because == (
+        "Nothing is tested: the test Job asks for 1 GPU as a resource, and node-1 offers no such thing."
+    )
+
+
+def test_what_has_not_changed_yet_is_to_come():
+    done = told("node-1", ProofOutcome.PASSED)
+
+    assert judged(done, a_held_target("node-2")).cause == TO_COME
+    assert judged(a_held_target("node-2")).cause == TO_COME
+    assert judged(a_target(state=TargetState.EXCLUDED)).cause == NO_TARGET
+
+
+def test_it_asks_for_a_gpu_at_least():
+    with pytest.raises(BadGate, match="gpus is at least 1"):
+        read_gates({"proof": {"gpus": 0}})
