@@ -10,7 +10,7 @@ FIGURES = {
     "leaked_cordons": "nodes",
     "leaked_optouts": "nodes",  # a neighbour is kept off after the plan or while a stage is judged, or theirs is lost
     "leaked_leases": "leases",  # turns, nodes and places that a plan has not given back at its end
-    "leaked_jobs": "jobs",  # of a pull: left when it is over, made twice or despite a word, or not ours and deleted
+    "leaked_jobs": "jobs",  # of a pull: made twice or despite a word, or not ours and deleted; of it or a test: left
     "over_budget": "releases",  # past the stage's budget or the operator's slots
     "stuck_plans": "plans",  # without an end but that somebody gives it up, or without a sentence
     "unapproved_releases": "releases",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from benchmarks.crashing.oracle import JOBS, OURS, REFUSED, Violation
@@ -15,6 +16,9 @@ from benchmarks.crashing.words import Word
 
 IMAGE_PULL = "quarterdeck.io/image-pull"
 ASKED_AT = "quarterdeck.io/asked-at"
+PROVES_FOR = "quarterdeck.io/proves-for"
+TESTS = "quarterdeck-proof-"  # how their names begin
+LANDS_WITHIN = timedelta(minutes=1)
 BEGINS = {"freeze", "stop", "cancel", "abort", "rollback"}
 ENDS = {"lift": {"freeze"}, "unstop": {"stop"}, "ask": {"cancel"}}
 FIGURE = "leaked_jobs"
@@ -66,6 +70,8 @@ class JobReading:
             self._count(entry["user"])
         if JOBS not in entry["path"] or entry["code"] >= REFUSED or entry["method"] not in {"POST", "DELETE"}:
             return
+        if _is_a_test(entry):
+            return
         if is_ours:
             yield from self._judge_turn(entry)
         if entry["method"] == "POST":
@@ -112,6 +118,26 @@ def jobs_at_the_end(jobs: Iterable[dict[str, Any]], pods: Iterable[dict[str, Any
     for kind, each in (*(("Job", job) for job in jobs), *(("Pod", pod) for pod in pods)):
         if IMAGE_PULL in each["metadata"].get("labels", {}):
             yield Violation(FIGURE, f"{kind} {each['metadata']['name']} is still there.")
+
+
+def _is_a_test(entry: dict[str, Any]) -> bool:
+    """Of a node, by the plan's own rounds, in whose turns it is read by `oracle`."""
+    body = entry.get("body")
+    named = entry["path"].rsplit("/", 1)[1]
+    metadata = body.get("metadata", {}) if isinstance(body, dict) else {}
+    return named.startswith(TESTS) or PROVES_FOR in metadata.get("labels", {})
+
+
+def proofs_at_the_end(jobs: Iterable[dict[str, Any]]) -> Iterator[Violation]:
+    """Test Jobs that a plan which is over has left. One that landed a minute after it was asked for ends by itself."""
+    for job in jobs:
+        metadata = job["metadata"]
+        if PROVES_FOR in metadata.get("labels", {}):
+            asked, made = (
+                datetime.fromisoformat(at) for at in (metadata["annotations"][ASKED_AT], metadata["creationTimestamp"])
+            )
+            if made - asked < LANDS_WITHIN:
+                yield Violation(FIGURE, f"Test Job {metadata['name']} is still there.")
 
 
 def _number(user: str) -> int:

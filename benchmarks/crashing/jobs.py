@@ -1,4 +1,4 @@
-"""The Job controller, the garbage collector and the kubelets that pull an image, as small as they can be.
+"""The Job controller, the garbage collector and the kubelets that run our Jobs, as small as they can be.
 
 A step is one reconcile of each: a Job makes its pod, a pod goes one state on, and a pod whose Job is gone goes.
 """
@@ -22,7 +22,8 @@ NO_ROOM = "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) didn't match P
 class Fate(StrEnum):
     """What becomes of the pods of Jobs."""
 
-    PULLED = "pulled"
+    PULLED = "pulled"  # and its container ends with 0
+    CRASHED = "crashed"  # its container ends with 1
     NOT_FOUND = "not found"  # the registry says no, for good
     NO_ANSWER = "no answer"  # the registry is not reached, try after try
     NO_ROOM = "no room"  # no node takes the pod
@@ -54,10 +55,13 @@ class Jobs:
             self._tell(pod, {"conditions": [unscheduled]})
         elif "startTime" not in status(pod):
             self._tell(pod, {"startTime": now, **_container({"waiting": {"reason": "ContainerCreating"}})})
-        elif self.fate is Fate.PULLED:
-            ended = {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}
-            self._tell(pod, {"phase": "Succeeded", **_container({"terminated": ended})})
-            done = {"status": {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 1}}
+        elif self.fate in {Fate.PULLED, Fate.CRASHED}:
+            is_well = self.fate is Fate.PULLED
+            ended = {"exitCode": 0 if is_well else 1, "reason": "Completed" if is_well else "Error"}
+            ended |= {"startedAt": now, "finishedAt": now}
+            phase, condition = ("Succeeded", "Complete") if is_well else ("Failed", "Failed")
+            self._tell(pod, {"phase": phase, **_container({"terminated": ended})})
+            done = {"status": {"conditions": [{"type": condition, "status": "True"}], phase.lower(): 1}}
             self.store.patch(JOB, name(job), done, NAMESPACE, how="merge", subresource="status")
         else:
             says = NOT_FOUND if self.fate is Fate.NOT_FOUND else NO_ANSWER

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.crashing.dra_driver import DraDriver
+from benchmarks.crashing.jobs import Jobs
 from benchmarks.crashing.line import Line
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
@@ -35,6 +36,7 @@ class Operator:
     sick: set[str] = field(default_factory=set)  # nodes on which the new driver does not come up
     new_version: str = ""
     made: int = 0  # driver pods
+    jobs: Jobs | None = None  # of test Jobs: their controller and kubelets go on with it
     kept_pod: Obj = field(default_factory=dict, repr=False)  # the last one: what the next is made like
 
     def __post_init__(self) -> None:
@@ -92,6 +94,8 @@ class Operator:
         free = min(free, limit - sum(is_unschedulable(node) or not _is_ready(node) for node in nodes.values()))
         for called, node in nodes.items():
             free -= self._move(called, node, states[called], pods[called], newest, free)
+        if self.jobs:
+            self.jobs.step()
 
     def _move(self, called: str, node: Obj, state: str, pod: Obj, newest: str, free: int) -> int:
         """How many slots it took."""

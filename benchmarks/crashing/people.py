@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from benchmarks.crashing import glances, taking_back
+from benchmarks.crashing.jobs import NAMESPACE, Fate
 from benchmarks.crashing.nodes_seen import HELD_BY, HELD_SINCE, OPT_OUTS
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
@@ -18,7 +19,7 @@ from rollouts.steering import approving, commands, freezing, windowing
 from rollouts.steering.refusals import Refusal
 from simulator.actors.gpu_operator import keys
 from simulator.clock import micro_stamp
-from simulator.kinds import NODE
+from simulator.kinds import JOB, NODE
 from simulator.refusals import Refused
 
 NO = (Refusal, LostRace, IllegalMove)  # as a page or REST would answer 403 or 409
@@ -168,8 +169,17 @@ def behind_its_back(world: World, chance: random.Random) -> None:
         _sicken,
         _lose_state,
         _opt_out,
+        *([_try_jobs] if world.shape.proves else []),
     ]
-    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1, 3])[0](world, chance)
+    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1, 3, 4][: len(acts)])[0](world, chance)
+
+
+def _try_jobs(world: World, chance: random.Random) -> None:
+    """What becomes of Jobs from now on is another thing, or somebody deletes those that are there."""
+    world.jobs.fate = chance.choice(list(Fate))
+    if chance.random() < 0.3:
+        for job in world.store.list(JOB, NAMESPACE)[0]:
+            world.store.delete(JOB, job["metadata"]["name"], NAMESPACE, grace_s=0)
 
 
 def _node(world: World, chance: random.Random) -> str:
@@ -316,6 +326,7 @@ RESTS_ON: dict[Kind, tuple[Event, ...]] = {  # what a write of this kind has loo
 def tidy(world: World) -> None:
     """What somebody did behind the plan's back is taken back, as far as it still stands."""
     world.operator.sick.clear()
+    world.jobs.fate = Fate.PULLED
     world.line.arrive()
     for node in world.store.list(NODE)[0]:
         name, labels = node["metadata"]["name"], node["metadata"].get("labels", {})

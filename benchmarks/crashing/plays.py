@@ -14,7 +14,7 @@ from rollouts.lifecycle import PLAN_FINAL
 
 SHAPES = (
     Shape(by_policy=False, nodes=3, budget=1, parallel=1),
-    Shape(by_policy=True, nodes=3, budget=1, parallel=2),
+    Shape(by_policy=True, nodes=3, budget=1, parallel=2, proves=True),
     Shape(by_policy=False, nodes=5, budget=3, parallel=2, dra=3),  # its operator takes fewer than its stages may
     Shape(by_policy=True, nodes=4, budget=2, parallel=3, dra=2),
 )

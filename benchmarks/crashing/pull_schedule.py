@@ -29,6 +29,7 @@ ON_ITS_WAY = timedelta(seconds=25)
 CUT, RACED = 0.25, 0.85  # up to which part of them
 JUST_BEFORE, UNSEEN = 0.5, 0.2
 LOST = (Fault.LATE, Fault.LATE, Fault.RESET_AFTER, Fault.TIMEOUT_AFTER)
+OF_A_PULL = [fate for fate in Fate if fate is not Fate.CRASHED]
 WEIGHT = {Kind.JOB: 4, Kind.JOB_GONE: 1}
 LAST = 6
 MOST_ROUNDS = 120
@@ -46,7 +47,7 @@ class PullSchedule(Schedule):
 
     def _begin(self, moment: Moment) -> None:
         self.world.put_back(moment.kept)
-        self.world.jobs.fate = self.chance.choice([*[Fate.PULLED] * 4, *Fate])
+        self.world.jobs.fate = self.chance.choice([*[Fate.PULLED] * 4, *OF_A_PULL])
 
     def _cut(self, life: tuple[Moment, ...]) -> None:
         moment = self.chance.choices(life, [each.seams for each in life])[0]

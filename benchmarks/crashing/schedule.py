@@ -9,6 +9,8 @@ from operator import attrgetter
 from typing import Any
 
 from benchmarks.crashing import people, taking_back, unseen
+from benchmarks.crashing.job_reading import proofs_at_the_end
+from benchmarks.crashing.jobs import NAMESPACE
 from benchmarks.crashing.oracle import Reading, Violation, at_the_end
 from benchmarks.crashing.plays import STEPS_A_ROUND, Moment
 from benchmarks.crashing.rows import keep_database, put_database_back
@@ -18,7 +20,7 @@ from benchmarks.crashing.words import ENGINE, Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
 from rollouts.lifecycle import PLAN_FINAL, TargetState
 from rollouts.models import Disruption, Hold, Plan, Target
-from simulator.kinds import LEASE, NODE
+from simulator.kinds import JOB, LEASE, NODE
 from simulator.refusals import Refused
 
 PLAN_LEASE_S = 16.0
@@ -364,6 +366,8 @@ class Schedule:
             yield Violation("leaked_leases", f"Its lease is {plan.lease_owner}'s until {plan.lease_until}.")
         if held := Hold.objects.in_force().filter(plan=plan).count():
             yield Violation("leaked_leases", f"{held} nodes are still taken by it.")
+        if not world.is_old_copy:  # of the Jobs that came after it, it knows none: they end by their deadline
+            yield from proofs_at_the_end(world.store.list(JOB, NAMESPACE)[0])
         if places := Disruption.objects.in_force().filter(plan=plan).count():
             yield Violation("leaked_leases", f"{places} places in the ledger are still taken by it.")
 

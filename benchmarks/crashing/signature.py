@@ -3,12 +3,13 @@
 from functools import lru_cache
 from typing import Any
 
+from benchmarks.crashing.jobs import NAMESPACE
 from benchmarks.crashing.nodes_seen import OPT_OUTS
 from benchmarks.crashing.rows import raw_rows
 from benchmarks.crashing.world import World
-from rollouts.models import Command, Freeze, Hold, OptOut, Plan, Stage, Target
+from rollouts.models import Command, Freeze, Hold, OptOut, Plan, ProofJob, Stage, Target
 from simulator.actors.revisions import HASH_LABEL
-from simulator.kinds import NODE
+from simulator.kinds import JOB, NODE
 
 
 def what_follows(state: str, ending: str) -> str:
@@ -21,7 +22,9 @@ def what_follows(state: str, ending: str) -> str:
 def signature(world: World) -> Any:
     """Rows, nodes, the object, its revisions. Nodes go by name: the UID of one that joins is another each time."""
     there = {node["metadata"]["uid"]: node["metadata"]["name"] for node in world.store.list(NODE)[0]}
-    (plan,), stages, targets, standing, holds, kept_off, commands, frozen = map(raw_rows, _asked_for(world.plan.pk))
+    (plan,), stages, targets, standing, holds, kept_off, commands, frozen, proofs = map(
+        raw_rows, _asked_for(world.plan.pk)
+    )
     state, template_change, *instants = plan
     nodes = tuple(sorted(_told_apart(node) for node in world.store.list(NODE)[0]))
     offered = tuple(sorted(world.operator.dra.offered().items()))
@@ -34,6 +37,7 @@ def signature(world: World) -> Any:
         tuple(standing),
         tuple((*hold[:3], hold[3] is not None, hold[4] in there) for hold in holds),
         tuple((*row[:4], row[4] is not None, row[5] in there) for row in kept_off),
+        (tuple((*row[:2], row[2] is not None, row[3] is not None) for row in proofs), _jobs(world)),
         (nodes, offered, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
     )
 
@@ -45,6 +49,7 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     targets = Target.objects.filter(stage__plan=plan_id).order_by("stage__index", "position")
     holds = Hold.objects.filter(plan=plan_id).order_by("node_name", "pk")
     off = OptOut.objects.in_force().filter(plan=plan_id).order_by("node_name", "neighbour", "pk")
+    proofs = ProofJob.objects.filter(plan=plan_id).order_by("pk")
     standing = stages.filter(approvals__isnull=False, approvals__void_at__isnull=True).order_by("index", "approvals")
     asked = (
         plan.values_list("state", "template_change", "write_intended_at", "armed_since", "put_back_at"),
@@ -55,8 +60,17 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         off.values_list("node_name", "neighbour", "was", "is_wanted", "placed_at", "node_uid"),
         Command.objects.in_force().filter(plan=plan_id).values_list("pk"),
         Freeze.objects.filter(ended_at__isnull=True).values_list("pk"),
+        proofs.values_list("node_name", "outcome", "made_at", "gone_at"),
     )
     return tuple(each.query.sql_with_params() for each in asked)
+
+
+def _jobs(world: World) -> tuple[tuple[str, bool], ...]:
+    """Those that are there, and whether each is over."""
+    if not world.shape.proves:
+        return ()
+    there = ((job["metadata"]["name"], job.get("status") or {}) for job in world.store.list(JOB, NAMESPACE)[0])
+    return tuple(sorted((name, bool(status.get("conditions"))) for name, status in there))
 
 
 def _told_apart(node: dict[str, Any]) -> tuple[Any, ...]:

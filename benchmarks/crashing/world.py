@@ -72,6 +72,7 @@ class Shape:
     budget: int  # of each stage
     parallel: int  # of the operator
     dra: int = 0  # of its GPU nodes: those whose GPUs a DRA driver offers, and no label names their driver
+    proves: bool = False  # its canary passes once a test Job has completed there
 
 
 @dataclass
@@ -165,7 +166,8 @@ class World:
             for driver_object in self.store.list(NVIDIA_DRIVER)[0]:
                 self.store.patch(NVIDIA_DRIVER, driver_object["metadata"]["name"], {"spec": policy}, how="merge")
         self.jobs = Jobs(self.store)
-        self.operator = Operator(self.line, self.kind, self.called, new_version=NEW)
+        beside = self.jobs if self.shape.proves else None
+        self.operator = Operator(self.line, self.kind, self.called, new_version=NEW, jobs=beside)
         for _ in range(2):
             self.operator.step()
         for daemonset in self.store.list(DAEMON_SET)[0]:
@@ -195,8 +197,9 @@ class World:
 
     def _draft(self) -> Plan:
         size = {"max_unavailable": self.shape.budget, "timeout_s": LONG}
+        canary = GATES | ({"proof": {}} if self.shape.proves else {})
         stages = [
-            StageDraft("Canary", StageKind.CANARY, count=1, gate_options=GATES, **size),
+            StageDraft("Canary", StageKind.CANARY, count=1, gate_options=canary, **size),
             StageDraft("Rest", StageKind.POOL, gate_options=ASKED, **size),
         ]
         named = {} if self.shape.by_policy else {"name": self.called}
