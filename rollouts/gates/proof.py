@@ -39,6 +39,8 @@ class Proof(Gate):
         super().__post_init__()
         if self.gpus < 1:
             raise ValueError("gpus is at least 1: a Job without a GPU shows nothing about it.")
+        if any(each.isspace() for each in self.image):
+            raise ValueError("image is the name of one image, without blanks.")
 
     def judge(self, evidence: Evidence, *, now: object) -> Judgement:
         if not evidence.counted:

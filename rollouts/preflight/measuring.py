@@ -14,6 +14,7 @@ from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
 from rollouts.ordering.picking import at_once
 from rollouts.preflight.subject import PreflightSubject
+from rollouts.proofs.job import resource_of
 from rollouts.reads.headroom import ClusterRoom, read_room
 from wording.lists import names
 from wording.numbers import count, either
@@ -56,6 +57,12 @@ BLIND: Mapping[str, Blind] = {
         "does not say how many GPUs it offers",
         "do not say how many GPUs they offer",
         "The device plugin does.",
+    ),
+    "proof": Blind(
+        lambda node, _: not resource_of(node.allocatable, 1),
+        "offers no GPU as a resource that a test Job could ask for",
+        "offer no GPU as a resource that a test Job could ask for",
+        "The device plugin does; devices that are claimed (DRA) are not tested.",
     ),
 }
 # Where no GPU pod of a tenant runs: what that is to a gate, and what helps.

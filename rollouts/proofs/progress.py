@@ -23,7 +23,7 @@ class ProofOutcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class PodLook:
+class ProofPodLook:
     """Of the Job's pod, as the API server shows it."""
 
     phase: str = ""
@@ -39,13 +39,13 @@ class PodLook:
 
 
 @dataclass(frozen=True)
-class JobLook:
+class ProofJobLook:
     made_at: datetime  # when we saw it first
     has_run: bool = False  # its container was seen to run
     is_complete: bool = False
     failed: str = ""  # reason of its condition Failed: DeadlineExceeded, BackoffLimitExceeded
     failed_message: str = ""
-    pod: PodLook | None = None
+    pod: ProofPodLook | None = None
     refused: str = ""  # why it may make no pod
 
 
@@ -57,7 +57,7 @@ class ProofProgress:
     has_run: bool = False
 
 
-def look(job: JobLook, *, now: datetime) -> ProofProgress:
+def look(job: ProofJobLook, *, now: datetime) -> ProofProgress:
     pod = job.pod
     has_run = job.has_run or (pod is not None and (pod.is_running or pod.exit_code is not None))
     if job.is_complete:
@@ -81,7 +81,7 @@ def look(job: JobLook, *, now: datetime) -> ProofProgress:
     return ProofProgress("It runs." if has_run else "Its pod waits for the node.", has_run=has_run)
 
 
-def _ended_without_a_word(job: JobLook, *, has_run: bool) -> ProofProgress:
+def _ended_without_a_word(job: ProofJobLook, *, has_run: bool) -> ProofProgress:
     said = job.failed_message or job.failed
     if job.failed == "DeadlineExceeded":
         why = (job.pod and (job.pod.unscheduled or job.pod.waits_message)) or said
@@ -89,7 +89,7 @@ def _ended_without_a_word(job: JobLook, *, has_run: bool) -> ProofProgress:
     return ProofProgress("Its Job failed, and its pod does not say why.", said, ProofOutcome.UNKNOWN, has_run)
 
 
-def _without_pod(job: JobLook, *, now: datetime) -> ProofProgress:
+def _without_pod(job: ProofJobLook, *, now: datetime) -> ProofProgress:
     is_over = now - job.made_at >= NO_POD
     outcome = ProofOutcome.UNKNOWN if is_over else None
     if job.refused:

@@ -22,7 +22,7 @@ from rollouts.gates.proof import Proof
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, ProofJob, Target
 from rollouts.proofs.job import is_ours, job_for, pods_for, resource_of
-from rollouts.proofs.progress import JobLook, PodLook, ProofOutcome, ProofProgress, look
+from rollouts.proofs.progress import ProofJobLook, ProofOutcome, ProofPodLook, ProofProgress, look
 from rollouts.reads.queries import driver_daemonsets
 from rollouts.reads.restraints import why_frozen
 
@@ -192,13 +192,13 @@ def _write(
         setattr(row, name, value)
 
 
-def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime) -> JobLook:
+def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime) -> ProofJobLook:
     made = [pod for pod in pods if pod.metadata.owner and pod.metadata.owner.uid == job.uid]
     newest = max(made, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
     conditions = job.status.conditions if job.status else None
     failed, complete = find(conditions, "Failed"), find(conditions, "Complete")
     is_failed = failed is not None and failed.status == "True"
-    return JobLook(
+    return ProofJobLook(
         made_at=row.made_at or now,
         has_run=row.has_run,
         is_complete=complete is not None and complete.status == "True",
@@ -208,13 +208,13 @@ def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, no
     )
 
 
-def _pod_look(pod: PodSeen) -> PodLook:
+def _pod_look(pod: PodSeen) -> ProofPodLook:
     statuses = pod.status.container_statuses or []
     state = statuses[0].state if statuses else None
     ended, waiting = (state.terminated, state.waiting) if state else (None, None)
     scheduled = pod.scheduled
     is_homeless = scheduled is not None and scheduled.status == "False"
-    return PodLook(
+    return ProofPodLook(
         phase=pod.status.phase,
         reason=pod.status.reason or "",
         message=pod.status.message or "",

@@ -71,6 +71,9 @@ def test_what_has_not_changed_yet_is_to_come():
     assert judged(a_target(state=TargetState.EXCLUDED)).cause == NO_TARGET
 
 
-def test_it_asks_for_a_gpu_at_least():
-    with pytest.raises(BadGate, match="gpus is at least 1"):
-        read_gates({"proof": {"gpus": 0}})
+@pytest.mark.parametrize(
+    ("options", "says"), [({"gpus": 0}, "gpus is at least 1"), ({"image": "a b"}, "image is the name of one image")]
+)
+def test_what_would_test_nothing_is_refused(options: dict, says: str):
+    with pytest.raises(BadGate, match=says):
+        read_gates({"proof": options})

@@ -47,6 +47,7 @@ def test_nothing_is_said_where_all_can_be_measured_or_nothing_counts(cluster, ow
     [
         ("driver_version", {"driver_unknown_since": NOON}, "node-1 does not name its driver."),
         ("allocatable_restored", {"allocatable": {}}, "node-1 does not say how many GPUs it offers."),
+        ("proof", {"allocatable": {}}, "node-1 offers no GPU as a resource that a test Job could ask for."),
     ],
 )
 def test_what_a_node_does_not_say_is_named(cluster, owner, gate: str, given: dict[str, Any], says: str):
