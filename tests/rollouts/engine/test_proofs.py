@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from edges.moves import LostRace
 from kube import client
@@ -345,3 +346,17 @@ def test_a_plan_without_the_gate_asks_nothing_and_makes_nothing(ground: Ground):
 
     assert jobs(ground) == []
     assert ground.stage().state == StageState.PASSED
+
+
+def test_who_leaves_the_cluster_leaves_none(ground: Ground, capsys: pytest.CaptureFixture[str]):
+    """Z33: found by its label, in the cluster itself."""
+    under_test(ground)
+
+    call_command("release_all", "north", "--dry-run", "--give-up-plans", "We leave.")
+    name = row().job_name
+    assert f"Job {NAMESPACE}/{name}: tests a node for {ground.plan.mark}; would be deleted" in capsys.readouterr().out
+    assert len(jobs(ground)) == 1
+
+    call_command("release_all", "north", "--give-up-plans", "We leave.")
+    assert jobs(ground) == []
+    assert not ProofJob.objects.in_the_cluster().exists()
