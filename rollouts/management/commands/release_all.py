@@ -205,9 +205,9 @@ def _end(plan: Plan, why: str) -> None:
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
 
 
-def _proof_of(job: client.JobSeen) -> int | None:
-    """The key of a test Job's row. None: it is another Job."""
-    return count_in(job.labels.get(PROOF))
+def _proof_of(job: client.JobSeen) -> int:
+    """The key of a test Job's row. 0: it is another Job."""
+    return count_in(job.labels.get(PROOF)) or 0
 
 
 def _pulls(cluster: Cluster):
