@@ -8,6 +8,8 @@ from django.core.management import call_command
 
 from edges.moves import LostRace
 from kube import client
+from rollouts.asking.needs import needed
+from rollouts.asking.questions import Questions, facts_of
 from rollouts.engine.act import proofs
 from rollouts.engine.decide.acts import MakeProofs
 from rollouts.engine.decide.proofs import AGAIN_AFTER
@@ -15,6 +17,7 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Plan, PlanEvent, ProofJob, Target
 from rollouts.steering import commands
 from simulator.kinds import JOB, POD
+from tests.rollouts.asking.rights import asked_in, unnamed
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.rounds
@@ -360,3 +363,18 @@ def test_who_leaves_the_cluster_leaves_none(ground: Ground, capsys: pytest.Captu
     call_command("release_all", "north", "--give-up-plans", "We leave.")
     assert jobs(ground) == []
     assert not ProofJob.objects.in_the_cluster().exists()
+
+
+def test_a_start_asks_for_every_right_that_a_test_job_uses(ground: Ground):
+    used = asked_in(ground, lambda: changed(ground))
+    completes(ground)
+    used |= asked_in(ground, lambda: ground.rounds(2))
+    of_jobs = {act for act in used if act.what == "jobs"}
+
+    plan = Plan.objects.select_related("cluster").get(pk=ground.plan.pk)
+    assert unnamed(of_jobs, needed(plan, [NAMESPACE], with_slices=False, with_jobs=True)) == set()
+    assert {act.verb for act in of_jobs} == {"get", "create", "delete"}
+    asked = facts_of(Questions(plan, ground.connection, ground.clock)).rights
+    assert {right.verb for right in asked if right.kind == "jobs.batch" and right.is_needed} == {
+        act.verb for act in of_jobs
+    }
