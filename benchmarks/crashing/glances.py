@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Q
+
 from benchmarks.crashing.rows import raw_rows
 from rollouts.models import Approval, Command, Freeze, MaintenanceWindow, Plan, Stage, Target
 
@@ -29,7 +31,10 @@ def is_approved(plan_id: int) -> bool:
 
 
 def is_without_nodes(plan_id: int) -> bool:
-    """A stage of it is on and has no node left that it could be judged on: it never passes, and the page says so."""
+    """A stage that is on has no node left that it could be judged on: it never passes, and the page says so.
+
+    Or the one before it, of which it asks once more before it lets its first nodes go.
+    """
     return bool(raw_rows(_of_plan(plan_id)["empty"]))
 
 
@@ -46,6 +51,7 @@ def is_anything_frozen() -> bool:
 @lru_cache
 def _of_plan(plan_id: int) -> dict[str, Asked]:
     stages = Stage.objects.filter(plan=plan_id).order_by()
+    opens_after = Stage.objects.filter(plan=OuterRef("plan"), index=OuterRef("index") + 1, state="opening")
     asked = {
         "state": Plan.objects.filter(pk=plan_id).order_by().values_list("state"),
         "pauses": Command.objects.in_force().filter(plan=plan_id).order_by().values_list("pk"),
@@ -54,7 +60,7 @@ def _of_plan(plan_id: int) -> dict[str, Asked]:
         .filter(stage__in=stages.filter(state="opening"), is_rejection=False)
         .order_by()
         .values_list("pk"),
-        "empty": stages.filter(state__in=["opening", "promoting", "soaking"])
+        "empty": stages.filter(Q(state__in=["opening", "promoting", "soaking"]) | Exists(opens_after))
         .exclude(kind="rollback")
         .exclude(pk__in=Target.objects.exclude(state="excluded").values("stage"))
         .values_list("pk"),
