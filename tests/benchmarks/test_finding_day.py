@@ -14,7 +14,7 @@ from benchmarks.finding.day.outages import OUTAGES, Outage
 from benchmarks.finding.day.plants import Place
 from benchmarks.finding.day.processes import told_of
 from benchmarks.finding.day.run import live
-from benchmarks.finding.day.schedule import PlannedOutage, schedule
+from benchmarks.finding.day.schedule import PlannedOutage, Plant, schedule
 from benchmarks.finding.day.telling import Told
 from benchmarks.finding.day.unplanted import UNPLANTED
 from demo.settings import ROOT
@@ -95,7 +95,7 @@ def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_who_holds_gpus_for_hours_and_does_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(schedules, "FOUND", (KINDS["idle-for-hours"],))
+    monkeypatch.setattr(schedules, "FOUND", (KINDS[IDLE],))
     monkeypatch.setattr(schedules, "HARMLESS", (KINDS["warm"],))
 
     told = lived(replace(SMALL, nodes=4, hours=4.0))
@@ -104,6 +104,7 @@ def test_who_holds_gpus_for_hours_and_does_nothing_is_found(monkeypatch: pytest.
     assert (told.missed, told.in_vain) == (0, 0), told.troubles
 
 
+IDLE = "idle-for-hours"
 OF_GPUS = (
     *("throttled", "dcgm-health", "hot", "ecc-uncorrected", "row-remap-failed", "row-remap-pending"),
     *("fallen", "fallen-between-scrapes", "resets-again-and-again", "memory-full", "power-at-its-limit"),
@@ -154,6 +155,17 @@ def test_one_plant_alone_is_the_same_one_again():
     (alone,) = again.only(wanted.number).plants
 
     assert (alone.subject, alone.planting, alone.begins_s) == (wanted.subject, wanted.planting, wanted.begins_s)
+
+
+@pytest.mark.parametrize(("kind", "away_min", "waited_min"), [(IDLE, 6, 60), (IDLE, 7, 0), ("hot", 7, 60)])
+def test_of_an_hour_that_is_not_heard_whole_nobody_knows_what_was_in_it(kind: str, away_min: int, waited_min: int):
+    place = Place("gpu-1", 0, 8)
+    plant = Plant(1, KINDS[kind], place, KINDS[kind].make(Random(1), place), 0.0, 10_000.0)
+
+    for can_look in (*[True] * 60, *[False] * away_min):
+        plant.wait(60.0, can_look=can_look)
+
+    assert plant.waited_s == waited_min * 60
 
 
 def test_every_fault_of_gpus_and_exporters_is_planted():

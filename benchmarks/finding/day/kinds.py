@@ -239,10 +239,10 @@ FOUND: tuple[Kind, ...] = (
     Kind("failing-workload", lambda _, at: _one(FailingWorkload(at.node)), lambda seen: seen.has_crashing_pods,
          ("workload-fails-here", "pods-failing"), 5 * MINUTE, is_of_gpu=False, fits=lambda at: at.has_pods,
          needs_telemetry=False),
-    # Two whole hours of the clock, up to one until the first begins, and ten minutes until the last is written. Pools
-    # have more patience.
+    # Two whole hours of the clock, up to one until the first begins, and ten minutes until the last is written. Of one
+    # that was not heard for a tenth of it nobody knows. Pools have more patience.
     Kind("idle-for-hours", lambda _, at: _one(IdleHolder(at.node)), _does_nothing, ("idle-gpus",), 190 * MINUTE,
-         is_of_gpu=False, fits=lambda at: at.has_pods and not at.workload_class),
+         lacks_s=6 * MINUTE, is_of_gpu=False, fits=lambda at: at.has_pods and not at.workload_class),
     Kind("plugin-crashes", lambda _, at: _one(BrokenOperand(Ailment.CRASH, node=at.node)),
          lambda seen: seen.has_crashing_pods, ("operand-down", "pods-failing"), 1 * MINUTE, is_of_gpu=False,
          needs_telemetry=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -154,6 +155,7 @@ class Kind:
     is_visible: Callable[[Seen], bool] = lambda _: False
     rules: tuple[str, ...] = ()  # of which one is right about it; none: it is no trouble, and nothing is to be found
     after_s: float = 0.0  # how long its rule waits, by docs/findings.md
+    lacks_s: float = math.inf  # of telemetry, until its rule's wait begins anew: it wants hours that are heard whole
     is_of_gpu: bool = True
     fits: Callable[[Place], bool] = lambda _: True
     visible_within_s: float = 20 * MINUTE  # else it was planted in vain

@@ -29,11 +29,18 @@ class Plant:
     before: dict[str, float] = field(default_factory=dict)
     visible_s: float | None = None
     waited_s: float = 0.0  # since it was visible, while somebody could look
+    unseen_s: float = 0.0  # since somebody could last
     found_s: float | None = None
     wrong: str = ""  # what was said of it instead
     tellings: set[tuple[int, int]] = field(default_factory=set)  # by finding, and how often that opened
     doubled: str = ""  # what else was told of it at the same time
     missed: bool = False
+
+    def wait(self, period_s: float, *, can_look: bool) -> None:
+        self.unseen_s = 0.0 if can_look else self.unseen_s + period_s
+        self.waited_s += period_s if can_look else 0.0
+        if self.unseen_s > self.kind.lacks_s:
+            self.waited_s = 0.0
 
     @property
     def is_trouble(self) -> bool:

@@ -91,8 +91,8 @@ class Verdict:
             is_hidden = plant.kind.needs_telemetry and not can_look
             if plant.found_s is not None or (not is_hidden and plant.kind.is_visible(seen)):
                 plant.visible_s = now_s
-        elif can_look:
-            plant.waited_s += self.period_s
+        else:
+            plant.wait(self.period_s, can_look=can_look)
         is_late = plant.waited_s > plant.kind.after_s + 2 * self.period_s
         if is_late and plant.found_s is None:
             plant.missed = True
