@@ -177,7 +177,10 @@ class TargetSerializer(RowSerializer):
     state = serializers.ChoiceField(
         choices=[(state, state) for state in sorted({*TargetState, *Shown})],
         source="shown_state",
-        help_text="not-begun: the plan left it as it was, and holds it no more. back: it changed, and went back.",
+        help_text=(
+            "not-held: its label is not on yet. not-begun: the plan left it as it was, and holds it no more. "
+            "back: it changed, and went back."
+        ),
     )
     facts = serializers.DictField(help_text="When the plan was sealed.")
     baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")

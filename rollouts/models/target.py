@@ -13,8 +13,9 @@ from rollouts.models.wave import Wave
 
 
 class Shown(StrEnum):
-    """What is shown of targets beside their own states, once the plan has put the old version back."""
+    """What is shown of targets beside their own states: before their labels are on, and once the plan has gone back."""
 
+    NOT_HELD = "not-held"  # it is to be held, and its label was not read back yet
     NOT_BEGUN = "not-begun"  # left as it was: its hold is off, and it was never changed
     BACK = "back"  # it had begun, and runs the old version again
     STILL_HELD = "held"  # it had begun, and the plan ended without it
@@ -29,9 +30,13 @@ class TargetQuerySet(Visible["Target"]):
     def with_holds(self) -> "TargetQuerySet":
         """Each knows whether we keep it, or want to, from changing, and whether it is back: for `shown_state`."""
         same_node = {"node_uid": OuterRef("node_uid")}
-        holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node).in_the_way()
+        holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node)
         back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.ROLLBACK, **same_node)
-        seen = {"is_kept": Exists(holds), "is_back": Exists(back.filter(state=TargetState.CHANGED))}
+        seen = {
+            "is_kept": Exists(holds.in_the_way()),
+            "is_unlabelled": Exists(holds.filter(is_wanted=True, placed_at=None, is_foreign=False)),
+            "is_back": Exists(back.filter(state=TargetState.CHANGED)),
+        }
         return self.annotate(**seen)
 
     def gone_back(self) -> "TargetQuerySet":
@@ -66,6 +71,7 @@ class Target(Moving):
         ordering = ["stage_id", "position"]
 
     is_kept: bool  # set by `with_holds`
+    is_unlabelled: bool  # set by `with_holds`: we want to keep it, and its label was not read back yet
     opted_out: list[OptOut]  # set by who shows it: what keeps neighbours off its node
     is_back: bool  # set by `with_holds`: it runs the old version again, while others may still be on their way
 
@@ -74,6 +80,8 @@ class Target(Moving):
         """Its state, but where the plan has put the old version back: then the hold tells what became of the node."""
         if self.state == TargetState.HELD and not self.is_kept:
             return Shown.NOT_BEGUN
+        if self.state == TargetState.HELD and self.is_unlabelled:
+            return Shown.NOT_HELD
         if self.is_back and self.state in BEGUN and not self.stage.is_rollback:
             return Shown.BACK
         if self.state in (TargetState.EXCLUDED, TargetState.HELD) or not self._is_put_back:

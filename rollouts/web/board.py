@@ -26,6 +26,7 @@ TRIED_AGAIN_IN = {StageState.PROMOTING, StageState.SOAKING, StageState.HALTED}
 MOST_TARGETS = 60  # a stage; the rest are counted
 ENDED = ((str(TargetState.CHANGED), "done"), (str(Shown.BACK), "back"))  # as a wave that is folded calls them
 DONE = {state for state, _ in ENDED}
+EXCLUDABLE = {TargetState.HELD, Shown.NOT_HELD, TargetState.FAILED}
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def column_of(
     total = sum(counts.values()) - counts[TargetState.EXCLUDED]
     happened = Counter(target.state for target in on_page.targets)
     blamed = _blamed(on_page)
-    excludable = {TargetState.FAILED} if stage.state == StageState.ABANDONED else {TargetState.HELD, TargetState.FAILED}
+    excludable = {TargetState.FAILED} if stage.state == StageState.ABANDONED else EXCLUDABLE
     goes_on = stage.state in TRIED_AGAIN_IN and not stage.is_rollback
     for target in on_page.targets:
         target.fails = blamed.get(target.node_name, "")  # type: ignore[attr-defined]

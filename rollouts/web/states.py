@@ -34,6 +34,7 @@ TARGET_GLYPHS: dict[str, str] = {
     TargetState.CHANGED: "ok",
     TargetState.FAILED: "bad",
     TargetState.EXCLUDED: "unseen",
+    Shown.NOT_HELD: "waiting",
     Shown.NOT_BEGUN: "waiting",
     Shown.BACK: "part",
 }

@@ -43,13 +43,26 @@ def test_the_history_begins_with_what_was_said_last_however_long_it_had_stood(bo
 
 def test_a_target_whose_hold_is_off_without_a_release_was_not_begun(bob):
     stage = a_plan().stages.get(index=1)
-    Hold.objects.filter(node_name="gpu-1").update(is_wanted=False)
+    Hold.objects.update(placed_at=NOON)
+    Hold.objects.filter(node_name="gpu-1").update(is_wanted=False, placed_at=None)
 
     targets = bob.get(f"/api/v1/stages/{stage.pk}").json()["targets"]
     plan = bob.get(f"/api/v1/plans/{stage.plan_id}").json()
 
     assert {target["node"]: target["state"] for target in targets} == {"gpu-1": "not-begun", "gpu-2": "held"}
     assert plan["stages"][1]["targets_by_state"] == {"not-begun": 1, "held": 1}
+
+
+def test_a_target_whose_label_was_not_read_back_is_not_held(bob):
+    stage = a_plan().stages.get(index=1)
+    Hold.objects.filter(node_name="gpu-1").update(placed_at=None)
+    Hold.objects.filter(node_name="gpu-2").update(placed_at=NOON)
+
+    plan = bob.get(f"/api/v1/plans/{stage.plan_id}").json()
+    targets = bob.get(f"/api/v1/stages/{stage.pk}").json()["targets"]
+
+    assert {target["node"]: target["state"] for target in targets} == {"gpu-1": "not-held", "gpu-2": "held"}
+    assert plan["stages"][1]["targets_by_state"] == {"not-held": 1, "held": 1}
 
 
 def test_a_target_says_what_keeps_neighbours_off_it_and_what_was_there_before(bob):

@@ -31,7 +31,9 @@ def test_shows_every_stage_with_its_targets(viewer):
 
     assert "1. Canary waiting" in seen.text
     assert "2. H200 waiting" in seen.text
-    assert "gpu-0 held" in seen.text
+    assert "gpu-0 not held" in seen.text, "its label is not on yet"
+    plan.holds.update(placed_at=NOON)
+    assert "gpu-0 held" in page(viewer, f"/plans/{plan.pk}").text
 
 
 def test_a_gate_that_passes_with_nothing_to_judge_by_is_no_proof(viewer):
@@ -108,6 +110,7 @@ def test_a_target_that_an_ended_plan_never_came_to_is_not_called_held(viewer):
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="aborted")
     plan.stages.update(state="abandoned")
+    plan.holds.update(placed_at=NOON)
     let_go(plan, "gpu-1")
 
     seen = page(viewer, f"/plans/{plan.pk}")
@@ -170,6 +173,7 @@ def test_a_node_says_whom_the_plan_keeps_off_it_and_what_somebody_made_of_that(v
 
 def test_what_is_not_listed_is_counted_by_what_is_true_of_it(viewer):
     plan = make.a_plan(make.a_fleet(nodes=70))
+    plan.holds.update(placed_at=NOON)
     let_go(plan, *(f"gpu-{number}" for number in range(1, 68)))
 
     assert re.search(r"and 7 more, not begun and 2 more, held", page(viewer, f"/plans/{plan.pk}").text)
