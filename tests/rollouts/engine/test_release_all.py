@@ -219,7 +219,7 @@ def test_a_dry_run_names_each_thing_that_the_run_after_it_does(ground: Ground, c
         f"north Job gpu-operator/{job['metadata']['name']}: pulls an image for {plan.mark}; would be deleted" in named
     )
     assert "north Lease quarterdeck/quarterdeck: would be deleted" in named
-    assert any(f"image pull 1 of {plan.mark} would be cancelled" in line for line in named)
+    assert any(f"image pull {plan.image_pulls.get().pk} of {plan.mark} would be cancelled" in line for line in named)
     assert any(line.endswith("It would be ended.") for line in named)
     assert named[-1] == "north: 3 nodes carry a mark of ours. Nothing was changed."
     assert done[-1] == "north: nothing of ours is left there."
