@@ -62,7 +62,8 @@ class PlanStanding:
             return self.plan.waiting_for or "A draft: nothing in the cluster has been touched."
         if self.plan.is_final:
             return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
-        return self.unlooked or self.plan.waiting_for or "A worker has not looked at it yet."
+        first = "A worker is at it for the first time." if self.plan.epoch else "A worker has not looked at it yet."
+        return self.unlooked or self.plan.waiting_for or first
 
     @property
     def besides(self) -> list[str]:

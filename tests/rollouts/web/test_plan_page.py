@@ -184,6 +184,8 @@ def test_always_says_why_it_is_not_moving(viewer):
     draft = make.a_draft()
 
     assert "What it waits for A worker has not looked at it yet." in page(viewer, f"/plans/{plan.pk}").text
+    Plan.objects.filter(pk=plan.pk).update(epoch=1)  # the first round of a large plan takes a while
+    assert "What it waits for A worker is at it for the first time." in page(viewer, f"/plans/{plan.pk}").text
     assert "nothing in the cluster has been touched" in page(viewer, f"/plans/{draft.pk}").text
 
 
