@@ -219,11 +219,11 @@ QUARTERDECK_PROXIES = env("QUARTERDECK_PROXIES", default="0")
 KEEP_GPU_HOURS_DAYS = env.int("QUARTERDECK_KEEP_GPU_HOURS_DAYS", default=90)  # a row an hour for each GPU that is heard
 KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)  # of nodes and findings, not of decisions
 
-logs.set_up()
 # What a test Job runs on a changed node where its stage names no other image: vectorAdd, which ends by itself, as
 # NVIDIA documents it (docs.nvidia.com/datacenter/cloud-native/confidential-containers/latest/run-sample-workload.html).
 PROOF_IMAGE = env("QUARTERDECK_PROOF_IMAGE", default="nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04")
 
+logs.set_up()
 LOG_LEVEL = env("QUARTERDECK_LOG_LEVEL", default="INFO")
 LOGGING = {
     "version": 1,
