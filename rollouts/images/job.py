@@ -3,8 +3,7 @@
 Its container ends at once, and can do nothing before: no rights, no mounts, no token, no user of the host's, and
 NVIDIA_VISIBLE_DEVICES is `void`, as the operator has it for this image, so that a runtime that gives GPUs to whoever
 asks gives it none. `Always` has the kubelet ask the registry also where the image is on the node's disk already
-(kubernetes.io/docs/concepts/containers/images). The node is named by a field, as DaemonSets do it, and not by
-`spec.nodeName`, which would pass by its taints.
+(kubernetes.io/docs/concepts/containers/images).
 
 It runs under the driver's service account, whose token it is not given: a pod that names none is given `default`, and
 one without pull secrets those of its account (kubernetes, plugin/pkg/admission/serviceaccount), which would prove an
@@ -16,11 +15,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from gpu.labels import ASKED_AT, IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
+from gpu.labels import IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
+from rollouts.jobs.manifest import job_of
 
 CONTAINER = "pull"
 DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line has them by then
-KEPT_FOR = timedelta(minutes=10)  # after its end, where nobody is left to delete it
 NOBODY = 65534
 # What the DaemonSet controller adds to its pods: a driver pod comes to a cordoned node, and so does this one.
 CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
@@ -64,39 +63,9 @@ def pods_for(plan: str) -> str:
     return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
 
 
-def is_ours(wanted: WantedPull, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
-    """Whether a Job, or a pod, is of the row that this is of, and of no one of a database that was restored."""
-    same = all(labels.get(key) == value for key, value in wanted.labels.items())
-    return same and annotations.get(ASKED_AT) == wanted.asked_at
-
-
 def job_for(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
-    metadata = {"labels": wanted.labels, "annotations": {ASKED_AT: wanted.asked_at}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": wanted.name, **metadata},
-        "spec": {
-            "backoffLimit": 0,
-            "completions": 1,
-            "parallelism": 1,
-            "activeDeadlineSeconds": int(DEADLINE.total_seconds()),
-            "ttlSecondsAfterFinished": int(KEPT_FOR.total_seconds()),
-            "template": {"metadata": metadata, "spec": _pod(wanted, like)},
-        },
-    }
-
-
-def _pod(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
-    on_it = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [wanted.node]}]}
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_it]}}
-    return {
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 1,
+    pod = {
         **({"serviceAccountName": like.service_account} if like.service_account else {}),
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "affinity": {"nodeAffinity": affinity},
         "tolerations": [*(dict(each) for each in like.tolerations), CORDONED],
         "imagePullSecrets": [{"name": name} for name in like.secrets],
         "securityContext": {
@@ -106,6 +75,7 @@ def _pod(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
         },
         "containers": [_container(wanted.image)],
     }
+    return job_of(wanted, pod, deadline=DEADLINE)
 
 
 def _container(image: str) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from gpu.labels import ASKED_AT, GPU, MANAGED_BY, OURS, PROOF, PROVES_FOR
+from gpu.labels import GPU, MANAGED_BY, OURS, PROOF, PROVES_FOR
 from gpu.resources import is_gpu_resource
+from rollouts.jobs.manifest import job_of
 
 CONTAINER = "proof"
 DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds
-KEPT_FOR = timedelta(minutes=10)  # after its end, where nobody is left to delete it
 LITTLE = {"cpu": "100m", "memory": "256Mi"}
 MOST = {"cpu": "2", "memory": "2Gi"}  # of a quota that wants limits
 EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubernetes.io/unschedulable among them
@@ -49,12 +49,6 @@ def pods_for(plan: str) -> str:
     return f"{MANAGED_BY}={OURS},{PROVES_FOR}={plan}"
 
 
-def is_ours(wanted: WantedProof, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
-    """Whether a Job, or a pod, is of the row that this is of, and of no one of a database that was restored."""
-    same = all(labels.get(key) == value for key, value in wanted.labels.items())
-    return same and annotations.get(ASKED_AT) == wanted.asked_at
-
-
 def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
     """What such a Job asks for on a node that offers this: whole GPUs where there are any. Blank: it offers too few."""
     enough = [name for name, number in allocatable.items() if is_gpu_resource(name) and number >= max(1, amount)]
@@ -62,35 +56,12 @@ def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
 
 
 def job_for(wanted: WantedProof) -> dict[str, Any]:
-    metadata = {"labels": wanted.labels, "annotations": {ASKED_AT: wanted.asked_at}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": wanted.name, **metadata},
-        "spec": {
-            "backoffLimit": 0,
-            "completions": 1,
-            "parallelism": 1,
-            "activeDeadlineSeconds": int(DEADLINE.total_seconds()),
-            "ttlSecondsAfterFinished": int(KEPT_FOR.total_seconds()),
-            "template": {"metadata": metadata, "spec": _pod(wanted)},
-        },
-    }
-
-
-def _pod(wanted: WantedProof) -> dict[str, Any]:
-    on_it = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [wanted.node]}]}
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_it]}}
-    return {
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 1,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "affinity": {"nodeAffinity": affinity},
+    pod = {
         "tolerations": [EVERY_SUCH_TAINT],
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(wanted)],
     }
+    return job_of(wanted, pod, deadline=DEADLINE)
 
 
 def _container(wanted: WantedProof) -> dict[str, Any]:

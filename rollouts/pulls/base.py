@@ -12,8 +12,8 @@ from kube import client
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from rollouts.engine.writer_lease import take_writer_lease
-from rollouts.images.job import is_ours
 from rollouts.images.progress import PullProgress
+from rollouts.jobs.manifest import is_ours
 from rollouts.models import ImagePull, PullJob
 from rollouts.models.moving import record_event
 

@@ -1,8 +1,8 @@
 """Leaving nothing: a row is done with only when its Job and its pod were read back to be gone."""
 
 from kube import client
-from rollouts.images.job import is_ours
 from rollouts.images.progress import PullOutcome, PullProgress
+from rollouts.jobs.manifest import is_ours
 from rollouts.models import PullJob
 from rollouts.pulls.base import PullRound, bounded
 

@@ -5,9 +5,10 @@ from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from kube.structs.meta import find
 from kube.structs.pod import ContainerStateTerminated
-from rollouts.images.job import is_ours, pods_for
+from rollouts.images.job import pods_for
 from rollouts.images.progress import JobLook, PodLook, PullOutcome, PullProgress
 from rollouts.images.progress import look as look_at
+from rollouts.jobs.manifest import is_ours
 from rollouts.models import PullJob
 from rollouts.pulls.base import PullRound
 

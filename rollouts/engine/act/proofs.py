@@ -19,9 +19,10 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FollowProofs, MakeProofs
 from rollouts.engine.live import stopped_in_cluster
 from rollouts.gates.proof import Proof
+from rollouts.jobs.manifest import is_ours
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, ProofJob, Target
-from rollouts.proofs.job import is_ours, job_for, pods_for, resource_of
+from rollouts.proofs.job import job_for, pods_for, resource_of
 from rollouts.proofs.progress import ProofJobLook, ProofOutcome, ProofPodLook, ProofProgress, look
 from rollouts.reads.queries import driver_daemonsets
 from rollouts.reads.restraints import why_frozen

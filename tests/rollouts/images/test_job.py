@@ -1,6 +1,7 @@
 """What the Job may do, which is nothing but end."""
 
-from rollouts.images.job import AsTheDriver, WantedPull, is_ours, job_for
+from rollouts.images.job import AsTheDriver, WantedPull, job_for
+from rollouts.jobs.manifest import is_ours
 
 WANTED = WantedPull(
     "plan-7", 3, 1, "gpu-1", "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04", "2026-01-08T12:00:00+00:00"

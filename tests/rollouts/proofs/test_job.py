@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.proofs.job import WantedProof, is_ours, job_for, resource_of
+from rollouts.jobs.manifest import is_ours
+from rollouts.proofs.job import WantedProof, job_for, resource_of
 
 WANTED = WantedProof("plan-7", 12, "gpu-1", "registry.example/burn:1", "nvidia.com/mig-1g.10gb", 2, "2026-01-08T12:00")
 
