@@ -3,12 +3,12 @@
 from kube import client
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
-from kube.structs.meta import find
 from kube.structs.pod import ContainerStateTerminated
 from rollouts.images.job import pods_for
 from rollouts.images.progress import JobLook, PodLook, PullOutcome, PullProgress
 from rollouts.images.progress import look as look_at
 from rollouts.jobs.manifest import is_ours
+from rollouts.jobs.reading import failure_of, newest_pod, said_of, state_of
 from rollouts.models import PullJob
 from rollouts.pulls.base import PullRound
 
@@ -43,11 +43,10 @@ def look(pull_round: PullRound, row: PullJob) -> None:
         says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=now)
         return
-    pod = _pod_of(pull_round, row, job)
+    pod = newest_pod(job, pull_round.pods_of(row))
     pull_round.is_in_motion |= pod is None
     about = ("Pod", pod.name) if pod else ("Job", job.name)
-    failed = find((job.status.conditions if job.status else None), "Failed")
-    is_failed = failed is not None and failed.status == "True"
+    failed, failed_message = failure_of(job)
     seen = pod_look(pod) if pod else None
     is_plain = seen is not None and not seen.waits
     events = [] if is_plain else _events_about(pull_round, row.namespace, *about)
@@ -56,8 +55,8 @@ def look(pull_round: PullRound, row: PullJob) -> None:
             image=row.image,
             system=row.system,
             made_at=row.made_at or now,
-            failed=(failed.reason or "Failed") if failed and is_failed else "",
-            failed_message=(failed.message or "") if failed and is_failed else "",
+            failed=failed,
+            failed_message=failed_message,
             pod=seen,
             events=[(event.reason or "", event.message or "") for event in events],
             failing_since=row.failing_since,
@@ -65,12 +64,6 @@ def look(pull_round: PullRound, row: PullJob) -> None:
         now=now,
     )
     pull_round.write(row, told, now=now, made_at=row.made_at or now)
-
-
-def _pod_of(pull_round: PullRound, row: PullJob, job: client.JobSeen) -> PodSeen | None:
-    """Made by this very Job, the newest: it makes another one where its first was taken from it."""
-    made = [pod for pod in pull_round.pods_of(row) if pod.metadata.owner and pod.metadata.owner.uid == job.uid]
-    return max(made, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
 
 
 def _events_about(pull_round: PullRound, namespace: str, kind: str, name: str) -> list[EventSeen]:
@@ -82,20 +75,11 @@ def _events_about(pull_round: PullRound, namespace: str, kind: str, name: str) -
 
 
 def pod_look(pod: PodSeen) -> PodLook:
-    statuses = pod.status.container_statuses or []
-    state = statuses[0].state if statuses else None
+    state = state_of(pod)
     ended = state.terminated if state else None
-    waiting = state.waiting if state else None
-    scheduled = pod.scheduled
-    is_homeless = scheduled is not None and scheduled.status == "False"
     return PodLook(
-        phase=pod.status.phase,
-        reason=pod.status.reason or "",
-        message=pod.status.message or "",
-        unscheduled=(scheduled.message or scheduled.reason or "no reason given") if scheduled and is_homeless else "",
+        **said_of(pod),
         begun_at=pod.status.start_time,
-        waits=(waiting.reason or "") if waiting and waiting.reason != "ContainerCreating" else "",
-        waits_message=(waiting.message or "") if waiting else "",
         has_run=_has_run(ended) or bool(state and state.running),
         ran_at=ended.started_at if ended else None,
     )

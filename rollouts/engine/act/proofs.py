@@ -20,6 +20,7 @@ from rollouts.engine.decide.acts import FollowProofs, MakeProofs
 from rollouts.engine.live import stopped_in_cluster
 from rollouts.gates.proof import Proof
 from rollouts.jobs.manifest import is_ours
+from rollouts.jobs.reading import failure_of, newest_pod, said_of, state_of
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, ProofJob, Target
 from rollouts.proofs.job import job_for, pods_for, resource_of
@@ -194,35 +195,25 @@ def _write(
 
 
 def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime) -> ProofJobLook:
-    made = [pod for pod in pods if pod.metadata.owner and pod.metadata.owner.uid == job.uid]
-    newest = max(made, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
-    conditions = job.status.conditions if job.status else None
-    failed, complete = find(conditions, "Failed"), find(conditions, "Complete")
-    is_failed = failed is not None and failed.status == "True"
+    newest = newest_pod(job, pods)
+    complete = find(job.status.conditions if job.status else None, "Complete")
+    failed, failed_message = failure_of(job)
     return ProofJobLook(
         made_at=row.made_at or now,
         has_run=row.has_run,
         is_complete=complete is not None and complete.status == "True",
-        failed=(failed.reason or "Failed") if failed and is_failed else "",
-        failed_message=(failed.message or "") if failed and is_failed else "",
+        failed=failed,
+        failed_message=failed_message,
         pod=_pod_look(newest) if newest else None,
     )
 
 
 def _pod_look(pod: PodSeen) -> ProofPodLook:
-    statuses = pod.status.container_statuses or []
-    state = statuses[0].state if statuses else None
-    ended, waiting = (state.terminated, state.waiting) if state else (None, None)
-    scheduled = pod.scheduled
-    is_homeless = scheduled is not None and scheduled.status == "False"
+    state = state_of(pod)
+    ended = state.terminated if state else None
     return ProofPodLook(
-        phase=pod.status.phase,
-        reason=pod.status.reason or "",
-        message=pod.status.message or "",
+        **said_of(pod),
         is_going=pod.metadata.deletion_timestamp is not None,
-        unscheduled=(scheduled.message or scheduled.reason or "no reason given") if scheduled and is_homeless else "",
-        waits=(waiting.reason or "") if waiting and waiting.reason != "ContainerCreating" else "",
-        waits_message=(waiting.message or "") if waiting else "",
         is_running=bool(state and state.running),
         exit_code=ended.exit_code if ended else None,
         words=(ended.message or ended.reason or "") if ended else "",

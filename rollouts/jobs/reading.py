@@ -1,0 +1,52 @@
+"""What a Job and its pod say of themselves, as the API server shows them."""
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from kube import client
+from kube.structs import PodSeen
+from kube.structs.meta import find
+from kube.structs.pod import ContainerState
+
+
+class PodSaid(TypedDict):
+    phase: str
+    reason: str  # of the pod: Evicted, OutOfcpu, …
+    message: str
+    unscheduled: str  # why it has no node; blank: it has, or nobody has said
+    waits: str  # the reason for which its container waits
+    waits_message: str
+
+
+def newest_pod(job: client.JobSeen, pods: Iterable[PodSeen]) -> PodSeen | None:
+    """Made by this very Job: it makes another one where its first was taken from it."""
+    made = [pod for pod in pods if pod.metadata.owner and pod.metadata.owner.uid == job.uid]
+    return max(made, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
+
+
+def failure_of(job: client.JobSeen) -> tuple[str, str]:
+    """Reason and message of its condition Failed. Blank: it has not."""
+    failed = find(job.status.conditions if job.status else None, "Failed")
+    if failed is None or failed.status != "True":
+        return "", ""
+    return failed.reason or "Failed", failed.message or ""
+
+
+def state_of(pod: PodSeen) -> ContainerState | None:
+    """Of its one container. None: its kubelet has said nothing yet."""
+    statuses = pod.status.container_statuses or []
+    return statuses[0].state if statuses else None
+
+
+def said_of(pod: PodSeen) -> PodSaid:
+    state, scheduled = state_of(pod), pod.scheduled
+    waiting = state.waiting if state else None
+    homeless = scheduled if scheduled and scheduled.status == "False" else None
+    return {
+        "phase": pod.status.phase,
+        "reason": pod.status.reason or "",
+        "message": pod.status.message or "",
+        "unscheduled": (homeless.message or homeless.reason or "no reason given") if homeless else "",
+        "waits": (waiting.reason or "") if waiting and waiting.reason != "ContainerCreating" else "",
+        "waits_message": (waiting.message or "") if waiting else "",
+    }
