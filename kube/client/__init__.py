@@ -22,7 +22,7 @@ from kube.client.errors import (
     Untrusted,
 )
 from kube.client.listing import list_pages
-from kube.client.patches import Patch, field_patch, metadata_patch, pointer
+from kube.client.patches import Patch, field_patch, metadata_patch, node_patch, pointer
 from kube.client.reaching import reach
 from kube.client.reading import (
     get_config_map,
@@ -121,6 +121,7 @@ __all__ = [
     "list_warnings",
     "may",
     "metadata_patch",
+    "node_patch",
     "patch_driver_object",
     "patch_node",
     "patch_pod",

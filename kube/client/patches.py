@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kube.structs import Seen
+from kube.structs import NodeSeen, Seen
 
 Operation = dict[str, Any]
 Patch = list[Operation]
@@ -26,6 +26,22 @@ def metadata_patch(
         *_entries(seen, "annotations", seen.metadata.annotations, annotations or {}),
     ]
     return [*same_object(seen), *changes] if changes else []
+
+
+def node_patch(
+    node: NodeSeen,
+    *,
+    labels: Mapping[str, str | None] | None = None,
+    annotations: Mapping[str, str | None] | None = None,
+    is_unschedulable: bool | None = None,
+) -> Patch:
+    """And whether it takes pods: what is so is only written over what nobody has written since. None: left as it is."""
+    changes = metadata_patch(node, labels=labels, annotations=annotations)
+    if is_unschedulable is None or is_unschedulable == node.is_unschedulable:
+        return changes
+    place = pointer("spec", "unschedulable")
+    set_it, take_it = {"op": "add", "path": place, "value": True}, {"op": "remove", "path": place}
+    return [*(changes or same_object(node)), *unchanged_since(node), set_it if is_unschedulable else take_it]
 
 
 def field_patch(seen: Seen, path: tuple[str, ...], *, old: Any, new: Any) -> Patch:

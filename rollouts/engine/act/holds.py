@@ -8,10 +8,10 @@ from django.db.models import F, QuerySet
 
 from edges.moves import LostRace
 from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
-from gpu.neighbours import Metadata
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
+from rollouts.engine.act.beside import Beside, NodeWrite, nothing_else, patch_of
 from rollouts.engine.act.labels import clear_queued
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
@@ -95,13 +95,6 @@ def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[s
     return dict(in_turn)
 
 
-def nothing_else(seen: NodeSeen) -> Metadata:  # noqa: ARG001
-    return Metadata()
-
-
-Beside = Callable[[NodeSeen], Metadata]  # what is written in the same patch as the hold
-
-
 def hold_node(
     writer: Writer,
     uid: str,
@@ -132,9 +125,7 @@ def hold_node(
             return []
         # To the microsecond: what is written anew within a second of the last time has to be another value.
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
-        more = beside(seen)
-        labels = {**more.labels, writer.hold.key: writer.hold.value}
-        return client.metadata_patch(seen, labels=labels, annotations={**more.annotations, **ours})
+        return patch_of(seen, beside(seen) | NodeWrite({writer.hold.key: writer.hold.value}, ours))
 
     seen = writer.change(uid, name, held)
     if seen is None or not writer.hold.is_on(seen.labels):
@@ -188,9 +179,8 @@ def free_node(
         is_queued = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) is Phase.QUEUED
         if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued) or not may_go():
             return []
-        more = beside(seen)
-        annotations = {**more.annotations, HELD_BY: None, HELD_SINCE: None}
-        return client.metadata_patch(seen, labels={**more.labels, writer.hold.key: None}, annotations=annotations)
+        freely = NodeWrite({writer.hold.key: None}, {HELD_BY: None, HELD_SINCE: None})
+        return patch_of(seen, beside(seen) | freely)
 
     seen = writer.change(uid, name, freed)
     if seen is None or writer.hold.key in seen.labels:

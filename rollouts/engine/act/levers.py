@@ -12,7 +12,8 @@ from gpu.labels import CALLED_BACK, HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen, PodSeen
 from rollouts.components.base import BEGUN, DeletePod, RemoveLabel
-from rollouts.engine.act.holds import Beside, free_node, hold_node
+from rollouts.engine.act.beside import Beside, alone
+from rollouts.engine.act.holds import free_node, hold_node
 from rollouts.engine.act.writer import TRIES, Writer
 from rollouts.engine.live import newest_of
 from rollouts.models import Hold
@@ -65,7 +66,7 @@ class ByPod:
     def let_go(
         self, writer: Writer, uid: str, name: str, *, may_go: Callable[[], bool], beside: Beside
     ) -> NodeSeen | None:
-        seen = writer.change(uid, name, lambda node: _patch(node, beside) if may_go() else [])
+        seen = writer.change(uid, name, lambda node: alone(beside)(node) if may_go() else [])
         if seen is None or not may_go():
             return None
         gone = _each_old_pod(writer, uid, name, lambda pod: may_go() and _delete(writer, pod))
@@ -75,7 +76,7 @@ class ByPod:
         return any(_each_old_pod(writer, uid, name, lambda pod: _fence(writer, pod)) or ())
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
-        return writer.change(uid, name, lambda node: _patch(node, beside))
+        return writer.change(uid, name, alone(beside))
 
 
 LEVERS: Mapping[type, Lever] = {RemoveLabel: ByLabel(), DeletePod: ByPod()}
@@ -83,11 +84,6 @@ LEVERS: Mapping[type, Lever] = {RemoveLabel: ByLabel(), DeletePod: ByPod()}
 
 def lever_of(writer: Writer) -> Lever:
     return LEVERS[type(writer.component.release)]
-
-
-def _patch(seen: NodeSeen, beside: Beside) -> client.Patch:
-    wanted = beside(seen)
-    return client.metadata_patch(seen, labels=wanted.labels, annotations=wanted.annotations)
 
 
 def _old_pods(writer: Writer, name: str) -> Iterator[PodSeen]:

@@ -1,7 +1,7 @@
 """What keeps neighbours off a node that is let go: written with its release, and put back after it (Z17, Z18)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -10,7 +10,7 @@ from gpu.labels import OPTED_OUT_BY
 from gpu.neighbours import NEIGHBOURS, Metadata, as_before, before, earlier_values, neighbours_of, opted_out
 from kube import client
 from kube.structs import NodeSeen
-from rollouts.engine.act.holds import Beside, nothing_else
+from rollouts.engine.act.beside import Beside, NodeWrite, alone, nothing_else
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import OptOutAgain, PutBack
 from rollouts.models import OptOut, Plan
@@ -65,7 +65,7 @@ def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[OptOut]]:
 def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
     """What is written in the patch that lets the node go."""
 
-    def written(seen: NodeSeen) -> Metadata:
+    def written(seen: NodeSeen) -> NodeWrite:
         here = metadata_of(seen)
         was = before(here, [row.its_neighbour for row in rows])
         is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
@@ -74,7 +74,7 @@ def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
             if changed and not (is_ours and row.neighbour in earlier_values(here)):
                 row.was = was[row.neighbour]
                 OptOut.objects.in_force().filter(pk=row.pk).update(was=row.was)
-        return opted_out(here, was, writer.plan.mark)
+        return _as_write(opted_out(here, was, writer.plan.mark))
 
     return written if rows else nothing_else
 
@@ -83,9 +83,9 @@ def beside_recall(writer: Writer, rows: Sequence[OptOut]) -> Beside:
     """What is written in the patch that holds the node again."""
     known = {row.neighbour: row.was for row in rows if row.placed_at}
 
-    def written(seen: NodeSeen) -> Metadata:
+    def written(seen: NodeSeen) -> NodeWrite:
         is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
-        return as_before(metadata_of(seen), known) if is_ours else Metadata()
+        return _as_write(as_before(metadata_of(seen), known)) if is_ours else NodeWrite()
 
     return written if rows else nothing_else
 
@@ -94,7 +94,7 @@ def opt_out_again(writer: Writer, act: OptOutAgain) -> None:
     """Nobody has read them back: a worker was killed after its write, or somebody else let the node go."""
     rows = rows_of(writer.plan, act.nodes)
     for uid, name in writer.some(act.nodes):
-        if seen := writer.change(uid, name, _alone(beside_release(writer, rows[uid])), rows=_of(rows[uid])):
+        if seen := writer.change(uid, name, alone(beside_release(writer, rows[uid])), rows=_of(rows[uid])):
             read_back(writer, seen, rows[uid])
 
 
@@ -109,10 +109,10 @@ def put_back(writer: Writer, act: PutBack) -> None:
     for uid, name in writer.some(dict(in_turn)):
         if not rows[uid]:
             continue
-        seen = writer.change(uid, name, _alone(beside_recall(writer, rows[uid])), rows=_of(rows[uid]))
+        seen = writer.change(uid, name, alone(beside_recall(writer, rows[uid])), rows=_of(rows[uid]))
         if seen is not None:
             settle(writer, seen, rows[uid])
-        elif _is_gone(writer, uid, name):
+        elif writer.is_gone(uid, name):
             _of(rows[uid]).update(ended_at=writer.clock(), left_because="The node is gone.", trouble="")
 
 
@@ -168,27 +168,12 @@ def _left(row: OptOut, here: Metadata) -> str:
     return f"{one.name} {is_now}: somebody else's, and left."
 
 
-def _is_gone(writer: Writer, uid: str, name: str) -> bool:
-    try:
-        return client.get_node(writer.connection, name).uid != uid
-    except client.Absent:
-        return True
-    except client.Forbidden:
-        return False  # Nobody can tell, and the row says why.
-
-
 def _of(rows: Sequence[OptOut]):
     return OptOut.objects.in_force().filter(pk__in=[row.pk for row in rows])
 
 
-def _alone(beside: Beside) -> Callable[[NodeSeen], client.Patch]:
-    """In a patch of its own."""
-
-    def patch(seen: NodeSeen) -> client.Patch:
-        wanted = beside(seen)
-        return client.metadata_patch(seen, labels=wanted.labels, annotations=wanted.annotations)
-
-    return patch
+def _as_write(wanted: Metadata) -> NodeWrite:
+    return NodeWrite(wanted.labels, wanted.annotations)
 
 
 def metadata_of(seen: NodeSeen) -> Metadata:

@@ -100,6 +100,15 @@ class Writer:
         told.update(trouble=trouble[:500])
         return None
 
+    def is_gone(self, uid: str, name: str) -> bool:
+        """Nobody can tell where it may not be read; the row says why then."""
+        try:
+            return client.get_node(self.connection, name).uid != uid
+        except client.Absent:
+            return True
+        except client.Forbidden:
+            return False
+
     def _patch(self, name: str, patch: client.Patch) -> NodeSeen:
         """:raises Refused: also when a webhook fails that is asked of this node: it was read a moment ago, and one such
         node must keep no other from being held"""

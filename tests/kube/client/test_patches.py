@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.patches import field_patch, metadata_patch, pointer
+from kube.client.patches import field_patch, metadata_patch, node_patch, pointer
 from tests.fleet.documents import a_driver_seen, a_node_seen
 
 HOLD = "nvidia.com/gpu-driver-upgrade.skip"
@@ -55,3 +55,35 @@ def test_a_field_is_changed_from_exactly_the_value_we_saw():
         {"op": "test", "path": "/spec/version", "value": "580.95.05"},
         {"op": "replace", "path": "/spec/version", "value": "580.126.20"},
     ]
+
+
+def test_a_node_is_cordoned_only_while_nobody_else_changed_it():
+    """Together with its label, or not at all."""
+    place = pointer("metadata", "labels", HOLD)
+    node = a_node_seen(labels={HOLD: "true"})
+
+    patch = node_patch(node, labels={HOLD: None}, is_unschedulable=True)
+
+    assert patch == [
+        SAME_NODE,
+        {"op": "test", "path": place, "value": "true"},
+        {"op": "remove", "path": place},
+        UNCHANGED,
+        {"op": "add", "path": "/spec/unschedulable", "value": True},
+    ]
+
+
+def test_a_node_is_uncordoned_only_while_nobody_else_changed_it():
+    node = a_node_seen(spec={"unschedulable": True})
+
+    assert node_patch(node, is_unschedulable=False) == [
+        SAME_NODE,
+        UNCHANGED,
+        {"op": "remove", "path": "/spec/unschedulable"},
+    ]
+
+
+def test_a_node_that_is_as_wanted_needs_no_patch():
+    assert node_patch(a_node_seen(spec={"unschedulable": True}), is_unschedulable=True) == []
+    assert node_patch(a_node_seen(), is_unschedulable=False) == []
+    assert node_patch(a_node_seen(spec={"unschedulable": True}), is_unschedulable=None) == []
