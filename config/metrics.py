@@ -24,7 +24,7 @@ from fleet.models import Bookmark, Cluster, Observer
 from health.lifecycle import FindingState
 from health.models import Finding
 from people.rights import Permission, require
-from rollouts.hooks.findings import LEFT_BEHIND, OPTED_OUT
+from rollouts.hooks.findings import CORDON_LEFT, LEFT_BEHIND, OPTED_OUT
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 
@@ -164,9 +164,9 @@ class DatabaseCollector(Collector):
 
     def left_behind(self) -> GaugeMetricFamily:
         """What no sweep takes off by itself: a person looks why it is there."""
-        text = "Findings that something of a plan that is over is on a node still: a hold, an opt-out."
+        text = "Findings that something of a plan that is over is on a node still: a hold, an opt-out, a cordon."
         gauge = GaugeMetricFamily("quarterdeck_left_behind", text, labels=["cluster", "what"])
-        rules = {LEFT_BEHIND.key: "hold", OPTED_OUT.key: "opt-out"}
+        rules = {LEFT_BEHIND.key: "hold", OPTED_OUT.key: "opt-out", CORDON_LEFT.key: "cordon"}
         rows = Finding.objects.told().unresolved().exclude(state=FindingState.CONFIRMING).filter(rule__in=rules)
         numbers = Counter(rows.order_by().values_list("cluster__name", "rule"))
         for name in Cluster.objects.order_by("name").values_list("name", flat=True):

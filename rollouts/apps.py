@@ -13,13 +13,15 @@ class RolloutsConfig(AppConfig):
         from health.judging.sources import register
         from rollouts.approvals.shown import tidy
         from rollouts.approvals.unasked import ask_from_now_on, lock_plans
-        from rollouts.hooks.findings import GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
+        from rollouts.hooks.findings import CORDON_LEFT, CORDON_TAKEN, GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
         from rollouts.hooks.followed import FAILING
         from rollouts.hooks.objections import plans_that_rest_on
         from rollouts.hooks.standing_still import STILL, UNLOOKED
         from rollouts.messages.wake import plans_of
         from rollouts.web.timeline import lines_of_plans, plans_then
 
+        register(CORDON_LEFT)
+        register(CORDON_TAKEN)
         register(FAILING)
         register(GLASS)
         register(HALTED)

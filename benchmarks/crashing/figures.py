@@ -9,6 +9,7 @@ FIGURES = {
     "leaked_labels": "nodes",  # held by a plan that is over, with nothing to be held for
     "leaked_cordons": "nodes",
     "leaked_optouts": "nodes",  # a neighbour is kept off after the plan or while a stage is judged, or theirs is lost
+    "untested_nodes": "nodes",  # take pods before their test Job has run, where their stage asks for that first
     "leaked_leases": "leases",  # turns, nodes and places that a plan has not given back at its end
     "leaked_jobs": "jobs",  # of a pull: made twice or despite a word, or not ours and deleted; of it or a test: left
     "over_budget": "releases",  # past the stage's budget or the operator's slots

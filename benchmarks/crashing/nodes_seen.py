@@ -10,6 +10,7 @@ STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
 HELD_BY, HELD_SINCE = "quarterdeck.io/held-by", "quarterdeck.io/held-since"
 OPTED_OUT_BY = "quarterdeck.io/opted-out-by"
+CORDONED_BY = "quarterdeck.io/cordoned-by"
 OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with which each leaves a node alone
     "k8saas.nvidia.com/ManagedByNVSentinel": "false",
     "karpenter.sh/do-not-disrupt": "true",
@@ -27,6 +28,7 @@ class NodeSeen:
     annotations: dict[str, str] = field(default_factory=dict)
     is_cordoned: bool = False
     cordoned_by_others: bool = False
+    is_tested: bool = False  # a test Job of ours was made for it since it was let go
     is_ready: bool = True
     let_go: str = ""  # the version that it was let go towards; blank: it was not, or is back
     has_begun: bool = False  # since it was let go
@@ -111,16 +113,23 @@ def apply(node: NodeSeen, body: Any) -> None:
                 node.is_ready = one["status"] == "True"
         return
     for step in body:
-        for place, has in (("/metadata/labels", node.labels), ("/metadata/annotations", node.annotations)):
-            if step["op"] == "test" or not step["path"].startswith(place):
-                continue
-            key = step["path"].removeprefix(place).removeprefix("/").replace("~1", "/").replace("~0", "~")
-            if not key:
-                has.update(step["value"])
-            elif step["op"] == "remove":
-                has.pop(key, None)
-            else:
-                has[key] = step["value"]
+        if step["op"] != "test":
+            _apply_step(node, step)
+
+
+def _apply_step(node: NodeSeen, step: dict[str, Any]) -> None:
+    if step["path"] == "/spec/unschedulable":
+        node.is_cordoned = step["op"] != "remove" and bool(step["value"])
+    for place, has in (("/metadata/labels", node.labels), ("/metadata/annotations", node.annotations)):
+        if not step["path"].startswith(place):
+            continue
+        key = step["path"].removeprefix(place).removeprefix("/").replace("~1", "/").replace("~0", "~")
+        if not key:
+            has.update(step["value"])
+        elif step["op"] == "remove":
+            has.pop(key, None)
+        else:
+            has[key] = step["value"]
 
 
 def _merge(has: dict[str, str], given: dict[str, str | None]) -> None:

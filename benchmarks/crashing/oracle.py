@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from benchmarks.crashing.nodes_seen import (
+    CORDONED_BY,
     HELD_BY,
     IDLE,
     OPTED_OUT_BY,
@@ -199,6 +200,7 @@ class Reading:
             return
         if is_ours and _writes_where_it_must_be_ours(entry):
             self._check_lease(entry)
+            self._see_test(entry)
         if LEASES in path or path.endswith("/leases"):
             self._see_lease(entry)
         elif path.startswith(NODES) and method == "PATCH":
@@ -212,6 +214,14 @@ class Reading:
             self._see_slice(entry["body"])
         elif self._is_object(path) and method == "PATCH":
             self._see_object(entry, is_ours=is_ours)
+
+    def _see_test(self, entry: dict[str, Any]) -> None:
+        """A test Job names its node by its affinity."""
+        if entry["method"] != "POST" or JOBS not in entry["path"]:
+            return
+        affinity = str(entry["body"]["spec"]["template"]["spec"].get("affinity"))
+        for name in (name for name in self.nodes if f"'{name}'" in affinity):
+            self.nodes[name].is_tested = True
 
     def _see_slice(self, body: dict[str, Any]) -> None:
         if node := self.nodes.get(body["spec"]["nodeName"]):
@@ -310,10 +320,13 @@ class Reading:
         if node is None:
             return
         was_held, holder, was_out = node.is_held, node.annotations.get(HELD_BY), bool(node.let_go)
+        was_cordoned, cordoned_by = node.is_cordoned, node.annotations.get(CORDONED_BY)
         if is_ours:
             apply(node, entry["body"])
         else:
             self._see_what_others_wrote(name, node, entry)
+        if was_cordoned and not node.is_cordoned:
+            self._see_uncordoned(name, node, entry, is_ours=is_ours, cordoned_by=cordoned_by)
         if is_ours and was_held and not node.is_held and holder is None:
             self._say("foreign_labels_touched", f"{name}: {entry['body']}")
         if was_held and not node.is_held and is_ours:
@@ -327,6 +340,19 @@ class Reading:
             node.let_go, node.has_begun = "", False
         if bool(node.let_go) != was_out:
             self.out.append((entry["at"], name, not was_out))
+
+    def _see_uncordoned(
+        self, name: str, node: NodeSeen, entry: dict[str, Any], *, is_ours: bool, cordoned_by: str | None
+    ) -> None:
+        """By us, who take no cordon off but our own, or by the operator, which is to leave ours alone."""
+        where = f"{name} at {entry['at']} (request {entry['n']})"
+        if is_ours and cordoned_by is None:
+            self._say("foreign_labels_touched", f"{where} was cordoned by somebody else.")
+        is_operator = entry["user_agent"].startswith("gpu-operator")
+        if not (is_ours or is_operator) or cordoned_by is None or self.told.given_up or self.told.goes_back:
+            return
+        if node.runs(self.new) and self.version == self.new and not node.is_held and not node.is_tested:
+            self._say("untested_nodes", f"{where} was uncordoned, and no test Job was made for it.")
 
     def _see_what_others_wrote(self, name: str, node: NodeSeen, entry: dict[str, Any]) -> None:
         was_cordoned, had_driver = node.is_cordoned, node.labels.get(DEPLOY) != "false"
@@ -358,7 +384,7 @@ class Reading:
             self._say("double_releases", f"{where} had begun to change before.")
         if is_forward and name != self.canary and self.asks and (told.rejected or not told.approved):
             self._say("unapproved_releases", where)
-        node.let_go, node.has_begun = self.version, False
+        node.let_go, node.has_begun, node.is_tested = self.version, False, False
         self._count(name, where, is_forward=is_forward)
 
     def _check_words(self, entry: dict[str, Any], where: str, *, is_forward: bool) -> None:
@@ -438,12 +464,13 @@ def version_in(body: Any) -> str | None:
 
 def at_the_end(
     nodes: Iterable[dict[str, Any]], *, state: str, mark: str, version: str, left_out: set[str], cordoned: set[str],
-    offered: Mapping[str, str] | None = None, left_unseen: Collection[str] = (),
+    offered: Mapping[str, str] | None = None, left_unseen: Collection[str] = (), unproven: Collection[str] = (),
 ) -> Iterator[Violation]:  # fmt: skip
     """What a plan that is over has left. `left_out`: UIDs of nodes in no stage of it, or taken out by a person.
 
     `offered`, `left_unseen`: as `Reading` has them, in the end. A node that lost its driver after the plan had looked
-    for the last time stays held, as the plan says of it, and is found by a sweep.
+    for the last time stays held, as the plan says of it, and is found by a sweep. `unproven`: UIDs of nodes on which a
+    test Job failed last: they stay cordoned, unless they are as before.
     """
     for node in nodes:
         labels, annotations = node["metadata"].get("labels") or {}, node["metadata"].get("annotations") or {}
@@ -457,6 +484,9 @@ def at_the_end(
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
         if annotations.get(OPTED_OUT_BY) == mark:
             yield Violation("leaked_optouts", f"Somebody is kept off {name} by a plan that is {state}.")
+        is_kept = annotations.get(CORDONED_BY) == mark and uid in unproven and state != "rolled-back"
+        if annotations.get(CORDONED_BY) == mark and not is_kept:
+            yield Violation("leaked_cordons", f"{name} is cordoned by a plan that is {state}.")
         waits_held = is_ours and labels.get(STATE) == "upgrade-required"  # freed, the operator goes on, and uncordons
-        if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned and not waits_held:
+        if is_cordoned and labels.get(STATE, "") in IDLE and name not in cordoned and not (waits_held or is_kept):
             yield Violation("leaked_cordons", f"{name} is cordoned, and nobody is at work on it.")

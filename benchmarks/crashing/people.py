@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.crashing import glances, taking_back
 from benchmarks.crashing.jobs import NAMESPACE, Fate
-from benchmarks.crashing.nodes_seen import HELD_BY, HELD_SINCE, OPT_OUTS
+from benchmarks.crashing.nodes_seen import CORDONED_BY, HELD_BY, HELD_SINCE, OPT_OUTS
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
@@ -169,9 +169,9 @@ def behind_its_back(world: World, chance: random.Random) -> None:
         _sicken,
         _lose_state,
         _opt_out,
-        *([_try_jobs] if world.shape.proves else []),
+        *([_try_jobs, _uncordon] if world.shape.proves else []),
     ]
-    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1, 3, 4][: len(acts)])[0](world, chance)
+    chance.choices(acts, [10, 2, 3, 3, 1, 2, 3, 2, 2, 2, 2, 1, 3, 4, 3][: len(acts)])[0](world, chance)
 
 
 def _try_jobs(world: World, chance: random.Random) -> None:
@@ -210,6 +210,10 @@ def _opt_out(world: World, chance: random.Random) -> None:
 
 def _cordon(world: World, chance: random.Random) -> None:
     cordon(world, _node(world, chance))
+
+
+def _uncordon(world: World, chance: random.Random) -> None:
+    _patch(world, _node(world, chance), {"spec": {"unschedulable": None}})
 
 
 def cordon(world: World, called: str) -> None:
@@ -333,12 +337,13 @@ def tidy(world: World) -> None:
         foreign = keys.SKIP in labels and HELD_BY not in node["metadata"].get("annotations", {})
         body: dict[str, Any] = {}
         state = labels.get(keys.STATE, "")
-        if node["spec"].get("unschedulable") and state in {"", "upgrade-done", "upgrade-required"}:
+        is_a_plans = CORDONED_BY in node["metadata"].get("annotations", {})  # who tidies up reads whose it is
+        if node["spec"].get("unschedulable") and not is_a_plans and state in {"", "upgrade-done", "upgrade-required"}:
             body["spec"] = {"unschedulable": None}
         if foreign:
             body["metadata"] = {"labels": {keys.SKIP: None}}
         was = keys.WAS_CORDONED
-        if was in node["metadata"].get("annotations", {}):
+        if not is_a_plans and was in node["metadata"].get("annotations", {}):
             body.setdefault("metadata", {})["annotations"] = {was: None}
         if body:
             _patch(world, name, body)

@@ -21,9 +21,10 @@ from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
 from rollouts.engine import act, decide, live, observe, record, writer_lease
 from rollouts.engine import round as rounds
-from rollouts.engine.act import holds, levers, opt_outs, version, waves
+from rollouts.engine.act import cordons, holds, levers, opt_outs, version, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide import budget, promoting, releasing, rolling_back
+from rollouts.engine.decide import cordons as cordoning
 from rollouts.engine.decide.acts import Recall
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
 from rollouts.models import ImagePull, Plan, PullJob
@@ -298,6 +299,18 @@ PLANTS = {
     "as-before": Plant(
         "what was there before such an opt-out is known, and put back as it was",
         (_instead(opt_outs, "before", _nothing_before),),
+    ),
+    "cordons": Plant(
+        "a node that is cordoned until its test Job has completed takes pods again after it, or at the end",
+        (_instead(decide, "with_cordons", lambda _snapshot, decision: decision),),
+    ),
+    "cordon-note": Plant(
+        "the operator is told to leave such a node cordoned: it uncordons it before anything has been tested",
+        (_instead(cordons, "_ours", lambda writer, _seen: {cordons.CORDONED_BY: writer.plan.mark}),),
+    ),
+    "cordon-proof": Plant(
+        "such a node takes no pods before its test Job has completed",
+        (_instead(cordoning, "_is_unproven", _always(answer=False)),),
     ),
     "moment": Plant(
         "that what a round saw is of one moment, and every intent checks again: a command in between goes unseen",

@@ -19,7 +19,7 @@ from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.words import ENGINE, Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
 from rollouts.lifecycle import PLAN_FINAL, TargetState
-from rollouts.models import Disruption, Hold, Plan, Target
+from rollouts.models import Disruption, Hold, Plan, ProofJob, Target
 from simulator.kinds import JOB, LEASE, NODE
 from simulator.refusals import Refused
 
@@ -38,6 +38,7 @@ WEIGHT = {Kind.RELEASE: 4, Kind.VERSION: 4, Kind.HOLD: 2}  # what cannot be take
 LAST = 4  # gaps before a write: between what is asked last and the write itself
 BEGINS = 3  # gaps at the end of a round in which a stage begins: around the move itself
 TIRED_AFTER, MOST_CALM = 30, 70  # rounds
+TESTS_TAKE = 90  # rounds more: each node is tested, and a Job that never came is made again after two minutes
 
 
 class Schedule:
@@ -295,7 +296,9 @@ class Schedule:
         """
         world = self.world
         world.clock.move(PLAN_LEASE_S)
-        for number in range(MOST_CALM):
+        tests_take = TESTS_TAKE if self.world.shape.proves else 0
+        tired_after = TIRED_AFTER + tests_take
+        for number in range(MOST_CALM + tests_take):
             if self._is_over():
                 break
             people.tidy(world)
@@ -303,18 +306,18 @@ class Schedule:
             for _ in range(STEPS_A_ROUND):
                 self._step()
             world.rows.look(now=world.clock())
-            if number == TIRED_AFTER and ending != "abort":
+            if number == tired_after and ending != "abort":
                 self.is_stuck = self._standing()
-            people.on_call(world, ending, tired=number >= TIRED_AFTER)
+            people.on_call(world, ending, tired=number >= tired_after)
             here = (world.shape, what_follows(world.plan_state, ending), signature(world))
-            if number < TIRED_AFTER and here in self.ended and not world.bugs:
+            if number < tired_after and here in self.ended and not world.bugs:
                 return
             self._passed.append(here)
             self._round()
             world.clock.move(2)
         if not self._is_over():
             self.is_stuck = self._standing()
-        elif number < TIRED_AFTER:
+        elif number < tired_after:
             self.ended.update(self._passed)
 
     def _is_over(self) -> bool:
@@ -360,7 +363,7 @@ class Schedule:
         yield from at_the_end(
             nodes, state=plan.state, mark=plan.mark, version=world.operator.driver_spec()["version"],
             left_out=left_out, cordoned=set(self._cordoned()), offered=world.operator.dra.offered(),
-            left_unseen=reading.left_unseen,
+            left_unseen=reading.left_unseen, unproven=self._unproven(plan),
         )  # fmt: skip
         if plan.lease_until > world.clock():
             yield Violation("leaked_leases", f"Its lease is {plan.lease_owner}'s until {plan.lease_until}.")
@@ -370,6 +373,11 @@ class Schedule:
             yield from proofs_at_the_end(world.store.list(JOB, NAMESPACE)[0])
         if places := Disruption.objects.in_force().filter(plan=plan).count():
             yield Violation("leaked_leases", f"{places} places in the ledger are still taken by it.")
+
+    def _unproven(self, plan: Plan) -> set[str]:
+        """UIDs of nodes whose last test Job failed."""
+        told = ProofJob.objects.filter(plan=plan).order_by("pk").values_list("node_uid", "outcome")
+        return {uid for uid, outcome in dict(told).items() if outcome == "failed"}
 
     def _cordoned(self) -> Iterator[str]:
         """By somebody who is not the operator, at any time: that is theirs to undo."""

@@ -72,7 +72,7 @@ class Shape:
     budget: int  # of each stage
     parallel: int  # of the operator
     dra: int = 0  # of its GPU nodes: those whose GPUs a DRA driver offers, and no label names their driver
-    proves: bool = False  # its canary passes once a test Job has completed there
+    proves: bool = False  # its stages pass once a test Job has completed on each node
 
 
 @dataclass
@@ -197,10 +197,10 @@ class World:
 
     def _draft(self) -> Plan:
         size = {"max_unavailable": self.shape.budget, "timeout_s": LONG}
-        canary = GATES | ({"proof": {}} if self.shape.proves else {})
+        proof: dict[str, Any] = {"proof": {}} if self.shape.proves else {}
         stages = [
-            StageDraft("Canary", StageKind.CANARY, count=1, gate_options=canary, **size),
-            StageDraft("Rest", StageKind.POOL, gate_options=ASKED, **size),
+            StageDraft("Canary", StageKind.CANARY, count=1, gate_options=GATES | proof, **size),
+            StageDraft("Rest", StageKind.POOL, gate_options=ASKED | proof, **size),
         ]
         named = {} if self.shape.by_policy else {"name": self.called}
         return draft(

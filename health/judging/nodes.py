@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
-from gpu.labels import WAS_CORDONED
+from gpu.labels import CORDONED_BY, WAS_CORDONED
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
 from gpu.versions import agree
@@ -104,11 +104,13 @@ def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
     """By the node's key, since when it is seen without the cordon that its upgrade found. Two queries.
 
     The note of that cordon is written while the upgrade is queued, and until its pod restarts nobody but people takes a
-    cordon off. It goes with the upgrade: from then on our own finding remembers it.
+    cordon off. It goes with the upgrade: from then on our own finding remembers it. The cordon
+    of a plan is that plan's to put back.
     """
     nodes = Node.objects.filter(cluster=cluster, is_unschedulable=False).with_gpus()
     restarted = nodes.filter(upgrade_state__in=DRIVER_RESTARTED).values_list("pk", "annotations")
-    seen = {pk: now for pk, annotations in restarted if annotations.get(WAS_CORDONED)}
+    theirs = ((pk, has) for pk, has in restarted if CORDONED_BY not in has)
+    seen = {pk: now for pk, annotations in theirs if annotations.get(WAS_CORDONED)}
     told = Finding.objects.unresolved().filter(
         cluster=cluster, rule=CordonRemoved.key, since__gt=now - UNCORDONED_FOR, node__isnull=False
     )

@@ -12,7 +12,7 @@ from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
 from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
-from rollouts.models import Approval, GateAnswer, OptOut, Stage, StageKind, Target, Wave
+from rollouts.models import Approval, Cordon, GateAnswer, OptOut, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.steering.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
@@ -171,6 +171,22 @@ class OptOutSerializer(RowSerializer):
         return row.placed_at is not None and row.ended_at is None
 
 
+class CordonSerializer(RowSerializer):
+    """A node that takes no pods until its test Job has completed, by its plan."""
+
+    is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is gone.")
+    removed_at = serializers.DateTimeField(
+        allow_null=True, help_text="When somebody else was last found to have taken it off. Null: nobody has."
+    )
+
+    class Meta:
+        model = Cordon
+        fields = ("wanted_since", "is_placed", "removed_at", "trouble", "says")
+
+    def get_is_placed(self, row: Cordon) -> bool:
+        return row.placed_at is not None
+
+
 class TargetSerializer(RowSerializer):
     node = serializers.CharField(source="node_name")
     wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
@@ -184,6 +200,7 @@ class TargetSerializer(RowSerializer):
     )
     facts = serializers.DictField(help_text="When the plan was sealed.")
     baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")
+    cordon = CordonSerializer(allow_null=True, help_text="Null: this plan does not cordon its node now.")
     opted_out = OptOutSerializer(
         many=True, help_text="Those in force, and those whose label or annotation somebody else has changed since."
     )
@@ -192,7 +209,7 @@ class TargetSerializer(RowSerializer):
         model = Target
         fields = (
             "id", "node", "position", "wave", "state", "state_since", "because", "released_at", "has_escaped", "facts",
-            "baseline_driver_version", "opted_out",
+            "baseline_driver_version", "cordon", "opted_out",
         )  # fmt: skip
 
     def get_baseline_driver_version(self, target: Target) -> str | None:

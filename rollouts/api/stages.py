@@ -18,7 +18,7 @@ from rollouts.api.serializers import (
 from rollouts.approvals.shown import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
-from rollouts.reads.on_page import opt_outs_of
+from rollouts.reads.on_page import cordons_of, opt_outs_of
 
 HISTORY_AT_MOST = 200
 STORY = (
@@ -80,8 +80,9 @@ class StageDetail(PlanEdge):
     def get(self, request, stage_id: int) -> Response:
         visible = Stage.objects.visible_to(self.user).select_related("pool", "plan")
         stage = self.load(visible.prefetch_related(*STORY), stage_id)
-        opt_outs = opt_outs_of(stage.plan)
+        opt_outs, cordons = opt_outs_of(stage.plan), cordons_of(stage.plan)
         for target in stage.targets.all():
+            target.cordon = cordons.get(target.node_uid)
             target.opted_out = opt_outs.get(target.node_uid, [])
         return Response(StageSerializer(stage).data)
 

@@ -13,6 +13,7 @@ from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from rollouts.components.driver import NO_OBJECT
 from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
+from rollouts.engine.cordons import read_cordons
 from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
@@ -85,6 +86,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     first = restraints.first
     off = read_opt_outs(plan)
     proofs = read_proofs(plan, stages)
+    cordons = read_cordons(plan, stages, proofs)
     return Snapshot(
         component=plan.its_component,
         seen_at=oldest,
@@ -121,6 +123,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         opted_out=off.in_force,
         opted_in=off.back,
         opt_outs_left=off.left,
+        cordons=cordons.in_force,
+        cordons_left=cordons.left,
+        our_cordons=frozenset(row.uid for row in rows if cordons.explains(row.uid, seen_at=oldest)),
         proof_jobs=proofs.in_the_cluster,
         operator_down=operator_down(plan.cluster, now=now),
         is_live=nodes.are_live,
@@ -134,6 +139,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
                 failures=failures if stage.is_rollback else {},
                 off=off,
                 proofs=proofs,
+                cordons=cordons,
                 now=now,
             )
             for stage in stages

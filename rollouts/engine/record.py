@@ -6,16 +6,16 @@ from datetime import datetime
 from django.db import transaction
 
 from edges.moves import IllegalMove, LostRace
-from gpu.labels import HELD_BY, OPTED_OUT_BY
+from gpu.labels import CORDONED_BY, HELD_BY, OPTED_OUT_BY
 from gpu.neighbours import Metadata, earlier_values
 from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
-from rollouts.gates.base import BOUND, Judgement, When
+from rollouts.gates.base import NO_PATIENCE_LOST, Judgement, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState
-from rollouts.models import Command, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_BECAUSE, said_by
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
@@ -70,7 +70,7 @@ def _opens(before: GateAnswer | None, window: Judgement | None) -> bool:
 
 def _was_bound(before: GateAnswer | None, judgement: Judgement) -> bool:
     """Whether a freeze or a window has let some node go since, so that what it waits for is another thing."""
-    return before is not None and before.cause == BOUND != judgement.cause
+    return before is not None and before.cause in NO_PATIENCE_LOST and before.cause != judgement.cause
 
 
 def _answer(
@@ -224,6 +224,21 @@ def record_opt_outs(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> N
             )
             for (uid, key), (name, was) in sorted(found.items())
         )  # fmt: skip
+
+
+def record_cordons(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
+    """Make rows of the cordons that the API server shows as ours: none may outlive the plan unsaid."""
+    ours = {node.uid: node.name for node in seen if node.annotations.get(CORDONED_BY) == plan.mark}
+    if not ours:
+        return
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        known = Cordon.objects.in_force().filter(plan=plan, node_uid__in=ours).values_list("node_uid", flat=True)
+        missing = ours.keys() - set(known)
+        Cordon.objects.bulk_create(
+            Cordon(plan=plan, node_uid=uid, node_name=ours[uid], wanted_since=now, placed_at=now)
+            for uid in sorted(missing)
+        )
 
 
 def _metadata(node: NodeSeen) -> Metadata:

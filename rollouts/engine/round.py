@@ -21,6 +21,7 @@ from rollouts.engine.record import (
     note_put_back,
     pause,
     record_answers,
+    record_cordons,
     record_holds,
     record_opt_outs,
 )
@@ -119,6 +120,7 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int 
     seen = ask_nodes(plan, connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
     record_opt_outs(plan, seen.nodes, now=now)
+    record_cordons(plan, seen.nodes, now=now)
     return decide(_look(plan, live, told=told, now=now, seen=seen), now=now)
 
 

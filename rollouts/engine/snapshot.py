@@ -69,6 +69,16 @@ class OptedOut:
 
 
 @dataclass(frozen=True)
+class CordonedByUs:
+    """A node that takes no pods until its test Job has completed, because a plan says so."""
+
+    name: str
+    is_placed: bool = True  # read back
+    has_failed: bool = False  # the newest test Job since it was let go: only its rollback, or a person, lets pods in
+    trouble: str = ""  # why the last try to write it did not work
+
+
+@dataclass(frozen=True)
 class ProofInCluster:
     """A test Job that may be in the cluster."""
 
@@ -135,6 +145,9 @@ class Snapshot:
     opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
     opted_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
     opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
+    cordons: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
+    cordons_left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
+    our_cordons: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
     proof_jobs: tuple[ProofInCluster, ...] = ()
     operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows

@@ -10,14 +10,15 @@ from datetime import datetime, timedelta
 from fleet.models import Node, Pod
 from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
+from rollouts.engine.cordons import Cordons
 from rollouts.engine.opt_outs import OptOuts
 from rollouts.engine.proofs import Proofs
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
-    BOUND,
     LEFT_OUT,
+    NO_PATIENCE_LOST,
     Answer,
     ApprovalEvidence,
     Combination,
@@ -66,6 +67,7 @@ def stage_snapshot(
     failures: Mapping[str, int],
     off: OptOuts,
     proofs: Proofs,
+    cordons: Cordons,
     now: datetime,
 ) -> StageSnapshot:
     targets = list(stage.targets.all())
@@ -79,8 +81,12 @@ def stage_snapshot(
         seen_at=around.seen_at,
         to_version=plan.from_version if stage.is_rollback else plan.to_version,
         targets=tuple(
-            replace(target_evidence(target, around), proof=proofs.of(stage, target, resumed_at=resumed_at))
-            if proofs.newest
+            replace(
+                target_evidence(target, around),
+                proof=proofs.of(stage, target, resumed_at=resumed_at),
+                is_cordoned_by_us=cordons.explains(target.node_uid, seen_at=around.seen_at),
+            )
+            if proofs.newest or cordons.in_force
             else target_evidence(target, around)
             for target in targets
         ),
@@ -95,7 +101,7 @@ def stage_snapshot(
         combinations=said,
         compared=compared,
         despite=despite(plan),
-        others_passing_since=passing_since(soaked, answers, off.last_ended(targets)),
+        others_passing_since=passing_since(soaked, answers, off.last_ended(targets), cordons.last_ended(targets)),
         others_uncounted=_uncounted(gates, soaked),
         opted_out={
             target.node_name: off.in_force[target.node_uid].neighbours
@@ -123,7 +129,7 @@ def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, 
     """By gate: now, of one that did not wait, or that nobody was to be asked about while nothing might go."""
     is_shut = any(row.comes_by_itself for row in answers.values())
     unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
-    unhurried |= {key for key, row in answers.items() if row.cause == BOUND}
+    unhurried |= {key for key, row in answers.items() if row.cause in NO_PATIENCE_LOST}
     return {
         key: row.since if row.answer == Answer.WAIT and key not in unhurried else now for key, row in answers.items()
     }
@@ -214,12 +220,12 @@ def refused_since(
 
 
 def passing_since(
-    keys: Sequence[str], current: Mapping[str, KeptAnswer], seen_by_all: datetime | None
+    keys: Sequence[str], current: Mapping[str, KeptAnswer], *open_since: datetime | None
 ) -> datetime | None:
-    """`seen_by_all`: since when no neighbour is kept off a node any more. None: none was."""
+    """`open_since`: since when no neighbour, and no pod, is kept off a node any more. None: none was."""
     if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
         return None
-    return max([*(current[key].since for key in keys), *([seen_by_all] if seen_by_all else [])])
+    return max([*(current[key].since for key in keys), *filter(None, open_since)])
 
 
 def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:

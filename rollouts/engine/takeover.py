@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from fleet.models import Cluster
 from gpu.labels import (
+    CORDONED_BY,
     HELD_BY,
     HELD_SINCE,
     MANAGED_BY,
@@ -19,10 +20,13 @@ from gpu.labels import (
     PULLS_FOR,
     PUT_BACK,
     UPGRADE_SKIP,
+    UPGRADE_STATE,
+    WAS_CORDONED,
 )
 from gpu.neighbours import NEIGHBOURS, Metadata, as_before, earlier_values
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen
+from rollouts.components.base import BEGUN
 from rollouts.components.driver import Driver
 from rollouts.engine.act.writer import TRIES
 from rollouts.engine.writer_lease import LEASE_NAME
@@ -43,6 +47,7 @@ class Mark:
     since: str
     has_label: bool  # the hold as we write it; with another value it is somebody else's
     is_held: bool = True  # our annotation is beside the label, or where it was
+    is_cordoned: bool = False  # until its test Job has completed, by its annotation
     is_opted_out: bool = False
     opted_out: tuple[str, ...] = ()  # labels and annotations by which neighbours leave it alone, as we wrote them
     unclear: tuple[str, ...] = ()  # such as may be ours, where what was there before cannot be read
@@ -144,17 +149,19 @@ def _mark(node: NodeSeen) -> Mark | None:
     has = node.annotations
     is_held = _is_of_a_plan(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
     is_opted_out = _is_of_a_plan(has.get(OPTED_OUT_BY)) or (PUT_BACK in has and OPTED_OUT_BY not in has)
-    if not (is_held or is_opted_out):
+    is_cordoned = _is_of_a_plan(has.get(CORDONED_BY))
+    if not (is_held or is_opted_out or is_cordoned):
         return None
     known = earlier_values(_metadata(node)) if is_opted_out else {}
     left_alone = [one for one in NEIGHBOURS.values() if _metadata(node).value(one) == one.value]
     return Mark(
         node=node.name,
         uid=node.uid,
-        plan=has.get(HELD_BY) or has.get(OPTED_OUT_BY, ""),
+        plan=has.get(HELD_BY) or has.get(OPTED_OUT_BY) or has.get(CORDONED_BY, ""),
         since=has.get(HELD_SINCE, ""),
         has_label=HELD_BY in has and _is_on(node),
         is_held=is_held,
+        is_cordoned=is_cordoned,
         is_opted_out=is_opted_out,
         opted_out=tuple(NEIGHBOURS[key].mark for key in known),
         unclear=tuple(one.mark for one in left_alone) if is_opted_out and not known else (),
@@ -180,7 +187,13 @@ def _without_marks(node: NodeSeen) -> client.Patch:
         before = as_before(_metadata(node), {})
         labels |= before.labels
         annotations |= before.annotations
-    return client.metadata_patch(node, labels=labels, annotations=annotations)
+    uncordons = mark is not None and mark.is_cordoned
+    if uncordons:
+        annotations |= {CORDONED_BY: None, WAS_CORDONED: None}
+    # Who is at work on it, or gave up, has cordoned it as well, and uncordons it when it is through.
+    is_left = Driver("").phase(node.labels.get(UPGRADE_STATE, "")) in BEGUN
+    is_unschedulable = False if uncordons and not is_left else None
+    return client.node_patch(node, labels=labels, annotations=annotations, is_unschedulable=is_unschedulable)
 
 
 def _metadata(node: NodeSeen) -> Metadata:

@@ -1,7 +1,7 @@
 """What every gate is given and what it must answer. Pure: no Django, no I/O."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from gpu.compatibility.verdicts import Support
 from rollouts.lifecycle import TargetState
 from rollouts.proofs.progress import ProofOutcome
+from wording.lists import names
 from wording.numbers import are, count
 
 
@@ -124,6 +125,7 @@ class TargetEvidence:
     driver_started_at: datetime | None = None  # when the node took its driver's pod; None: it has none now
     mig_config_state: str = ""
     is_unschedulable: bool = False
+    is_cordoned_by_us: bool = False  # until its test Job has completed, or was when this was seen
     is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
     traits: Mapping[str, str] = field(default_factory=dict)
     proof: ProofEvidence | None = None  # None: none was made since it changed, or none that counts any more
@@ -262,11 +264,14 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
+KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we keep off: another gate says how long
+NO_PATIENCE_LOST = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
 SHOWS_NOTHING = "shows-nothing"  # the cause of a pass where there was nothing to judge by: nobody takes it for proof
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {
     BOUND: "Nothing may go now, whatever it says: it is asked once something may.",
+    KEPT_EMPTY: "It waits for the test Job: pass over its gate, and pods may come.",
     TO_COME: "It waits for nodes to come, and holds nothing up.",
     UNSEEN: "What nobody sees is passed over by nobody.",
     NO_TARGET: "A stage without a node is completed or rolled back, not passed over.",
@@ -291,6 +296,15 @@ def fail(because: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Map
 
 def passed(because: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> Judgement:
     return Judgement(Answer.PASS, because, measured, cause=cause)
+
+
+def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -> Judgement | None:
+    """What waits for tenants' pods where we keep them off. None: to none of these."""
+    empty = tuple(target.name for target in targets if target.is_cordoned_by_us)
+    if not empty:
+        return None
+    no_pod = f"No tenant's pod may come to {names(empty)} before the test Job there has completed."
+    return wait(no_pod, cause=KEPT_EMPTY, nodes=empty, measured=measured)
 
 
 def share(part: int, whole: int) -> str:

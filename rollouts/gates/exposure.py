@@ -17,6 +17,7 @@ from rollouts.gates.base import (
     Judgement,
     TargetEvidence,
     When,
+    kept_empty,
     passed,
     share,
     wait,
@@ -79,6 +80,8 @@ class Exposure(Gate):
             return wait(nobody, cause=UNSEEN, nodes=unseen, measured=measured)
         later = _later(evidence)
         if not minutes:
+            if empty := kept_empty(evidence.changed, measured):
+                return empty
             idle = tuple(target.name for target in evidence.changed)
             none = f"No GPU-minute of tenants' work was seen on {names(idle)} since the change: {self._asked}.{later}"
             return wait(none, cause="idle", nodes=idle, measured=measured)

@@ -62,6 +62,6 @@ def differences(target: TargetEvidence) -> list[str]:
 
 def _kept_by_others(target: TargetEvidence) -> str:
     was_cordoned = target.baseline is not None and target.baseline.is_unschedulable
-    if target.is_unschedulable and not was_cordoned:
+    if target.is_unschedulable and not (was_cordoned or target.is_cordoned_by_us):
         return "cordoned"
     return "held" if target.is_held_by_others else ""

@@ -1,9 +1,11 @@
 """A test Job has worked on the GPUs of each changed node: synthetic load, where no tenant may come yet (Z8, Z27).
 
-The engine makes the Jobs (`rollouts/engine/decide/proofs.py`); here is only read what became of them. No Job, one that
-runs, and one that was kept from running are waited for.
+The engine makes the Jobs (`rollouts/engine/decide/proofs.py`) and keeps pods off until they have completed
+(`rollouts/engine/decide/cordons.py`); here is only read what became of them. No Job, one that runs, and one that was
+kept from running are waited for.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,6 +32,7 @@ from wording.numbers import count, either
 class Proof(Gate):
     gpus: int = 1  # that each Job asks for; slices where the node has no whole ones
     image: str = ""  # blank: the one of the settings
+    cordon: bool = True  # no other pod comes to a node from its release until its Job has completed
 
     key: ClassVar[str] = "proof"
     title: ClassVar[str] = "Test Job"
@@ -86,6 +89,11 @@ class Proof(Gate):
 
     def _resource(self, target: TargetEvidence) -> str:
         return resource_of(target.allocatable, self.gpus)
+
+
+def cordons_by(gates: Iterable[Gate]) -> bool:
+    """Whether nodes that are let go under these take no pods until they are proven. What only advises holds nothing."""
+    return any(isinstance(gate, Proof) and gate.cordon and not gate.advisory for gate in gates)
 
 
 def _is_settled(target: TargetEvidence) -> bool:

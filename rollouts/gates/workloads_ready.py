@@ -19,6 +19,7 @@ from rollouts.gates.base import (
     TargetEvidence,
     When,
     fail,
+    kept_empty,
     passed,
     share,
     wait,
@@ -57,6 +58,8 @@ class WorkloadsReady(Gate):
             those = f"{count(len(unready), 'GPU pod')} {are(len(unready))} not Ready yet"
             sentence = f"{those}, such as {pod.name} on {target.name}{_status(pod)}."
             return wait(sentence, cause="not-ready", measured=measured)
+        if empty := kept_empty(evidence.changed, measured):
+            return empty
         if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
             nobody = f"No GPU pod of a tenant has run on {names(idle)} since the change."
             return wait(nobody, cause="idle", nodes=idle, measured=measured)

@@ -7,15 +7,16 @@ from typing import Any
 from django.urls import reverse
 
 from fleet.models import Cluster, Node
-from gpu.labels import HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP
+from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP, WAS_CORDONED
 from gpu.neighbours import NEIGHBOURS, Metadata, earlier_values
 from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import BreakGlass, Hold, OptOut, Plan, Target, Verb
+from rollouts.models import BreakGlass, Cordon, Hold, OptOut, Plan, Target, Verb
 from rollouts.models.plan import MARK
+from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import are, count
 
@@ -118,6 +119,48 @@ def opt_outs_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[s
             )
 
 
+def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+    """Of a node that a plan which is over keeps pods off: its test Job failed. Two queries where there ever was any."""
+    if not Cordon.objects.filter(plan__cluster=cluster).exists():
+        return
+    over = {plan.mark: plan for plan in Plan.objects.filter(cluster=cluster) if plan.is_final}
+    marked = Node.objects.filter(cluster=cluster, annotations__has_key=CORDONED_BY).order_by("name")
+    for name, annotations in marked.values_list("name", "annotations"):
+        if plan := over.get(annotations[CORDONED_BY]):
+            yield (
+                f"node {name}",
+                Wrong(
+                    Severity.WARNING,
+                    f"{name} is cordoned by plan #{plan.pk} “{plan.title}”, which is {plan.state.replace('-', ' ')}: "
+                    "no test Job there has completed since its driver changed.",
+                    "See what the test Job said on the page of the plan. Once the node is mended: kubectl uncordon "
+                    f"{name} && kubectl annotate node {name} {CORDONED_BY}- {WAS_CORDONED}-",
+                    {"plan": plan.pk, "node": name},
+                ),
+            )
+
+
+def cordons_removed(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+    """Of nodes that took pods for a moment before they were proven (hazard Z7). One query.
+
+    None where the driver manager did it while the driver restarted: no pod can have a GPU there yet.
+    """
+    rows = Cordon.objects.in_force().filter(plan__cluster=cluster).order_by("node_name")
+    for name, removed_at, plan_id in rows.values_list("node_name", "removed_at", "plan"):
+        if removed_at is None:
+            continue
+        yield (
+            f"node {name}",
+            Wrong(
+                Severity.WARNING,
+                f"{name} was uncordoned before its test Job had completed, and was cordoned again at "
+                f"{to_the_minute(removed_at)}: pods may have come to it.",
+                "Look which pods have started there since, and ask who uncordoned it.",
+                {"plan": plan_id, "node": name},
+            ),
+        )
+
+
 def page_of_plan(evidence: Mapping[str, Any]) -> str:
     return reverse("plan", args=[evidence["plan"]])
 
@@ -156,6 +199,31 @@ OPTED_OUT = FindingSource(
     steps=(
         "Look that the plan is over, and that no other one works on the node.",
         "Put back what was there before, by the command of the action.",
+    ),
+)
+CORDON_LEFT = FindingSource(
+    "cordon-left-behind",
+    "Cordon left behind",
+    timedelta(minutes=2),
+    cordons_left_behind,
+    "A node whose test Job failed is cordoned still, by a plan that is over.",
+    page_of_plan,
+    (
+        "Open the plan: the line of the node has what its test Job said last.",
+        "Mend the node, or roll its driver back; look that no other plan works on it.",
+        "Uncordon it, and take the annotation off, by the two commands of the action.",
+    ),
+)
+CORDON_TAKEN = FindingSource(
+    "cordon-taken-off",
+    "Cordon taken off",
+    timedelta(0),
+    cordons_removed,
+    "A node that takes no pods until its test Job has completed was uncordoned, and is cordoned again.",
+    page_of_plan,
+    (
+        "Look which pods have started on the node since: they run on a driver that nothing has tested yet.",
+        "Where a person uncordoned it, ask why: passing over the gate Test Job on the page of the plan does the same.",
     ),
 )
 GLASS = FindingSource(

@@ -1,6 +1,7 @@
 from rollouts.models.approval import Approval
 from rollouts.models.break_glass import BreakGlass
 from rollouts.models.command import Command, Verb
+from rollouts.models.cordon import Cordon
 from rollouts.models.disruption import Disruption, DomainBudget
 from rollouts.models.followed import FollowedAnswer, FollowedNode, FollowedRollout, Rollout
 from rollouts.models.freeze import Freeze
@@ -23,6 +24,7 @@ __all__ = [
     "Approval",
     "BreakGlass",
     "Command",
+    "Cordon",
     "Disruption",
     "DomainBudget",
     "FollowedAnswer",

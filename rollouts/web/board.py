@@ -98,7 +98,8 @@ class WaveGroup:
 
 def _shown_of(target: Target) -> list[Any]:
     of_rows = [target.node_uid, target.shown_state, target.because, target.state_since.isoformat()]
-    return [*of_rows, target.node_id, [one.says for one in target.opted_out]]  # type: ignore[attr-defined]
+    beside = [target.cordon.says if target.cordon else "", *(one.says for one in target.opted_out)]
+    return [*of_rows, target.node_id, beside]  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

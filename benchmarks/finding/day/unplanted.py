@@ -10,6 +10,8 @@ UNPLANTED = {
     "hold-left-behind": NO_PLANS,
     "observer-behind": OF_OURS,
     "opt-out-left-behind": NO_PLANS,
+    "cordon-left-behind": NO_PLANS,
+    "cordon-taken-off": NO_PLANS,
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,
     "plan-unlooked": NO_PLANS,

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from kube import client
+from rollouts.engine.act.cordons import cordon_again, uncordon
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.opt_outs import opt_out_again, put_back
@@ -15,6 +16,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
+    CordonAgain,
     FinishRelease,
     FollowProofs,
     FreeStrays,
@@ -27,6 +29,7 @@ from rollouts.engine.decide.acts import (
     Recall,
     ReleaseWave,
     RequeueFailed,
+    Uncordon,
     WriteVersion,
 )
 from rollouts.engine.writer_lease import take_writer_lease
@@ -45,6 +48,8 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     OpenRollbackStage: open_rollback_stage,
     PutBack: put_back,
     OptOutAgain: opt_out_again,
+    CordonAgain: cordon_again,
+    Uncordon: uncordon,
     MakeProofs: make_proofs,
     FollowProofs: follow_proofs,
 }

@@ -14,12 +14,14 @@ from edges.moves import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.approvals.unasked import GATE, why_live
-from rollouts.engine.act import opt_outs
+from rollouts.engine.act import cordons, opt_outs
+from rollouts.engine.act.beside import both
 from rollouts.engine.act.levers import lever_of
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live import stopped_in_cluster
+from rollouts.gates.proof import cordons_by
 from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
@@ -72,7 +74,9 @@ def recall(writer: Writer, act: Recall) -> None:
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
     let_go = [TargetState.RELEASING, TargetState.RELEASED]
     targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go)), lever_of(writer)
-    off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
+    uids = [target.node_uid for target in targets]
+    off = opt_outs.rows_of(writer.plan, uids)
+    cordoned = {} if stage.is_rollback else cordons.rows_of(writer.plan, uids)  # what goes back stays off until it is
     for target in targets:
         if not lever.fence(writer, target.node_uid, target.node_name):
             continue
@@ -82,9 +86,11 @@ def recall(writer: Writer, act: Recall) -> None:
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
             opt_outs.unwant(writer.plan, [target.node_uid], now=now)
             target.move(TargetState.HELD, now=now, actor="engine", because=writer.component.says.recalled)
-        beside = opt_outs.beside_recall(writer, off[target.node_uid])
+        cordon = cordoned.get(target.node_uid)
+        beside = both(opt_outs.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon))
         if seen := lever.call_back(writer, target.node_uid, target.node_name, beside=beside):
             opt_outs.settle(writer, seen, off[target.node_uid])
+            cordons.settle(writer, seen, cordon)
 
 
 def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
@@ -186,7 +192,10 @@ def _intend(
             Target.objects.filter(pk=target.pk).update(wave=wave, baseline=found.get(target.node_uid))
         uids = [target.node_uid for target in targets]
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
-        opt_outs.intend(plan, {target.node_uid: target.node_name for target in targets}, off, now=now)
+        by_uid = {target.node_uid: target.node_name for target in targets}
+        opt_outs.intend(plan, by_uid, off, now=now)
+        if cordons_by(stage.gates) and not stage.is_rollback:
+            cordons.intend(plan, by_uid, now=now)
         _take_places(plan, stage, targets, now=now)
 
 
@@ -214,14 +223,16 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
 
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     """One node after another, and ask before each whether somebody has said stop since."""
-    off = opt_outs.rows_of(writer.plan, [target.node_uid for target in targets])
+    uids = [target.node_uid for target in targets]
+    off, cordoned = opt_outs.rows_of(writer.plan, uids), cordons.rows_of(writer.plan, uids)
     for target in targets:
         may_go = partial(_is_still_wanted, writer, stage, target)
-        rows = off[target.node_uid]
-        beside = opt_outs.beside_release(writer, rows)
+        rows, cordon = off[target.node_uid], cordoned.get(target.node_uid)
+        beside = both(opt_outs.beside_release(writer, rows), cordons.beside_release(writer, cordon))
         if seen := lever_of(writer).let_go(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
             opt_outs.read_back(writer, seen, rows)
+            cordons.read_back(writer, seen, cordon)
 
 
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds, Recall
 from rollouts.engine.decide.budget import given_back
+from rollouts.engine.decide.cordons import with_cordons
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.giving_up import abort
 from rollouts.engine.decide.holding import hold_all
@@ -25,7 +26,7 @@ from wording.numbers import are, count
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
     decision = with_proofs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
-    decision = with_opt_outs(snapshot, decision, now=now)
+    decision = with_cordons(snapshot, with_opt_outs(snapshot, decision, now=now))
     return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot))
 
 

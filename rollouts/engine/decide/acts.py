@@ -97,6 +97,21 @@ class OptOutAgain:
 
 
 @dataclass(frozen=True)
+class CordonAgain:
+    """Of nodes that take no pods until their test Job has completed: cordon them where they are not."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Uncordon:
+    """Nodes that our cordon is to go from. One that the operator is at work on waits until that is through."""
+
+    nodes: Mapping[str, str]
+    undriven: frozenset[str] = frozenset()  # uids of those for which nobody is at work, whatever their label says
+
+
+@dataclass(frozen=True)
 class MakeProofs:
     """A test Job on each of these nodes, as the gate of their stage asks for it."""
 
@@ -124,6 +139,8 @@ Act = (
     | OpenRollbackStage
     | PutBack
     | OptOutAgain
+    | CordonAgain
+    | Uncordon
     | MakeProofs
     | FollowProofs
 )

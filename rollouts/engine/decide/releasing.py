@@ -14,7 +14,8 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import BOUND, Answer, Judgement, When
+from rollouts.gates.base import NO_PATIENCE_LOST, Answer, Judgement, When
+from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
@@ -61,7 +62,22 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
     if restrained and len({*restrained, *cordoned}) == len(held):
         return Decision(says_what_waits(stage, restrained, cordoned))
+    if not free.nodes and (unproven := _waits_for_proof(snapshot, stage, answers, now=now)):
+        return replace(unproven, look_again_in=SOON)
     return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
+
+
+def _waits_for_proof(
+    snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime
+) -> Decision | None:
+    """What takes the room is a node that takes no pods until it is proven: that has its patience before the soak, too.
+
+    None: there is no such node, or its test Job is not what is waited for.
+    """
+    unproven = any(target.uid in snapshot.cordons for target in stage.in_state(TargetState.CHANGED))
+    if not unproven or Proof.key not in answers:
+        return None
+    return wait_for_gates(stage, {Proof.key: answers[Proof.key]}, now=now)
 
 
 def _all_gone(stage: StageSnapshot) -> str:
@@ -144,9 +160,9 @@ def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozen
     """Gates about which nobody is asked. A window that is closed says itself when it opens, too.
 
     Until then no wave goes: what another gate would have before each may come as late as that. Nor about what is bound
-    by a freeze, or by a window that no gate asks for.
+    by a freeze, or by a window that no gate asks for, nor about pods that may not come before another gate passes.
     """
-    unhurried = UNHURRIED | {key for key, judgement in waiting.items() if judgement.cause == BOUND}
+    unhurried = UNHURRIED | {key for key, judgement in waiting.items() if judgement.cause in NO_PATIENCE_LOST}
     window = waiting.get(Window.key)
     if window is None or not comes_by_itself(Window.key, window.cause):
         return unhurried
@@ -164,7 +180,8 @@ def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
     if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
         return False
-    return is_ours and uid not in snapshot.restrained
+    is_off = uid in snapshot.cordons and uid not in waiting(stage)  # called back, and ours is still to go from it
+    return is_ours and not is_off and uid not in snapshot.restrained
 
 
 def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
@@ -172,7 +189,7 @@ def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, .
 
     Not those that are tried again: the operator has cordoned them in their first try.
     """
-    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage)
+    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage) - snapshot.our_cordons
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
 

@@ -16,7 +16,7 @@ from rollouts.engine.live import STOP_SWITCH, stopped_by_switch
 from rollouts.engine.takeover import Mark, marks, remove
 from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
+from rollouts.models import Cordon, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering.freezing import stop_in_force
 from rollouts.steering.pulling import call_off
@@ -30,7 +30,7 @@ BY_HAND = " && ".join(f"kubectl delete jobs -A -l {takeover.MANAGED},{key}" for 
 
 class Command(BaseCommand):
     help = (
-        "Remove every hold, opt-out, Job and Lease of ours from a cluster, as docs/takeover.md describes. "
+        "Remove every hold, cordon, opt-out, Job and Lease of ours from a cluster, as docs/takeover.md describes. "
         "Nodes whose driver object asks for a new version will then change."
     )
 
@@ -163,6 +163,7 @@ class Command(BaseCommand):
                 Hold.objects.filter(plan__cluster=cluster, node_uid=mark.uid).update(is_wanted=False, placed_at=None)
                 off = OptOut.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
                 off.update(is_wanted=False, ended_at=timezone.now())
+                Cordon.objects.filter(plan__cluster=cluster, node_uid=mark.uid).end(now=timezone.now())
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
             if stopped := _stopped(cluster, connection):
                 return [*troubles, stopped]
@@ -252,6 +253,8 @@ def _would(mark: Mark) -> list[str]:
         held = "held" if mark.has_label else "annotated only"
         then = f"{UPGRADE_SKIP} and its annotations" if mark.has_label else "its annotations"
         lines.append(f"{held} by {mark.plan or 'a plan'} since {mark.since or 'unknown'}; {then} would be taken off")
+    if mark.is_cordoned:
+        lines.append(f"cordoned by {mark.plan or 'a plan'} until its test Job has completed; would be uncordoned")
     if mark.unclear:
         lines.append(f"{takeover.said_of_unclear(mark)} It would be left as it is.")
     elif mark.is_opted_out:

@@ -43,3 +43,8 @@ def test_of_what_nobody_remembers_nothing_is_claimed():
     judgement = judged(a_target(baseline=a_baseline(traits={}), traits=TRAITS | {"kernel": "6.8.0-64"}))
 
     assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
+
+
+def test_our_own_cordon_is_nobody_elses():
+    """Z8: it keeps pods off until the test Job has completed."""
+    assert judged(a_target(is_unschedulable=True, is_cordoned_by_us=True)).answer is Answer.PASS

@@ -3,8 +3,8 @@ import pytest
 from fleet.models import Node, Observer
 from health.judging import looking
 from health.models import Finding
-from rollouts.hooks.findings import HALTED, LEFT_BEHIND, OPTED_OUT
-from rollouts.models import Hold, OptOut, Plan, Target
+from rollouts.hooks.findings import CORDON_LEFT, HALTED, LEFT_BEHIND, OPTED_OUT
+from rollouts.models import Cordon, Hold, OptOut, Plan, Target
 from rollouts.steering import commands
 from tests import make
 from tests.make import NOON
@@ -106,3 +106,25 @@ def test_an_opt_out_of_a_plan_that_is_over_is_found_with_the_command_that_puts_i
 
 def test_an_opt_out_of_a_plan_under_way_is_no_finding():
     assert opted_out_by(make.a_plan()) == []
+
+
+def cordoned_by(plan: Plan) -> list[str]:
+    Cordon.objects.create(plan=plan, node_uid="x", node_name="gpu-1", wanted_since=NOON)
+    annotations = {"quarterdeck.io/cordoned-by": plan.mark}
+    Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(annotations=annotations, is_unschedulable=True)
+    return [f"{wrong.sentence} {wrong.action}" for _, wrong in CORDON_LEFT.say(plan.cluster, now=NOON)]
+
+
+def test_a_cordon_of_a_plan_that_is_over_is_found_with_the_commands_that_let_pods_in():
+    """Z8: what failed its test stays cordoned, and Z33: with its owner named."""
+    plan = make.a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state="aborted")
+
+    (said,) = cordoned_by(plan)
+
+    assert said.startswith(f"gpu-1 is cordoned by plan #{plan.pk} “New driver”, which is aborted: no test Job there")
+    assert "kubectl uncordon gpu-1 && kubectl annotate node gpu-1 quarterdeck.io/cordoned-by- nvidia.com/" in said
+
+
+def test_a_cordon_of_a_plan_under_way_is_no_finding():
+    assert cordoned_by(make.a_plan()) == []

@@ -1,0 +1,157 @@
+"""The cordon of a node that is let go and not proven yet: written with its release, and taken away after it (Z7, Z8).
+
+`nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable` beside it tells the operator that the node was
+cordoned before, so that it leaves it so (k8s-operator-libs pkg/upgrade, ProcessValidationRequiredNodes and
+updateNodeToUncordonOrDoneState).
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
+from kube.structs import NodeSeen
+from rollouts.components.base import Phase
+from rollouts.engine.act.beside import Beside, NodeWrite, alone, nothing_else
+from rollouts.engine.act.writer import Writer
+from rollouts.engine.decide.acts import CordonAgain, Uncordon
+from rollouts.models import Cordon, Plan
+from rollouts.models.cordon import CordonQuerySet
+
+NOT_OURS: Mapping[str, str | None] = {CORDONED_BY: None, WAS_CORDONED: None}
+BY_MANAGER = "It was uncordoned while its driver restarts, as the driver manager does: it is cordoned again."
+BY_SOMEBODY = "Somebody uncordoned it before its test Job had completed: it is cordoned again."
+
+
+def intend(plan: Plan, nodes: Mapping[str, str], *, now: datetime) -> None:
+    """Record what is to be written: in the transaction that lets the nodes (uid → name) go."""
+    there = Cordon.objects.in_force().filter(plan=plan, node_uid__in=nodes)
+    known = set(there.values_list("node_uid", flat=True))
+    there.update(wanted_since=now, trouble="")
+    Cordon.objects.bulk_create(
+        Cordon(plan=plan, node_uid=uid, node_name=name, wanted_since=now)
+        for uid, name in sorted(nodes.items())
+        if uid not in known
+    )
+
+
+def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, Cordon]:
+    """By node, those in force. One query."""
+    return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan, node_uid__in=list(uids))}
+
+
+def beside_release(writer: Writer, row: Cordon | None) -> Beside:
+    """What is written in the patch that lets the node go. A cordon that is somebody else's stays theirs."""
+
+    def written(seen: NodeSeen) -> NodeWrite:
+        if not is_ours(writer, seen) and seen.is_unschedulable:
+            return NodeWrite()
+        return NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
+
+    return written if row else nothing_else
+
+
+def beside_recall(writer: Writer, row: Cordon | None) -> Beside:
+    """What is written in the patch that holds the node again."""
+    return _away(writer, is_driven=True) if row else nothing_else
+
+
+def cordon_again(writer: Writer, act: CordonAgain) -> None:
+    """It is not there: a worker was killed after its write, or somebody else has uncordoned the node."""
+    rows = rows_of(writer.plan, act.nodes)
+    for uid, name in writer.some(act.nodes):
+        if (row := rows.get(uid)) is None:
+            continue
+        was_away = False
+
+        def cordoned(seen: NodeSeen) -> NodeWrite:
+            nonlocal was_away
+            was_away = not seen.is_unschedulable
+            by_another = not is_ours(writer, seen) and seen.annotations.get(CORDONED_BY)
+            return NodeWrite() if by_another else NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
+
+        seen = writer.change(uid, name, alone(cordoned), rows=_of(row))
+        if seen is None or not (seen.is_unschedulable and is_ours(writer, seen)):
+            continue
+        now = writer.clock()
+        if was_away and row.placed_at is not None:
+            is_at_work = _phase(writer, seen) is Phase.AT_WORK  # no pod can have a GPU there yet
+            because = BY_MANAGER if is_at_work else BY_SOMEBODY
+            _of(row).update(removed_at=row.removed_at if is_at_work else now)
+            writer.note(uid, name, "cordon-removed", because, now=now, actor="somebody else")
+        _of(row).update(placed_at=row.placed_at or now, trouble="")
+
+
+def uncordon(writer: Writer, act: Uncordon) -> None:
+    rows = rows_of(writer.plan, act.nodes)
+    # Those that a try has failed for come last: they must not keep the others waiting.
+    in_turn = sorted(act.nodes.items(), key=lambda node: (node[0] in rows and rows[node[0]].trouble != "", node[1]))
+    for uid, name in writer.some(dict(in_turn)):
+        if (row := rows.get(uid)) is None:
+            continue
+        away = _away(writer, is_driven=uid not in act.undriven)
+        if (seen := writer.change(uid, name, alone(away), rows=_of(row))) is not None:
+            settle(writer, seen, row)
+        elif writer.is_gone(uid, name):
+            _of(row).end(now=writer.clock(), left_because="The node is gone.")
+
+
+def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
+    """The node as it was shown after its release: whether it is cordoned by us."""
+    if row is None:
+        return
+    now = writer.clock()
+    if not is_ours(writer, seen):
+        _of(row).end(now=now, left_because="Somebody else had cordoned it before.")
+        return
+    _of(row).update(placed_at=now, trouble="")
+    writer.note(seen.uid, seen.name, "cordoned", "It takes no pods until its test Job has completed.", now=now)
+
+
+def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
+    """The node as it was shown after the write: whether our cordon is gone from it."""
+    if row is None or is_ours(writer, seen):
+        return
+    now = writer.clock()
+    left_because = ""
+    if seen.is_unschedulable and row.placed_at is not None:
+        by = "the operator, which has not finished with it" if _phase(writer, seen) in HANDED_OVER else "somebody else"
+        left_because = f"It is still cordoned, by {by}."
+    _of(row).end(now=now, left_because=left_because)
+    if row.placed_at is not None:
+        writer.note(seen.uid, seen.name, "uncordoned", left_because or "It takes pods again.", now=now)
+
+
+def is_ours(writer: Writer, seen: NodeSeen) -> bool:
+    return seen.annotations.get(CORDONED_BY) == writer.plan.mark
+
+
+HANDED_OVER = frozenset({Phase.AT_WORK, Phase.FAILED})  # the operator has cordoned such a node itself
+
+
+def _away(writer: Writer, *, is_driven: bool) -> Beside:
+    """What takes our cordon away. `is_driven`: somebody is at work where the label says so, and is waited for."""
+
+    def written(seen: NodeSeen) -> NodeWrite:
+        phase = _phase(writer, seen)
+        if not is_ours(writer, seen) or (is_driven and phase is Phase.AT_WORK):
+            return NodeWrite()
+        return NodeWrite(annotations=NOT_OURS, is_unschedulable=None if phase in HANDED_OVER else False)
+
+    return written
+
+
+def _ours(writer: Writer, seen: NodeSeen) -> Mapping[str, str | None]:
+    """The operator's note only while it may still read it."""
+    is_asked = _phase(writer, seen) is not Phase.DONE
+    return {CORDONED_BY: writer.plan.mark} | ({WAS_CORDONED: "true"} if is_asked else {})
+
+
+def _phase(writer: Writer, seen: NodeSeen) -> Phase:
+    """Where no label holds a node no controller cordons it either: its pod alone is made anew."""
+    if writer.component.hold is None:
+        return Phase.DONE
+    return writer.component.phase(seen.labels.get(UPGRADE_STATE, ""))
+
+
+def _of(row: Cordon) -> CordonQuerySet:
+    return Cordon.objects.in_force().filter(pk=row.pk)

@@ -1,0 +1,55 @@
+"""Which nodes of a plan take no pods because it says so, and since when they take them again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rollouts.engine.proofs import Proofs
+from rollouts.engine.snapshot import CordonedByUs
+from rollouts.gates.proof import cordons_by
+from rollouts.models import Cordon, Plan, Stage, Target
+from rollouts.proofs.progress import ProofOutcome
+
+
+@dataclass(frozen=True)
+class Cordons:
+    in_force: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid
+    ended_at: Mapping[str, datetime] = field(default_factory=dict)  # node uid → when it was last read back to be gone
+    left: tuple[str, ...] = ()  # sentences: where a node is cordoned all the same
+
+    def explains(self, uid: str, *, seen_at: datetime) -> bool:
+        """Whether a cordon that rows show is ours: it is in force, or was when they were written."""
+        ended = self.ended_at.get(uid)
+        return uid in self.in_force or (ended is not None and ended >= seen_at)
+
+    def last_ended(self, targets: Iterable[Target]) -> datetime | None:
+        """None: none of these was ever cordoned by us."""
+        uids = {target.node_uid for target in targets}
+        return max((at for uid, at in self.ended_at.items() if uid in uids), default=None)
+
+
+def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons:
+    """One query, none where no stage asks for a cordon."""
+    if not any(cordons_by(stage.gates) for stage in stages):
+        return Cordons()
+    in_force: dict[str, CordonedByUs] = {}
+    ended_at: dict[str, datetime] = {}
+    left: dict[str, str] = {}
+    for row in Cordon.objects.filter(plan=plan).order_by("pk"):
+        if row.ended_at is None:
+            in_force[row.node_uid] = CordonedByUs(
+                name=row.node_name,
+                is_placed=row.placed_at is not None,
+                has_failed=_has_failed(row, proofs),
+                trouble=row.trouble,
+            )
+        elif row.placed_at is not None:
+            ended_at[row.node_uid] = row.ended_at
+            left[row.node_uid] = f"{row.node_name}: {row.left_because}" if row.left_because else ""
+    return Cordons(in_force, ended_at, tuple(filter(None, left.values())))
+
+
+def _has_failed(row: Cordon, proofs: Proofs) -> bool:
+    """The newest test Job on the node since it was let go."""
+    newest = proofs.newest.get(row.node_uid)
+    return newest is not None and newest.intended_at >= row.wanted_since and newest.outcome == ProofOutcome.FAILED

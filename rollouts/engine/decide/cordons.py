@@ -1,0 +1,132 @@
+"""A node that is let go takes no pods until its test Job has completed, where its stage asks for that (Z7, Z8). Pure.
+
+The operator leaves it cordoned, for it is told that it was before; the driver manager may uncordon it, and then it is
+cordoned again. It takes pods again once it is proven, or a person does not ask for that any more: it is held again,
+taken out, given up, or its gate passed over. One whose test failed stays cordoned until it is rolled back.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import timedelta
+
+from rollouts.components.base import Phase
+from rollouts.engine.decide.acts import Act, CordonAgain, Decision, MovePlan, MoveStage, Uncordon
+from rollouts.engine.decide.following import tells_who_is_gone
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.base import TargetEvidence
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import IN_FLIGHT, PLAN_FINAL, PlanState, StageState, TargetState
+from rollouts.proofs.progress import ProofOutcome
+from wording.lists import names
+from wording.numbers import are, either, stay
+
+SOON = timedelta(seconds=1)
+OVER = (StageState.PASSED, StageState.ABANDONED)
+
+
+def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
+    """Uncordon what is due, beside what else is decided. No stage passes and no plan ends before that is read back."""
+    if not snapshot.cordons:
+        return _tells_at_the_end(snapshot, decision, kept=())
+    nodes = {node.uid: node for node in snapshot.nodes}
+    wanted = {uid for uid in snapshot.cordons if _is_wanted(snapshot, uid, nodes.get(uid))}
+    due = {uid: one.name for uid, one in snapshot.cordons.items() if uid not in wanted}
+    again = {uid: snapshot.cordons[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))}
+    undriven = frozenset(due if snapshot.object_trouble else due.keys() - nodes.keys())
+    acts: tuple[Act, ...] = tuple(act for act in (Uncordon(due, undriven), CordonAgain(again)) if act.nodes)
+    if acts:
+        decision = replace(decision, acts=(*decision.acts, *acts), look_again_in=min(decision.look_again_in, SOON))
+    if kept := _waits(snapshot, decision, wanted):
+        return replace(decision, waiting_for=_sentence(snapshot, decision, kept), moves=(), look_again_in=SOON)
+    return _tells_at_the_end(snapshot, decision, kept=tuple(sorted(snapshot.cordons[uid].name for uid in wanted)))
+
+
+def _is_wanted(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
+    if uid in snapshot.gone and tells_who_is_gone(snapshot):
+        return False
+    if node is not None and node.phase is Phase.AT_WORK and not snapshot.object_trouble:
+        return True  # the operator has it cordoned itself, and asks at its end whether it is to leave it so
+    if snapshot.state is PlanState.ROLLING_BACK:
+        return _waits_to_go_back(snapshot, uid, node)
+    for stage in snapshot.forward:
+        for target in stage.targets:
+            if target.uid == uid:
+                return _is_unproven(snapshot, stage, target)
+    return False
+
+
+def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:
+    has_failed = snapshot.cordons[target.uid].has_failed and not _is_passed_over(stage)
+    if snapshot.state is PlanState.ABORTING or target.state is TargetState.EXCLUDED:
+        return has_failed
+    if target.state is TargetState.HELD:
+        return target.is_retried
+    if target.state is not TargetState.CHANGED:
+        return target.state in {*IN_FLIGHT, TargetState.FAILED}
+    if snapshot.state is PlanState.HALTED or snapshot.stopped_because:
+        return True  # nothing goes, and nothing comes either, until a person has decided
+    is_proven = target.proof is not None and target.proof.outcome is ProofOutcome.PASSED
+    return not (is_proven or _is_passed_over(stage) or stage.state in OVER)
+
+
+def _is_passed_over(stage: StageSnapshot) -> bool:
+    return Proof.key in stage.glass
+
+
+def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
+    """Until it runs the old version again. For a moment no stage has it as its target: then its driver tells."""
+    if node is None:
+        return True
+    for target in snapshot.rollback_stage.targets:
+        if target.uid == uid:
+            is_out = target.state is TargetState.EXCLUDED
+            return snapshot.cordons[uid].has_failed if is_out else target.state is not TargetState.CHANGED
+    return not snapshot.is_as_before(node)
+
+
+def _is_away(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
+    """It is not there, or nobody has read it back. What waits under our hold has not been let go yet."""
+    if node is None or (node.has_label and not snapshot.cordons[uid].is_placed):
+        return False
+    return not (snapshot.cordons[uid].is_placed and node.is_unschedulable)
+
+
+def _waits(snapshot: Snapshot, decision: Decision, wanted: Collection[str]) -> frozenset[str]:
+    """Nodes that have to take pods again before what was decided is so."""
+    if any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves):
+        left = (uid for uid, one in snapshot.cordons.items() if one.has_failed and uid in wanted)
+        return frozenset(snapshot.cordons.keys() - set(left))
+    passes = {
+        move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.PASSED
+    }
+    uids = {target.uid for stage in snapshot.stages if stage.index in passes for target in stage.targets}
+    return frozenset(uids & snapshot.cordons.keys() - set(wanted))
+
+
+def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str]) -> str:
+    waiting = [snapshot.cordons[uid] for uid in sorted(kept)]
+    nodes = names(sorted(one.name for one in waiting))
+    trouble = next((f" {one.trouble}" for one in waiting if one.trouble), "")
+    return f"{_what_waits(snapshot, decision)} once {nodes} {are(len(waiting))} uncordoned.{trouble}"
+
+
+def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
+    if any(isinstance(move, MovePlan) for move in decision.moves):
+        return "The plan ends"
+    index = next(move.stage_index for move in decision.moves if isinstance(move, MoveStage))
+    return next(f"{stage.name} passes" for stage in snapshot.stages if stage.index == index)
+
+
+def _tells_at_the_end(snapshot: Snapshot, decision: Decision, *, kept: tuple[str, ...]) -> Decision:
+    """Who stays cordoned after a plan is said at its end, and found by whoever looks at findings."""
+    ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves)
+    failed = either(len(kept), "its test Job failed", "their test Jobs failed")
+    said = [f"{names(kept)} {stay(len(kept))} cordoned by this plan: {failed}."] if kept else []
+    because = " ".join([*said, *snapshot.cordons_left[:3]])
+    if not ends or not because:
+        return decision
+    moves = tuple(
+        replace(move, because=f"{move.because} {because}") if isinstance(move, MovePlan) else move
+        for move in decision.moves
+    )
+    return replace(decision, waiting_for=f"{decision.waiting_for} {because}", moves=moves)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+
+class CordonQuerySet(models.QuerySet["Cordon"]):
+    def in_force(self) -> CordonQuerySet:
+        """Those that may be on their nodes: not seen to be gone yet."""
+        return self.filter(ended_at__isnull=True)
+
+    def end(self, *, now: datetime, left_because: str = "") -> int:
+        return self.in_force().update(ended_at=now, left_because=left_because[:500], trouble="")
+
+
+class Cordon(models.Model):
+    """A node that a plan lets go, and keeps pods off until its test Job has completed (hazard Z8).
+
+    The row is the intent. It is written with the intent to let the node go; the cordon is written in the patch that
+    takes the hold off, written again where somebody takes it away, and taken away until that is read back.
+    """
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="cordons")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    wanted_since = models.DateTimeField()
+    placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there
+    removed_at = models.DateTimeField(null=True)  # when somebody else was last found to have taken it away
+    ended_at = models.DateTimeField(null=True)  # when it was read back that it is gone, or not ours any more
+    left_because = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
+    trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
+
+    objects = CordonQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["plan", "node_uid"], condition=Q(ended_at__isnull=True), name="one_cordon_in_force_per_node"
+            ),
+        ]
+        ordering = ["plan_id", "node_name", "pk"]
+
+    @property
+    def says(self) -> str:
+        """What it is now, for a person."""
+        if self.ended_at:
+            return self.left_because
+        how = "" if self.placed_at else " Not read back yet."
+        return f"Cordoned by this plan until its test Job has completed.{how} {self.trouble}".strip()

@@ -1,0 +1,183 @@
+"""Z7, Z8: for how long a node takes no pods, and what waits until it does."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rollouts.engine.decide import decide
+from rollouts.engine.decide.acts import CordonAgain, Decision, MovePlan, MoveStage, Uncordon
+from rollouts.engine.decide.budget import given_back
+from rollouts.engine.snapshot import CordonedByUs, NodeSnapshot, Snapshot
+from rollouts.gates.base import ProofEvidence
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.proofs.progress import ProofOutcome
+from tests.make import NOON
+from tests.rollouts.make import (
+    a_changed_node,
+    a_held_target,
+    a_node_snapshot,
+    a_rollback_stage,
+    a_snapshot,
+    a_stage,
+    a_target,
+    put_back,
+)
+
+OURS = CordonedByUs("a")
+FAILED = CordonedByUs("a", has_failed=True)
+UNTESTED = {"proof": None, "is_cordoned_by_us": True}
+GATES = (DriverVersion(), Proof())
+
+
+def decided(snapshot: Snapshot) -> Decision:
+    return decide(snapshot, now=NOON)
+
+
+def uncordoned(decision: Decision) -> list[str]:
+    return [name for act in decision.acts if isinstance(act, Uncordon) for name in act.nodes.values()]
+
+
+def again(decision: Decision) -> list[str]:
+    return [name for act in decision.acts if isinstance(act, CordonAgain) for name in act.nodes.values()]
+
+
+def let_go(**given) -> NodeSnapshot:
+    row = {"has_label": False, "label_is_ours": False, "hold_wanted": False, "is_unschedulable": True}
+    return a_node_snapshot("a", **row | given)
+
+
+def changed(**given) -> NodeSnapshot:
+    return a_changed_node("a", **{"is_unschedulable": True} | given)
+
+
+def cordoned(target, node: NodeSnapshot, one: CordonedByUs = OURS, *, stage=None, **given) -> Snapshot:
+    made = a_stage(target, gates=GATES, **stage or {})
+    return a_snapshot(made, nodes=(node,), cordons={"uid-of-a": one}, our_cordons=frozenset({"uid-of-a"}), **given)
+
+
+@pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING])
+@pytest.mark.parametrize("plan", [PlanState.PROMOTING, PlanState.HALTED])
+def test_what_is_in_the_operators_hands_stays_cordoned(state: TargetState, plan: PlanState):
+    snapshot = cordoned(
+        a_held_target("a", state=state, upgrade_state="drain-required"),
+        let_go(upgrade_state="drain-required"),
+        state=plan,
+    )
+
+    assert uncordoned(decided(snapshot)) == again(decided(snapshot)) == []
+
+
+def test_what_changed_stays_cordoned_until_its_test_has_completed():
+    assert uncordoned(decided(cordoned(a_target("a", **UNTESTED), changed()))) == []
+
+    assert uncordoned(decided(cordoned(a_target("a"), changed()))) == ["a"]
+
+
+@pytest.mark.parametrize("outcome", [None, ProofOutcome.FAILED, ProofOutcome.UNKNOWN])
+def test_no_answer_lets_no_pod_in(outcome: ProofOutcome | None):
+    snapshot = cordoned(a_target("a", proof=ProofEvidence(outcome)), changed())
+
+    assert uncordoned(decided(snapshot)) == []
+
+
+def test_a_gate_that_is_passed_over_lets_them_in():
+    snapshot = cordoned(a_target("a", **UNTESTED), changed(), stage={"glass": frozenset({"proof"})})
+
+    assert uncordoned(decided(snapshot)) == ["a"]
+
+
+@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"stopped_because": "Somebody stopped everything."}])
+def test_while_nothing_goes_nothing_comes(given):
+    assert uncordoned(decided(cordoned(a_target("a"), changed(), **given))) == []
+
+
+def test_one_that_is_not_cordoned_any_more_is_cordoned_again():
+    snapshot = cordoned(a_target("a", **UNTESTED), changed(is_unschedulable=False))
+
+    assert again(decided(snapshot)) == ["a"]
+
+
+def test_one_that_nobody_has_read_back_is_written_again_but_not_before_it_is_let_go():
+    unread = replace(OURS, is_placed=False)
+    releasing = a_held_target("a", state=TargetState.RELEASING)
+
+    assert again(decided(cordoned(releasing, let_go(), unread))) == ["a"]
+    assert again(decided(cordoned(releasing, a_node_snapshot("a"), unread))) == []
+
+
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_what_is_held_again_takes_pods_but_for_what_failed_once_and_waits_for_its_turn(*, is_retried: bool):
+    snapshot = cordoned(a_held_target("a", is_retried=is_retried), a_node_snapshot("a", is_unschedulable=True))
+
+    assert uncordoned(decided(snapshot)) == ([] if is_retried else ["a"])
+
+
+def test_what_the_operator_is_at_work_on_is_waited_for_whatever_was_decided():
+    node = let_go(upgrade_state="validation-required")
+    snapshot = cordoned(a_target("a", state=TargetState.EXCLUDED), node)
+
+    assert uncordoned(decided(snapshot)) == []
+    assert "uncordoned" in decided(replace(snapshot, state=PlanState.ABORTING)).waiting_for or not any(
+        isinstance(move, MovePlan) for move in decided(replace(snapshot, state=PlanState.ABORTING)).moves
+    )
+
+
+def test_no_stage_passes_before_its_nodes_take_pods_again():
+    soaked = {"state": StageState.SOAKING, "state_since": NOON - timedelta(hours=1)}
+    decision = decided(cordoned(a_target("a"), changed(), stage=soaked))
+
+    assert not any(isinstance(move, MoveStage) for move in decision.moves)
+    assert decision.waiting_for == "Stage 0 passes once a is uncordoned."
+    assert uncordoned(decision) == ["a"]
+
+
+def test_whose_test_failed_stays_cordoned_when_the_plan_is_given_up_and_that_is_said():
+    snapshot = cordoned(
+        a_target("a", proof=None), changed(has_label=True, label_is_ours=True, hold_wanted=True), FAILED
+    )
+    decision = decided(put_back(snapshot, state=PlanState.ABORTING, is_live=True))
+
+    assert uncordoned(decision) == []
+    (end,) = (move for move in decision.moves if isinstance(move, MovePlan))
+    assert end.because.endswith("a stays cordoned by this plan: its test Job failed.")
+
+
+def test_whose_test_nobody_has_seen_takes_pods_when_the_plan_is_given_up():
+    snapshot = cordoned(a_target("a", proof=None), changed(has_label=True, label_is_ours=True, hold_wanted=True))
+    decision = decided(put_back(snapshot, state=PlanState.ABORTING, is_live=True))
+
+    assert uncordoned(decision) == ["a"]
+    assert decision.moves == ()
+    assert decision.waiting_for == "The plan ends once a is uncordoned."
+
+
+def test_in_a_rollback_it_stays_cordoned_until_it_is_back_also_while_no_stage_has_it():
+    """There are no targets for a moment, and it runs the driver that nothing has proven."""
+    snapshot = put_back(cordoned(a_target("a", proof=None), changed()), state=PlanState.ROLLING_BACK)
+    assert uncordoned(decided(snapshot)) == []
+
+    for state in (TargetState.HELD, TargetState.CHANGING, TargetState.FAILED):
+        stages = (a_stage(a_target("a", proof=None)), a_rollback_stage(a_held_target("a", state=state)))
+        assert uncordoned(decided(replace(snapshot, stages=stages))) == [], state
+
+    back = a_node_snapshot("a", is_unschedulable=True, has_label=False, label_is_ours=False, hold_wanted=False)
+    stages = (a_stage(a_target("a", proof=None)), a_rollback_stage(a_target("a", state=TargetState.CHANGED)))
+    assert uncordoned(decided(replace(snapshot, stages=stages, nodes=(back,)))) == ["a"]
+
+
+def test_it_is_out_in_the_ledger_until_it_takes_pods_again():
+    snapshot = cordoned(a_target("a"), changed(), disruptions=frozenset({"uid-of-a"}))
+
+    assert given_back(snapshot) == frozenset()
+    assert given_back(replace(snapshot, cordons={}, nodes=(changed(is_unschedulable=False),))) == {"uid-of-a"}
+
+
+def test_what_was_called_back_is_not_taken_for_cordoned_by_somebody_else():
+    """Ours goes in this moment; until rows show it the node does not go again, and nobody is asked to uncordon it."""
+    queued = a_node_snapshot("a", is_unschedulable=True, upgrade_state="upgrade-required")
+    decision = decided(cordoned(a_held_target("a"), queued))
+
+    assert "somebody else" not in decision.waiting_for
