@@ -17,10 +17,10 @@ class Cordons:
     ended_at: Mapping[str, datetime] = field(default_factory=dict)  # node uid → when it was last read back to be gone
     left: tuple[str, ...] = ()  # sentences: where a node is cordoned all the same
 
-    def explains(self, uid: str, *, seen_at: datetime) -> bool:
-        """Whether a cordon that rows show is ours: it is in force, or was when they were written."""
+    def has(self, uid: str, *, is_shown: bool, seen_at: datetime) -> bool:
+        """Whether the node takes no pods by our cordon: it is in force, or rows that are older show it still."""
         ended = self.ended_at.get(uid)
-        return uid in self.in_force or (ended is not None and ended >= seen_at)
+        return uid in self.in_force or (is_shown and ended is not None and ended >= seen_at)
 
     def last_ended(self, targets: Iterable[Target]) -> datetime | None:
         """None: none of these was ever cordoned by us."""

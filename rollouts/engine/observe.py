@@ -125,7 +125,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         opt_outs_left=off.left,
         cordons=cordons.in_force,
         cordons_left=cordons.left,
-        our_cordons=frozenset(row.uid for row in rows if cordons.explains(row.uid, seen_at=oldest)),
+        our_cordons=frozenset(
+            row.uid for row in rows if cordons.has(row.uid, is_shown=row.is_unschedulable, seen_at=oldest)
+        ),
         proof_jobs=proofs.in_the_cluster,
         operator_down=operator_down(plan.cluster, now=now),
         is_live=nodes.are_live,

@@ -84,9 +84,9 @@ def stage_snapshot(
             replace(
                 target_evidence(target, around),
                 proof=proofs.of(stage, target, resumed_at=resumed_at),
-                is_cordoned_by_us=cordons.explains(target.node_uid, seen_at=around.seen_at),
+                is_cordoned_by_us=_is_cordoned_by_us(target, cordons, around),
             )
-            if proofs.newest or cordons.in_force
+            if proofs.newest or cordons.in_force or cordons.ended_at
             else target_evidence(target, around)
             for target in targets
         ),
@@ -123,6 +123,12 @@ def stage_snapshot(
         glass=glass,
         waiting_since=_waiting_since(gates, answers, now=now),
     )
+
+
+def _is_cordoned_by_us(target: Target, cordons: Cordons, around: AroundStages) -> bool:
+    node = around.nodes.get(target.node_uid)
+    is_shown = node is not None and node.is_unschedulable
+    return cordons.has(target.node_uid, is_shown=is_shown, seen_at=around.seen_at)
 
 
 def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, now: datetime) -> dict[str, datetime]:

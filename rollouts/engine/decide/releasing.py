@@ -14,7 +14,7 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.judging import counted, out_of_patience
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import NO_PATIENCE_LOST, Answer, Judgement, When
+from rollouts.gates.base import NO_PATIENCE_LOST, TO_COME, Answer, Judgement, When
 from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
 from rollouts.gates.window import Window, comes_by_itself
@@ -75,7 +75,7 @@ def _waits_for_proof(
     None: there is no such node, or its test Job is not what is waited for.
     """
     unproven = any(target.uid in snapshot.cordons for target in stage.in_state(TargetState.CHANGED))
-    if not unproven or Proof.key not in answers:
+    if not unproven or Proof.key not in answers or answers[Proof.key].cause == TO_COME:
         return None
     return wait_for_gates(stage, {Proof.key: answers[Proof.key]}, now=now)
 
