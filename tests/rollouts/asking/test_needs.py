@@ -63,7 +63,7 @@ def test_a_start_asks_for_every_right_that_rounds_use_and_for_no_other(
     monkeypatch.setattr(
         grounds, "run_round", lambda **given: used.update(asked_in(ground, partial(run_round, **given)))
     )
-    ground.armed()
+    ground.walk()
     ground.round()
     assert ground.releases() == [CANARY]
     commands.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())

@@ -355,7 +355,7 @@ def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_
     """Z19, Z20: no taint, and no cordon that nobody asked for."""
     before = specs(ground)
 
-    ground.armed()
+    ground.walk()
     ground.rounds(2)
     verb(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
     for name in NODES:

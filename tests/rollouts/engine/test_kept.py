@@ -1,0 +1,75 @@
+"""A ground on which a plan was armed before is as the walk there leaves it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from simulator.kinds import NODE
+from simulator.run import Simulation
+from tests.rollouts.engine import ground as grounds
+from tests.rollouts.engine.ground import CANARY, NODES, Ground, a_ground
+from tests.rollouts.engine.kept import put_rows, rows
+from tests.simulator.wire.conftest import start  # noqa: F401 (fixture)
+
+
+@pytest.fixture
+def walked(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    """The first of a process."""
+    monkeypatch.setattr(grounds, "ARMED", {})
+    ground.armed()
+    assert patches(ground)
+    return ground
+
+
+@pytest.fixture
+def later(walked: Ground, start: Callable[..., Simulation]) -> Ground:  # noqa: F811
+    """Another test's, after the first one's rows are rolled back."""
+    put_rows({}, instead_of=rows())
+    return a_ground(start())
+
+
+def patches(ground: Ground) -> list[dict]:
+    return [one for one in ground.simulation.log.since(0) if one["method"] == "PATCH"]
+
+
+def test_it_has_the_rows_and_the_cluster_that_the_walk_led_to(walked: Ground, request: pytest.FixtureRequest):
+    its_rows, at = rows(), walked.clock()
+    its_nodes = [walked.node(name) for name in NODES]
+    later: Ground = request.getfixturevalue("later")
+
+    later.armed()
+
+    assert patches(later) == []
+    assert [later.store.get(NODE, name) for name in NODES] == its_nodes
+    assert later.clock() == at
+    assert later.cluster.kubeconfig == str(later.simulation.kubeconfig) != walked.cluster.kubeconfig
+    type(later.cluster).objects.update(kubeconfig=walked.cluster.kubeconfig)
+    assert rows() == its_rows
+    later.connection.close()
+
+
+def test_its_next_round_is_the_one_that_lets_the_canary_go(later: Ground):
+    later.armed()
+
+    later.round()
+
+    assert later.releases() == [CANARY]
+    later.connection.close()
+
+
+def test_who_touched_the_cluster_or_a_row_before_walks(later: Ground):
+    later.label(CANARY, **{"example.com/touched": "true"})
+    later.look()
+    later.armed()
+
+    assert patches(later)
+    assert later.labels(CANARY)["example.com/touched"] == "true"
+    later.connection.close()
+
+
+def test_a_plan_that_is_given_something_else_is_another_way(later: Ground):
+    later.armed(canaries=2)
+
+    assert patches(later)
+    assert later.stage().targets.count() == 2
+    later.connection.close()
