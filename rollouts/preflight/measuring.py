@@ -62,7 +62,8 @@ BLIND: Mapping[str, Blind] = {
         lambda node, _: not resource_of(node.allocatable, 1),
         "offers no GPU as a resource that a test Job could ask for",
         "offer no GPU as a resource that a test Job could ask for",
-        "The device plugin does; devices that are claimed (DRA) are not tested.",
+        "The device plugin does; devices that are claimed (DRA) are not tested. Such a node takes no pods until a "
+        "person passes over the gate, unless its option cordon is false.",
     ),
 }
 # Where no GPU pod of a tenant runs: what that is to a gate, and what helps.

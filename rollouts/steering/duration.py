@@ -19,6 +19,7 @@ class StageTime:
     soak: timedelta  # still to come
     is_asked: bool  # it waits for an approval that was not given yet
     in_waves: int | None = None  # where failure domains were looked at; None: as many as `at_once` makes
+    is_tested: bool = False  # a test Job works on each of its nodes
 
     @property
     def waves(self) -> int:
@@ -46,7 +47,10 @@ def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Du
     parts = [f"{of_waves} until the operator looks"] if waves else []
     parts += [f"{spell(soaks)} of soak" if soaks else "no soak"]
     asked = sum(stage.is_asked for stage in stages)
-    people = f" The wait for {count(asked, 'approval')} is not in it." if asked else ""
+    is_tested = any(stage.is_tested and stage.nodes for stage in stages)
+    waits = [count(asked, "approval") if asked else "", "test Jobs" if is_tested else ""]
+    waited = " and for ".join(one for one in waits if one)
+    people = f" The wait for {waited} is not in it." if waited else ""
     return Duration(takes, f"About {spell(_rounded(takes))}: {', '.join(parts)}.{people}")
 
 

@@ -1,11 +1,13 @@
 """What is left of a plan, as its duration is reckoned from."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fleet.freshness.cluster import heard_of
 from fleet.freshness.sight import ClusterSight
 from fleet.models import DriverObject
+from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
@@ -22,7 +24,8 @@ PUTS_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None = None) -> StageTime:
     """A stage that has not begun."""
     soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak) and not gate.advisory), timedelta())
-    return StageTime(nodes, at_once, soak, "approval" in stage.gate_options, in_waves)
+    is_tested = Proof.key in stage.gate_options
+    return StageTime(nodes, at_once, soak, "approval" in stage.gate_options, in_waves, is_tested=is_tested)
 
 
 def remaining(
@@ -78,7 +81,7 @@ def _left(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:
     nodes = sum(target.state in {TargetState.HELD, *IN_FLIGHT} for target in one.targets)
     whole = stage_time(one.stage, nodes, at_once)
     is_asked = whole.is_asked and one.stage.state in {StageState.WAITING, StageState.OPENING}
-    return StageTime(nodes, at_once, _soak_left(one, whole.soak, now=now), is_asked)
+    return replace(whole, soak=_soak_left(one, whole.soak, now=now), is_asked=is_asked)
 
 
 def _soak_left(one: StageOnPage, whole: timedelta, *, now: datetime) -> timedelta:

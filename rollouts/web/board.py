@@ -75,7 +75,7 @@ class WaveGroup:
     def is_done(self) -> bool:
         """Through with all of it: nothing there needs to be looked at."""
         return self.wave is not None and all(
-            target.shown_state in DONE and not target.fails and not target.has_escaped  # type: ignore[attr-defined]
+            target.shown_state in DONE and not (target.fails or target.has_escaped or target.cordon)  # type: ignore[attr-defined]
             for target in self.targets
         )
 

@@ -37,6 +37,14 @@ def test_before_the_first_node_it_says_what_it_assumes():
     )
 
 
+def test_what_test_jobs_take_is_not_in_it_and_that_is_said():
+    stages = [StageTime(1, 1, timedelta(), is_asked=True, is_tested=True)]
+
+    assert duration_of(stages, took=()).sentence.endswith("The wait for 1 approval and for test Jobs is not in it.")
+    over = StageTime(0, 1, timedelta(), is_asked=False, is_tested=True)
+    assert "test Jobs" not in duration_of([over], took=()).sentence
+
+
 def test_a_soak_alone_names_no_waves():
     told = duration_of([StageTime(0, 1, 30 * MINUTE, is_asked=False)], took=[MINUTE])
 

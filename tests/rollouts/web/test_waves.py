@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.models import Stage, Wave
+from rollouts.models import Cordon, Stage, Wave
 from rollouts.reads.on_page import plan_on_page
 from rollouts.web.board import column_of, said_of
 from tests import make
@@ -123,3 +123,19 @@ def test_a_wave_that_changed_is_another_one_to_the_page():
     stage.targets.update(because="It runs 580.126.20.")
 
     assert before == again != key()
+
+
+def test_a_wave_whose_nodes_are_cordoned_until_they_are_tested_is_not_done():
+    stage = make.a_stage_to_approve()
+    stage.gate_options = {"driver_version": {}, "proof": {}}
+    stage.save()
+    waves(stage, f"1 node: {ROOM}.")
+    Cordon.objects.create(plan=stage.plan, node_uid="1", node_name="let-go-1", wanted_since=NOON, placed_at=NOON)
+
+    text = page(visiting(make.a_user(role="viewer")), f"/plans/{stage.plan_id}").text
+
+    assert "cordoned until tested" in text
+    assert "1 node done" not in text
+    Cordon.objects.update(ended_at=NOON)
+    text = page(visiting(make.a_user(role="viewer")), f"/plans/{stage.plan_id}").text
+    assert "1 node done" in text
