@@ -24,6 +24,7 @@ from gpu.labels import (
     WAS_CORDONED,
 )
 from gpu.neighbours import NEIGHBOURS, Metadata, as_before, earlier_values
+from gpu.upgrade_controller import UPGRADE_REQUIRED
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen
 from rollouts.components.base import BEGUN
@@ -47,6 +48,7 @@ class Mark:
     since: str
     has_label: bool  # the hold as we write it; with another value it is somebody else's
     is_held: bool = True  # our annotation is beside the label, or where it was
+    is_queued: bool = False  # in the operator's queue, which our label alone keeps it in
     is_cordoned: bool = False  # until its test Job has completed, by its annotation
     is_opted_out: bool = False
     opted_out: tuple[str, ...] = ()  # labels and annotations by which neighbours leave it alone, as we wrote them
@@ -154,13 +156,15 @@ def _mark(node: NodeSeen) -> Mark | None:
         return None
     known = earlier_values(_metadata(node)) if is_opted_out else {}
     left_alone = [one for one in NEIGHBOURS.values() if _metadata(node).value(one) == one.value]
+    has_label = HELD_BY in has and _is_on(node)
     return Mark(
         node=node.name,
         uid=node.uid,
         plan=has.get(HELD_BY) or has.get(OPTED_OUT_BY) or has.get(CORDONED_BY, ""),
         since=has.get(HELD_SINCE, ""),
-        has_label=HELD_BY in has and _is_on(node),
+        has_label=has_label,
         is_held=is_held,
+        is_queued=has_label and _is_queued(node, is_cordoned=is_cordoned),
         is_cordoned=is_cordoned,
         is_opted_out=is_opted_out,
         opted_out=tuple(NEIGHBOURS[key].mark for key in known),
@@ -176,6 +180,17 @@ def _is_on(node: NodeSeen) -> bool:
     return Driver.hold is not None and Driver.hold.is_on(node.labels)
 
 
+def _is_queued(node: NodeSeen, *, is_cordoned: bool) -> bool:
+    """It can be judged afresh. A node in the queue goes through all of it once it is let go, also one whose driver is
+    the wanted one again (ProcessUpgradeRequiredNodes, nvidia.md 2.8); one without a state is first asked whether it
+    has to.
+
+    Not where the cordon may be the operator's own, of a try that failed: it uncordons at the end of the next one only.
+    """
+    is_free = is_cordoned or not node.is_unschedulable or WAS_CORDONED in node.annotations
+    return node.labels.get(UPGRADE_STATE) == UPGRADE_REQUIRED and is_free
+
+
 def _without_marks(node: NodeSeen) -> client.Patch:
     labels: dict[str, str | None] = {}
     annotations: dict[str, str | None] = {}
@@ -183,6 +198,9 @@ def _without_marks(node: NodeSeen) -> client.Patch:
     if mark and mark.is_held:
         labels |= {UPGRADE_SKIP: None} if mark.has_label else {}
         annotations |= {HELD_BY: None, HELD_SINCE: None}
+    if mark and mark.is_queued:  # the operator writes its note again with the state, where it is still right
+        labels |= {UPGRADE_STATE: None}
+        annotations |= {WAS_CORDONED: None}
     if mark and mark.is_opted_out:
         before = as_before(_metadata(node), {})
         labels |= before.labels

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from edges.arguments import reason
 from fleet.models import Cluster
-from gpu.labels import PROOF, PROVES_FOR, PULLS_FOR, UPGRADE_SKIP, count_in
+from gpu.labels import PROOF, PROVES_FOR, PULLS_FOR, UPGRADE_SKIP, UPGRADE_STATE, count_in
 from kube import client
 from people.models import AuditEntry
 from rollouts.components.base import version_in
@@ -251,7 +251,8 @@ def _would(mark: Mark) -> list[str]:
     lines = []
     if mark.is_held:
         held = "held" if mark.has_label else "annotated only"
-        then = f"{UPGRADE_SKIP} and its annotations" if mark.has_label else "its annotations"
+        labels = f"{UPGRADE_STATE}, {UPGRADE_SKIP}" if mark.is_queued else UPGRADE_SKIP
+        then = f"{labels} and its annotations" if mark.has_label else "its annotations"
         lines.append(f"{held} by {mark.plan or 'a plan'} since {mark.since or 'unknown'}; {then} would be taken off")
     if mark.is_cordoned:
         lines.append(f"cordoned by {mark.plan or 'a plan'} until its test Job has completed; would be uncordoned")

@@ -5,7 +5,8 @@ from django.core.management import CommandError, call_command
 
 from edges.moves import LostRace
 from fleet.models import Cluster
-from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED
+from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.client.decoding import Unread
 from rollouts.engine import takeover
@@ -463,4 +464,59 @@ def test_a_node_that_went_meanwhile_is_nothing_that_could_not_be_done(ground: Gr
 
     leave()
 
+    assert marked(ground) == set()
+
+
+def test_a_node_leaves_the_operators_queue_in_the_write_that_lets_it_go(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+):
+    """Seen on the real one: left in it, each whose driver is the wanted one again was emptied for nothing (n 2.8)."""
+    held(ground)
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+    ground.writes()
+
+    leave("--dry-run")
+    said = capsys.readouterr().out
+    leave()
+
+    assert f"{UPGRADE_STATE}, {UPGRADE_SKIP} and its annotations would be taken off" in said
+    assert said.count(UPGRADE_STATE) == 1
+    assert not {UPGRADE_STATE, UPGRADE_SKIP} & ground.labels(CANARY).keys()
+    assert len([one for one in ground.writes() if one["path"].endswith(f"/nodes/{CANARY}")]) == 1
+
+
+@pytest.mark.parametrize("state", [UPGRADE_DONE, UPGRADE_FAILED, "pod-restart-required"])
+def test_any_other_state_is_the_operators(ground: Ground, state: str):
+    held(ground)
+    ground.set_state(CANARY, state)
+
+    leave()
+
+    assert ground.labels(CANARY)[UPGRADE_STATE] == state
+    assert marked(ground) == set()
+
+
+def test_who_was_cordoned_before_its_turn_stays_so_and_leaves_no_note_behind(ground: Ground):
+    """The operator reads its note again at the end of whichever upgrade comes next, and would leave that cordoned."""
+    held(ground)
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+    ground.patch_node(CANARY, {"metadata": {"annotations": {WAS_CORDONED: "true"}}, "spec": {"unschedulable": True}})
+
+    leave()
+
+    left = ground.node(CANARY)
+    assert UPGRADE_STATE not in left["metadata"]["labels"]
+    assert WAS_CORDONED not in left["metadata"]["annotations"]
+    assert left["spec"]["unschedulable"]
+
+
+def test_a_cordon_that_may_be_the_operators_own_keeps_its_node_in_the_queue(ground: Ground):
+    """Of a try that failed: only at the end of the next one does it uncordon."""
+    held(ground)
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+    ground.cordon(CANARY)
+
+    leave()
+
+    assert ground.labels(CANARY)[UPGRADE_STATE] == UPGRADE_REQUIRED
     assert marked(ground) == set()
