@@ -1,6 +1,7 @@
 """That this is the right cluster, and that no other Quarterdeck drives it. Asked before anything is written (Z10)."""
 
 import uuid
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from fleet.models import Cluster, ClusterMode
@@ -10,6 +11,7 @@ from rollouts.models import WriterLease
 
 LEASE_NAME = "quarterdeck"
 LEASE_FOR = timedelta(seconds=60)
+TRIES = 4  # another plan of ours may write it between our read and our write
 
 
 class Forfeit(Exception):
@@ -28,6 +30,14 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
         raise Forfeit(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     if (uid := client.kube_system_uid(connection)) != cluster.uid:
         raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
+    for _ in range(TRIES - 1):
+        with suppress(client.Conflict):
+            return _renew(connection, cluster, now=now)
+    return _renew(connection, cluster, now=now)
+
+
+def _renew(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
+    """Read it anew each time: whoever wrote it in between may be another Quarterdeck."""
     # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is
     # never behind it.
     lease = client.get_lease(connection, cluster.own_namespace, LEASE_NAME)

@@ -164,3 +164,45 @@ def test_a_claim_is_renewed_before_it_runs_out(ground: Ground):
     take(ground)
 
     assert timedelta(seconds=lease(ground)["spec"]["leaseDurationSeconds"]) == LEASE_FOR
+
+
+def written_first(ground: Ground, monkeypatch: pytest.MonkeyPatch, *, times: int, **spec) -> None:
+    """Somebody writes the Lease after each of our next reads, so many times."""
+    read = client.get_lease
+    left = iter(range(times))
+
+    def read_too_early(*given):
+        seen = read(*given)
+        if next(left, None) is not None:
+            ground.clock.move(seconds=1)
+            rewrite(ground, renewTime=f"{ground.clock():%Y-%m-%dT%H:%M:%S.%fZ}", **spec)
+        return seen
+
+    monkeypatch.setattr(client, "get_lease", read_too_early)
+
+
+def test_another_plan_of_ours_that_writes_first_costs_no_round(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """Seen on a real one with two plans at once: a round ended on it, and the page said so of the cluster."""
+    take(ground)
+    written_first(ground, monkeypatch, times=2)
+
+    take(ground)
+
+    assert lease(ground)["spec"]["leaseTransitions"] == WriterLease.objects.get().epoch
+
+
+def test_another_quarterdeck_that_writes_first_is_seen(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """It loses: what is read after the conflict names who was first."""
+    take(ground)
+    written_first(ground, monkeypatch, times=1, holderIdentity="somebody-else")
+
+    with pytest.raises(Forfeit, match="somebody-else"):
+        take(ground)
+
+
+def test_a_lease_that_is_written_each_time_ends_the_round(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    take(ground)
+    written_first(ground, monkeypatch, times=50)
+
+    with pytest.raises(client.Conflict):
+        take(ground)
