@@ -1,6 +1,6 @@
 """The operator's own state label, where only a change of it gets a node out of a state (nvidia.md 2.2, 2.8)."""
 
-from gpu.labels import UPGRADE_STATE
+from gpu.labels import UPGRADE_STATE, WAS_CORDONED
 from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.structs import NodeSeen
@@ -30,7 +30,12 @@ def _write(writer: Writer, uid: str, name: str, was: str, to: str | None) -> Non
 
 
 def _from(seen: NodeSeen, was: str, to: str | None) -> client.Patch:
-    """Nothing, where the operator has moved the node since."""
+    """Nothing, where the operator has moved the node since.
+
+    A node that leaves the queue takes the operator's note of a cordon along, which is written as it comes in: left
+    behind, it is read at the end of the next upgrade, and leaves a node cordoned that somebody has uncordoned since.
+    """
     if seen.labels.get(UPGRADE_STATE) != was:
         return []
-    return client.metadata_patch(seen, labels={UPGRADE_STATE: to})
+    note = {WAS_CORDONED: None} if to is None else {}
+    return client.metadata_patch(seen, labels={UPGRADE_STATE: to}, annotations=note)
