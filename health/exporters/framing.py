@@ -12,7 +12,7 @@ from health.sources import frames
 from health.sources.recalling import recall_xids
 from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
-from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.frame import WITHOUT, Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import put_in_words, remember
@@ -60,6 +60,11 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
             for metric, value in values.items():
                 column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
                 column.values[places[key]], column.times[places[key]] = value, now
+        for key, metrics in each.without.items():
+            for metric in metrics if key in places and key not in contested else ():
+                column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
+                if math.isnan(column.times[places[key]]):
+                    column.times[places[key]] = WITHOUT
     anew = tuple(frame.devices[place] for place in remember(carried, frame))
     xids = _xids(said, contested)
     put_in_words(frame, xids)

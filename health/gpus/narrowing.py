@@ -108,10 +108,10 @@ def _by_reading(
     is_wanted: list[bool | None] = []
     for cluster, gpus in roster.parts:
         telemetry = roster.telemetry[cluster]
-        boards = (*range(len(telemetry.boards.every)), None)  # the last for whom the frame does not have
-        read = [telemetry.read(wanted.metric, board, now=now) for board in boards]
-        said = [None if wanted.compares and one.value is None else wanted.wants(one) for one in read]
-        is_wanted += [said[place] for place in gpus.places(telemetry)]
+        for node, place in zip(gpus.node_of, gpus.places(telemetry), strict=True):
+            board, its = (None if place < 0 else place), gpus.nodes[node]
+            one = telemetry.read(wanted.metric, board, node=its.name, vendor=its.vendor, now=now)
+            is_wanted.append(None if wanted.compares and one.value is None else wanted.wants(one))
     return [at for at in those if is_wanted[at]], sum(is_wanted[at] is None for at in those)
 
 

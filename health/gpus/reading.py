@@ -124,7 +124,8 @@ class GpuTable:
         for at, gpu in shown:
             one, telemetry, board = allocated[gpu.pk], self.roster.telemetry_of(at), self.roster.board(at)
             finding, slices = self.roster.finding(at), 0 if board is None else telemetry.boards.every[board].slices
-            metrics = {key: telemetry.read(key, board, now=self.now.timestamp()) for key in self.metrics}
+            whose = {"node": gpu.node.name, "vendor": gpu.node.gpu_vendor}
+            metrics = {key: telemetry.read(key, board, **whose, now=self.now.timestamp()) for key in self.metrics}
             xid = metrics["xid"].value
             found.append(
                 GpuSeen(

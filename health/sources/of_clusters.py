@@ -20,6 +20,7 @@ from health.sources.of_node import REDIS_AWAY, standing_of
 from health.sources.reading import BY_SLICE, NOT_UNDER_MIG, MetricReading, ReadingState, Standing, read_metric
 from health.telemetry.base import XidTold
 from health.telemetry.frame import NEVER, GpuDevice, unsaid
+from health.telemetry.metrics import exportable
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,26 @@ class ClusterTelemetry:
     trouble: str = ""  # why what is kept cannot be read; blank: it can
     kept: KeptFrame | None = None
     boards: Boards = field(default_factory=Boards)
+    _nodes_with: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)  # by metric, once asked
 
-    def read(self, key: str, board: int | None, *, now: float) -> MetricReading:
-        """Of a board of `boards.every`; None: of one that the frame does not have."""
+    def read(self, key: str, board: int | None, *, node: str, vendor: str, now: float) -> MetricReading:
+        """Of a board of `boards.every`; None: of one that the frame does not have. `node`, `vendor`: whose it is."""
+        standing = self.standing.of_exporter({key} if self.is_exported(key, node, vendor) else ())
         if board is None or self.kept is None:
-            return read_metric(key, math.nan, math.nan, self.standing, now=now)
+            return read_metric(key, math.nan, math.nan, standing, now=now)
         told, column = self.boards.every[board], self.kept.frame.columns.get(key)
         if not told.says(key):
             return MetricReading(ReadingState.NOT_APPLICABLE)
         value, at = (column.values[told.place], column.times[told.place]) if column else (math.nan, math.nan)
-        return read_metric(key, value, at, self.standing, now=now, is_mig=told.is_mig)
+        return read_metric(key, value, at, standing, now=now, is_mig=told.is_mig)
+
+    def is_exported(self, key: str, node: str, vendor: str) -> bool:
+        """By the exporter of this node. By one that was never heard, whose GPUs are this vendor's: that it may be."""
+        if self.kept is None or node not in self.boards.by_node:
+            return key in self.standing.exported and key in exportable(vendor)
+        if key not in self._nodes_with:
+            self._nodes_with[key] = self.kept.frame.nodes_with(key)
+        return node in self._nodes_with[key]
 
     def values(self, key: str) -> "array[float]":
         """Of each board. NaN: nothing was ever said."""

@@ -1,6 +1,6 @@
 """What is known of the GPUs of one node by telemetry: its rows, the frame, and how it stands with the source."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +11,7 @@ from health.sources.frames import FramesAway, KeptFrame
 from health.sources.reading import MetricReading, Standing, nothing_read, read_device, utilisation
 from health.telemetry.base import STALE_AFTER_S, XidTold
 from health.telemetry.frame import GpuDevice
+from health.telemetry.metrics import exportable
 
 STALE_AFTER = timedelta(seconds=STALE_AFTER_S)
 NUMBERLESS = (
@@ -97,6 +98,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
         try:
             kept = frames.of_node(node.cluster_id, node.name)
             standing = standing if standing.exported else _with_exported(standing, kept, node.cluster_id)
+            standing = standing.of_exporter(_exported_on(node, kept, standing))
         except FramesAway as error:
             trouble = REDIS_AWAY.format(error)
             standing = replace(standing, is_silent=True, silent_since=None)
@@ -112,6 +114,13 @@ def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) 
     """
     told = kept or frames.newest(cluster_id, ())
     return replace(standing, exported=told.exported) if told else standing
+
+
+def _exported_on(node: Node, kept: KeptFrame | None, standing: Standing) -> Collection[str]:
+    """What its exporter has. Of one that was never heard nobody knows it, but what those of its vendor never have."""
+    if kept is None:
+        return standing.exported & exportable(node.gpu_vendor)
+    return [key for key in kept.frame.columns if node.name in kept.frame.nodes_with(key)]
 
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:

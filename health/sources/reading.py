@@ -4,8 +4,8 @@ A page and REST say it alike. Zero is a value; no value is never one, and says w
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
@@ -22,10 +22,10 @@ UTILISATION = ("gpu_utilisation_ratio", "engine_active_ratio")
 class ReadingState(StrEnum):
     FRESH = "fresh"
     STALE = "stale"  # its source answers, and its last sample is too old to be what is now
-    NOT_EXPORTED = "not-exported"  # its source has no series of this metric
+    NOT_EXPORTED = "not-exported"  # its exporter has no series of this metric
     SOURCE_SILENT = "source-silent"  # what is here is what it said before
     NO_SOURCE = "no-source"  # the cluster has none, or it is switched off
-    NEVER = "never"  # its source has the metric of others, and never had it of this device
+    NEVER = "never"  # its exporter has a series of it, or was never heard, and no value of this device is known
     NOT_APPLICABLE = "not-applicable"  # it cannot be said of such a device
 
 
@@ -36,7 +36,11 @@ class Standing:
     has_source: bool
     is_silent: bool = False
     silent_since: float | None = None  # seconds since the epoch; None: it is not, or nobody knows
-    exported: frozenset[str] = frozenset()  # keys of metrics
+    exported: frozenset[str] = frozenset()  # keys of metrics, by any exporter; `of_exporter`: by that one
+
+    def of_exporter(self, has: Collection[str]) -> "Standing":
+        """Of one node's, which has these: two of one source may export what they like, and of two vendors never do."""
+        return replace(self, exported=frozenset(has))
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class NodeSaid:
     values: dict[GpuDeviceKey, dict[str, float]] = field(default_factory=dict)
     xids: dict[GpuDeviceKey, XidTold] = field(default_factory=dict)
     parts: dict[GpuDeviceKey, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
+    without: dict[GpuDeviceKey, set[str]] = field(default_factory=dict)  # metrics with a series whose value none can be
     called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
     nameless: int = 0  # series of a GPU that do not say which
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
@@ -68,12 +69,14 @@ def _take(said: NodeSaid, match: "re.Match[str]", series: MetricSeries, node_nam
         return
     if series.only and _labels(match.group(2)).get(series.label) not in series.only:
         return
+    labels = _labels(match.group(2))
+    device = device_of(labels, node_name)
     least, most = series.bounds
     if not least <= value <= most:  # nor is NaN
         said.impossible[series.name] += value == value and value not in BLANKS
+        if device is not None:
+            said.without.setdefault(device.key, set()).add(series.metric)
         return
-    labels = _labels(match.group(2))
-    device = device_of(labels, node_name)
     if device is None:
         said.nameless += bool(labels.get("gpu") or labels.get("gpu_id"))  # else it is a switch's or a link's
         return

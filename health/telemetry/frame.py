@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 NEVER = math.nan
+WITHOUT = -math.inf  # the time of a series that is there, and of which no value can be believed
 GpuDeviceKey = tuple[str, str]  # the UUID of its board, and the slice of it; blank: all of it
 
 
@@ -40,7 +41,7 @@ class GpuDevice(NamedTuple):
 class MetricColumn:
     """`values[i]` of device i, in the metric's unit, as a sample said at `times[i]`, in seconds since the epoch.
 
-    By our clock. NaN in both: none ever did.
+    By our clock. NaN in both: none ever did; of a series without a value that can be, the time is `WITHOUT`.
     """
 
     values: "array[float]"
@@ -51,7 +52,7 @@ class MetricColumn:
         return cls(unsaid(length), unsaid(length))
 
     def newest(self) -> float:
-        """NaN: none has a sample."""
+        """NaN: none has a series, `WITHOUT`: none has a value."""
         return max((at for at in self.times if at == at), default=NEVER)
 
     def copied(self) -> "MetricColumn":
@@ -87,6 +88,13 @@ class Frame:
 
     def index(self) -> Mapping[tuple[str, str], int]:
         return {device.key: place for place, device in enumerate(self.devices)}
+
+    def nodes_with(self, key: str) -> frozenset[str]:
+        """Those whose exporter has, or had within a day, a series of this metric."""
+        column = self.columns.get(key)
+        if column is None:
+            return frozenset()
+        return frozenset(device.node_name for device, at in zip(self.devices, column.times, strict=True) if at == at)
 
     def newest_by_device(self) -> "array[float]":
         """When each device last said anything. Minus infinity: it never did."""

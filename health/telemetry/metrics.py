@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from gpu.resources.names import Vendor
+
 
 class MetricKind(StrEnum):
     GAUGE = "gauge"
@@ -239,3 +241,15 @@ def _by_name() -> dict[str, tuple[MetricSeries, ...]]:
 
 
 SERIES: Mapping[str, tuple[MetricSeries, ...]] = _by_name()
+EXPORTERS: Mapping[str, tuple[MetricSeries, ...]] = {
+    Vendor.NVIDIA: DCGM,
+    Vendor.AMD: AMD,
+    Vendor.HABANA: GAUDI,
+    Vendor.INTEL: (),  # none of theirs is read
+}
+_EXPORTABLE = {vendor: frozenset(series.metric for series in every) for vendor, every in EXPORTERS.items()}
+
+
+def exportable(vendor: str) -> frozenset[str]:
+    """The metrics that exporters of this vendor's GPUs can have. Blank: nobody says whose they are."""
+    return _EXPORTABLE.get(vendor, frozenset(METRICS))

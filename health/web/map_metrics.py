@@ -21,7 +21,7 @@ from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
 NO_DATA = 255
 NOT_OF_NOW = 254  # a value was said, and is too old, or its source is silent
-NOT_EXPORTED = 253  # its cluster's source answers, and has no series of it
+NOT_EXPORTED = 253  # its cluster's source answers, and its exporter has no series of it
 MOST = 252
 
 
@@ -64,15 +64,18 @@ def map_metric(request: PersonRequest, name: str) -> HttpResponse:
 def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
     """Three queries beside those of the map, and two questions to Redis a cluster that has a source."""
     ids = [one.cluster.pk for one in seen.clusters]
-    names = dict(Node.objects.filter(cluster__in=ids, is_gpu_node=True).order_by().values_list("pk", "name"))
+    rows = Node.objects.filter(cluster__in=ids, is_gpu_node=True).order_by()
+    named = {pk: (name, vendor) for pk, name, vendor in rows.values_list("pk", "name", "gpu_vendor")}
     told = telemetry_of_clusters(ids, metric.keys, now=now)
     found = bytearray()
     for one in seen.clusters:
         telemetry = told[one.cluster.pk]
         of_boards = _bytes_of_boards(metric, telemetry, now=now.timestamp())
-        boards, by_node, without = telemetry.boards.every, telemetry.boards.by_node, _without(metric, telemetry)
+        boards, by_node = telemetry.boards.every, telemetry.boards.by_node
         for key, size in zip(one.keys, one.columns.sizes, strict=True):
-            found += cells_of(of_boards, boards, by_node.get(names.get(key, ""), ()), size, without=without)
+            name, vendor = named.get(key, ("", ""))
+            without = _without(metric, telemetry, name, vendor)
+            found += cells_of(of_boards, boards, by_node.get(name, ()), size, without=without)
     return bytes(found)
 
 
@@ -101,20 +104,23 @@ def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: flo
     first, *others = columns
     for other in others:
         first = [second if one == NO_DATA else one for one, second in zip(first, other, strict=True)]
-    without = _without(metric, telemetry)
-    if not telemetry.boards.has_slices:
-        return bytes(first).replace(bytes([NO_DATA]), bytes([without]))
-    of_cut = _without(metric, telemetry, is_cut=True)
-    boards = zip(first, telemetry.boards.every, strict=True)
-    return bytes(one if one != NO_DATA else of_cut if board.is_mig else without for one, board in boards)
+    found, every = bytearray(first), telemetry.boards.every
+    for node, places in telemetry.boards.by_node.items() if NO_DATA in found else ():
+        for at in places:
+            if found[at] == NO_DATA:
+                found[at] = _without(metric, telemetry, node, is_cut=every[at].is_mig)
+    return bytes(found)
 
 
-def _without(metric: MapMetric, telemetry: ClusterTelemetry, *, is_cut: bool = False) -> int:
-    """What stands for a GPU that has no value."""
+def _without(
+    metric: MapMetric, telemetry: ClusterTelemetry, node: str, vendor: str = "", *, is_cut: bool = False
+) -> int:
+    """What stands for a GPU of this node that has no value."""
     standing = telemetry.standing
     is_known = standing.has_source and not standing.is_silent and telemetry.kept is not None
     keys = set(metric.keys) - NOT_UNDER_MIG if is_cut else metric.keys
-    return NOT_EXPORTED if is_known and standing.exported.isdisjoint(keys) else NO_DATA
+    is_exported = any(telemetry.is_exported(key, node, vendor) for key in keys)
+    return NO_DATA if is_exported or not is_known else NOT_EXPORTED
 
 
 def _bytes_of(metric: MapMetric, telemetry: ClusterTelemetry, key: str, *, now: float) -> Iterable[int]:

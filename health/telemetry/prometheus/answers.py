@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from health.telemetry.frame import NEVER, MetricColumn
+from health.telemetry.frame import NEVER, WITHOUT, MetricColumn
 from health.telemetry.identity import device_key
 from health.telemetry.metrics import BLANKS
 
@@ -195,7 +195,7 @@ def fill(
     """Write what is newer into a column.
 
     `offset_s` is what is added to the server's clock to have ours. A value that is no number, or beyond the bounds, or
-    whose time is not known or after the latest that can be, is no value.
+    whose time is not known or after the latest that can be, is no value: of who has no other, the series is known.
     """
     places = placing.places(values)
     taken = _times_of(places, times, placing)
@@ -206,11 +206,14 @@ def fill(
         # NaN is not equal to itself, and is neither newer nor older than anything.
         if place < 0 or when != when or when <= known[place] <= latest:
             continue
-        if when > latest:
-            ahead += 1
-        elif least <= value <= most:
+        if when <= latest and least <= value <= most:
             kept[place], known[place] = value * factor, when
             moved += 1
+            continue
+        if known[place] != known[place]:
+            known[place] = WITHOUT
+        if when > latest:
+            ahead += 1
         else:
             impossible += value == value and value not in BLANKS
     return Filled(moved, impossible, ahead)

@@ -291,6 +291,6 @@ def test_an_order_takes_for_of_now_what_a_reading_does(said, is_silent):
     values, is_fresh = column_of(told, "power", now=now)
 
     for place in range(len(said)):
-        reading = told.read("power_watts", place, now=now)
+        reading = told.read("power_watts", place, node="gpu-1", vendor="nvidia", now=now)
         assert (reading.value is None) == (values[place] != values[place])
         assert reading.value is None or (reading.value == values[place] and reading.is_fresh == is_fresh[place])

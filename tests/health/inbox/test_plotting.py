@@ -1,6 +1,7 @@
 """The evidence of a finding as lines: what its rule reads, its limit, when it began, and why there is nothing."""
 
 import json
+from array import array
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from health.rules.gpus import GPU_RULES
 from health.rules.limits import Comparing
 from health.sources import frames, history
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
@@ -66,7 +67,8 @@ def node(db, redis, settings):
     row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
     devices = (GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b"))
     frame = Frame(NOON.timestamp(), devices)
-    frame.columns["temperature_celsius"] = MetricColumn.empty(2)
+    without = MetricColumn(unsaid(2), array("d", [WITHOUT] * 2))
+    frame.columns = {"temperature_celsius": without, "power_watts": without.copied()}
     frames.forget(row.cluster_id)
     frames.keep(row.cluster_id, TelemetryReading(frame, frozenset({"temperature_celsius", "power_watts"}), {}))
     return row

@@ -130,4 +130,5 @@ def test_a_node_that_no_frame_has_is_of_a_cluster_whose_exporters_have_the_metri
 
     of_cluster = telemetry_of_clusters([node.cluster_id], ["temperature_celsius", "xid"], now=NOON)[node.cluster_id]
     for key, state in (("temperature_celsius", ReadingState.NEVER), ("xid", ReadingState.NOT_EXPORTED)):
-        assert first.metrics[key].state is of_cluster.read(key, None, now=NOON.timestamp()).state is state
+        there = of_cluster.read(key, None, node="gpu-2", vendor="", now=NOON.timestamp())
+        assert first.metrics[key].state is there.state is state

@@ -1,5 +1,6 @@
 """An exporter with any series taken out: each place says that it is not exported, and none has a number for it."""
 
+from array import array
 from datetime import timedelta
 from io import StringIO
 
@@ -13,7 +14,7 @@ from health.models import TelemetrySource
 from health.sources import frames, history, rounds
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
@@ -195,7 +196,7 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
     finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule=DRAWN[key])
     missing = {key, history.INSTEAD.get(key, key)}
     frame = Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
-    frame.columns["temperature_celsius"] = MetricColumn.empty(1)
+    frame.columns = {key: MetricColumn(unsaid(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
     frames.keep(node.cluster_id, TelemetryReading(frame, frozenset(METRICS) - missing, {}))
     history._kept.clear()
 

@@ -207,7 +207,7 @@ def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):
 
     said = table(admin, node)
 
-    assert "GPU 0 61 °C 0% never seen never seen Xid 79 fell off the bus" in said
+    assert "GPU 0 61 °C 0% not exported not exported Xid 79 fell off the bus" in said
     assert "GPU 1 55 °C never seen" in said
     assert "5 min ago" in said
     assert "GPU 2 never seen The source has series of other GPUs of this node" in said
