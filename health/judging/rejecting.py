@@ -1,32 +1,52 @@
-"""Owners of GPU pods whose new ones are rejected at creation, as their Events say (hazard Z31)."""
+"""Owners of GPU pods whose new ones are rejected at creation, as their Events say (hazard Z31).
 
+Of those that are watched it is known what they want. Of what an operator makes pods for itself nothing but the Event is
+read: it needs no right to kinds that nobody can list beforehand.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from django.db.models import Count
+from django.db.models import Count, Max
 
 from fleet.models import Cluster, ClusterEvent, Pod, Workload
+from gpu.rejections import FAILED_CREATE, POD_REJECTED
+from gpu.resources.names import is_gpu_resource
 from health.rules.base import RejectedOwner
 from health.subjects import LONGEST
 
-FAILED_CREATE = "FailedCreate"  # kubernetes, pkg/controller: the reason of the Event on the owner
 # A controller tries again after 1000 s at most: client-go, util/workqueue, DefaultControllerRateLimiter.
 SAID_WITHIN = timedelta(minutes=20)
 MAKERS = ("Job", "ReplicaSet", "StatefulSet")  # what makes pods of those that are watched
+NO_MAKERS = ("DaemonSet", "Pod", "Node")  # what a DaemonSet lacks, its own status says
+NAME = re.compile(r"(?:requests\.|limits\.)?([a-z0-9.-]+/[A-Za-z0-9_.-]+)")  # of a resource, in what was said
 EVENTS_AT_MOST = 500  # the newest: where more are rejected, it is one trouble
 OWNERS_AT_MOST = 50
 
 
 def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwner]:
-    """Those that lack pods, of whom it was said lately; by what stands above them. One query, two more where any was.
+    """Those that lack pods, of whom it was said lately; by what stands above them. One query; two more where any that
+    is watched was, one more where any other.
 
-    What made all pods that it wants is not told, whatever was said before.
+    What made all pods that it wants is not told, whatever was said before; nor of the others what made one since.
     """
     told = ClusterEvent.objects.filter(
-        cluster=cluster, reason=FAILED_CREATE, is_warning=True, about_kind__in=MAKERS, last_at__gte=now - SAID_WITHIN
-    )
-    last = dict(told.order_by("-last_at", "-pk").values_list("about_uid", "message")[:EVENTS_AT_MOST][::-1])
+        cluster=cluster, reason__in=(FAILED_CREATE, *POD_REJECTED), is_warning=True, last_at__gte=now - SAID_WITHIN
+    ).exclude(about_kind__in=NO_MAKERS)
+    watched, others = dict[str, str](), dict[tuple[str, ...], ClusterEvent]()
+    for row in reversed(told.order_by("-last_at", "-pk")[:EVENTS_AT_MOST]):
+        if row.about_kind not in MAKERS:
+            others[row.about_kind, row.about_namespace, row.about_name] = row
+        elif row.reason == FAILED_CREATE:
+            watched[row.about_uid] = row.message
+    found = {one.name: one for one in (*_watched(cluster, watched), *_others(cluster, others.values()))}
+    yield from list(found.values())[:OWNERS_AT_MOST]
+
+
+def _watched(cluster: Cluster, last: Mapping[str, str]) -> Iterator[RejectedOwner]:
+    """By the UID of what made their pods what was said of it last."""
     if not last:
         return
     workloads = Workload.objects.filter(cluster=cluster, uid__in=list(last), desired__gt=0, operator_version="")
@@ -38,4 +58,18 @@ def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwne
         name = f"{row.owner_kind or row.kind} {row.namespace}/{row.owner_name or row.name}"[:LONGEST]
         if lacking > 0 and name not in found:
             found[name] = RejectedOwner(name, row.namespace, last[row.uid], lacking, row.resources)
-    yield from list(found.values())[:OWNERS_AT_MOST]
+    yield from found.values()
+
+
+def _others(cluster: Cluster, last: Collection[ClusterEvent]) -> Iterator[RejectedOwner]:
+    """By what was said last of each. Whether it is of GPUs is known by that, or by the GPU pods that it has made."""
+    if not last:
+        return
+    pods = Pod.objects.filter(cluster=cluster, owner_uid__in=[row.about_uid for row in last if row.about_uid])
+    made = dict(pods.order_by().values_list("owner_uid").annotate(newest=Max("created_at")))
+    for row in sorted(last, key=lambda each: (each.about_namespace, each.about_kind, each.about_name)):
+        newest = made.get(row.about_uid)
+        if newest is None or row.last_at is None or newest <= row.last_at:
+            name = f"{row.about_kind} {row.about_namespace}/{row.about_name}"[:LONGEST]
+            is_of_gpus = newest is not None or any(map(is_gpu_resource, NAME.findall(row.message)))
+            yield RejectedOwner(name, row.about_namespace, row.message, None, is_of_gpus=is_of_gpus)

@@ -177,8 +177,9 @@ class RejectedOwner:
     name: str  # "Deployment team-a/chat": what stands above whatever made them
     namespace: str
     said: str  # by the API server
-    lacking: int  # pods that it wants now, and that are not there
-    asks: Mapping[str, int] = field(default_factory=dict)  # by GPU resource, of one pod
+    lacking: int | None  # pods that it wants now, and that are not there; None: how many it wants is not read
+    asks: Mapping[str, int] = field(default_factory=dict)  # by GPU resource, of one pod; empty: that is not read
+    is_of_gpus: bool = True  # False: nothing says whether its pods ask for any
 
 
 @dataclass(frozen=True)

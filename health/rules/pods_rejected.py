@@ -1,4 +1,6 @@
 """New pods of what asks for GPUs are rejected at creation, by a quota, a LimitRange or a webhook: none is Pending.
+Of Jobs, ReplicaSets and StatefulSets, whatever made them, it is known how many are lacking. Of what makes pods itself,
+such as a PyTorchJob or a RayCluster, only its operator’s Events tell: not how many, and nothing where it writes none.
 
 Such a pod never exists (Z31): only the Events of its owner's controller tell of it.
 """
@@ -18,7 +20,12 @@ QUOTA = re.compile(
 )
 WEBHOOK = re.compile(r"admission webhook (?P<name>\"[^\"]+\")")
 MORE_ROOM = "end one of those, or have that quota raised."
-CALLED = re.compile(r"^Error creating: |pods? \"[^\"]*\" is (?:forbidden|invalid): ")  # its name is another each time
+# Its name is another each time. KubeRay's own words: ray-operator/controllers/ray/raycluster_controller.go.
+CALLED = re.compile(
+    r"^Error creating: |^Failed to create (?:head|worker) Pod (?:for the cluster )?[^\s,]+, |"
+    r"pods? \"[^\"]*\" is (?:forbidden|invalid): "
+)
+UNSAID = "Whether they ask for GPUs, nothing that is read says."
 
 
 class Rejection(NamedTuple):
@@ -69,14 +76,16 @@ class PodsRejected:
     after: ClassVar[timedelta] = timedelta(minutes=5)  # a rollout that replaces pods may wait for the room of old ones
 
     def judge(self, owner: RejectedOwner) -> Wrong | None:
-        if owner.lacking < 1:
+        if owner.lacking is not None and owner.lacking < 1:
             return None
         told, evidence = CALLED.sub("", owner.said).strip().rstrip("."), {"said": owner.said, "resources": owner.asks}
-        lacks = f"{count(owner.lacking, 'pod')} of {owner.name} {are(owner.lacking)} rejected at creation"
+        lacks = f"Pods of {owner.name} are rejected at creation"
+        if owner.lacking is not None:
+            lacks = f"{count(owner.lacking, 'pod')} of {owner.name} {are(owner.lacking)} rejected at creation"
         severity, because, helps = _read(owner, told)
         return Wrong(
-            severity,
-            f"{lacks}: {told[:300]}.",
+            severity if owner.is_of_gpus else Severity.NOTE,
+            f"{lacks}: {told[:300]}.{'' if owner.is_of_gpus else f' {UNSAID}'}",
             helps,
             {**evidence, "lacking": owner.lacking},
             why=f"{because} {helps}",  # the words count what is used, and the pods that lack

@@ -153,3 +153,70 @@ def test_the_longest_names_that_kubernetes_allows_are_found_like_any_other(clust
     subject = Finding.objects.get(rule="pods-rejected").subject
     assert len(subject) == Finding._meta.get_field("subject").max_length
     assert subject.startswith(f"Deployment {'n' * 63}/ddd")
+
+
+HEAD = (
+    'Failed to create head Pod team-a/ray-head-x7k2p, pods "ray-head-x7k2p" is forbidden: exceeded quota: gpus, '
+    "requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8"
+)
+UNPRIVILEGED = 'Error creating: pods "llm-worker-0" is forbidden: violates PodSecurity "restricted:latest": hostPath'
+# By the reasons of kubeflow/training-operator, KubeRay, and of whatever uses the words of Kubernetes' own.
+OTHERS = [
+    ("PyTorchJob", "FailedCreatePod", UNPRIVILEGED, False),
+    ("RayCluster", "FailedToCreateHeadPod", HEAD, True),
+    ("RayCluster", "FailedToCreateWorkerPod", HEAD.replace("head Pod", "worker Pod for the cluster"), True),
+    ("CloneSet", "FailedCreate", UNPRIVILEGED, False),
+]
+
+
+def an_other(cluster, kind: str = "PyTorchJob", reason: str = "FailedCreatePod", said: str = UNPRIVILEGED, **given):
+    row = {
+        "about_kind": kind, "about_namespace": "team-a", "about_name": "llm", "about_uid": "uid-llm", "reason": reason,
+        "message": said, "last_at": NOON - MINUTE, "is_warning": True, "changed_at": NOON,
+    } | given  # fmt: skip
+    ClusterEvent.objects.create(cluster=cluster, uid=f"event-{ClusterEvent.objects.count()}", **row)
+
+
+@pytest.mark.parametrize(("kind", "reason", "said", "is_of_gpus"), OTHERS)
+def test_what_makes_pods_itself_is_told_without_how_many(cluster, kind, reason, said, is_of_gpus):
+    an_other(cluster, kind, reason, said)
+
+    (found,) = rejected_owners(cluster, now=NOON)
+
+    assert (found.name, found.lacking, found.is_of_gpus) == (f"{kind} team-a/llm", None, is_of_gpus)
+
+
+def test_it_is_of_gpus_where_a_pod_of_it_is_and_over_once_it_made_one(cluster):
+    node = a_node(cluster)
+    an_other(cluster)
+    a_pod(node, "llm-worker-1", owner_uid="uid-llm", created_at=NOON - timedelta(hours=1))
+
+    assert [one.is_of_gpus for one in rejected_owners(cluster, now=NOON)] == [True]
+
+    a_pod(node, "llm-worker-0", owner_uid="uid-llm", created_at=NOON)
+
+    assert rejected(cluster) == {}
+
+
+@pytest.mark.parametrize(
+    "given", [{"last_at": NOON - timedelta(minutes=21)}, {"is_warning": False}, {"reason": "SuccessfulCreatePod"}]
+)
+def test_what_says_nothing_of_an_other_now(cluster, given):
+    an_other(cluster, **given)
+
+    assert rejected(cluster) == {}
+
+
+def test_an_other_is_a_finding_until_nothing_says_so_any_more(cluster):
+    an_other(cluster, "RayCluster", "FailedToCreateHeadPod", HEAD)
+    looked(cluster, NOON)
+    an_other(cluster, "RayCluster", "FailedToCreateHeadPod", HEAD, last_at=NOON + 5 * MINUTE)
+    looked(cluster, NOON + 6 * MINUTE)
+
+    found = Finding.objects.get()
+    assert (found.state, found.subject) == ("open", "RayCluster team-a/llm")
+    assert found.sentence.startswith("Pods of RayCluster team-a/llm are rejected at creation: exceeded quota: gpus,")
+
+    looked(cluster, NOON + 40 * MINUTE)
+
+    assert Finding.objects.get().state == "resolved"

@@ -83,3 +83,26 @@ def test_words_without_an_end_are_cut():
 
     assert len(wrong.sentence) < 500
     assert len(wrong.evidence["said"]) > 900
+
+
+def test_of_what_nobody_says_that_it_is_of_gpus_it_is_a_note_that_says_so():
+    said = 'Error creating: pods "llm-0" is forbidden: violates PodSecurity "restricted:latest": hostPath'
+    of_gpus, unsaid = (
+        PodsRejected().judge(RejectedOwner("PyTorchJob team-a/llm", "team-a", said, None, is_of_gpus=is_of_gpus))
+        for is_of_gpus in (True, False)
+    )
+
+    assert (of_gpus.severity, unsaid.severity) == (Severity.WARNING, Severity.NOTE)
+    assert of_gpus.sentence == (
+        'Pods of PyTorchJob team-a/llm are rejected at creation: violates PodSecurity "restricted:latest": hostPath.'
+    )
+    assert unsaid.sentence == f"{of_gpus.sentence} Whether they ask for GPUs, nothing that is read says."
+
+
+@pytest.mark.parametrize("which", ["head Pod team-a/ray-head-x", "worker Pod for the cluster team-a/ray"])
+def test_what_kuberay_puts_before_it_names_a_pod_that_never_was(which):
+    said = f'Failed to create {which}, pods "ray-head-x" is forbidden: {FULL}'
+
+    assert PodsRejected().judge(RejectedOwner("RayCluster team-a/ray", "team-a", said, None)).sentence == (
+        f"Pods of RayCluster team-a/ray are rejected at creation: {FULL}."
+    )

@@ -1,16 +1,24 @@
-"""Events on GPU nodes, on pods we keep and on their owners. A cluster sends many others: those cost a look."""
+"""Events on GPU nodes, on pods we keep and on their owners, and that a pod of any other owner was rejected.
 
+A cluster sends many others: those cost a look.
+"""
+
+import re
 from typing import Any
 
 from fleet.observe.mirror.rows.text import fitted, fitted_count, fitted_instant
 from fleet.observe.mirror.watch_scope import WatchScope
+from gpu.rejections import FAILED_CREATE, POD_REJECTED
 from kube.structs.events import EventSeen, EventSeries, EventSource, Involved
+
+WATCHED = frozenset({"", "Pod", "Node", "Job", "ReplicaSet", "StatefulSet", "DaemonSet"})  # of GPUs or not: scope says
+POD = re.compile(r"\bpods?\b", re.IGNORECASE)
 
 
 def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
     """None: it is about nothing that we keep."""
     about = seen.about
-    if not is_kept(about, scope):
+    if not (is_kept(about, scope) or says_rejected(seen)):
         return None
     series, source = seen.series or EventSeries(), seen.source or EventSource()
     made_at = seen.metadata.creation_timestamp
@@ -34,6 +42,13 @@ def is_kept(about: Involved, scope: WatchScope) -> bool:
     if about.kind == "Node":
         return about.name in scope.gpu_nodes
     return about.namespace in scope.operator_namespaces or scope.is_mirrored(about.uid or "")
+
+
+def says_rejected(seen: EventSeen) -> bool:
+    """Whether a pod was, of an owner of a kind that is not watched."""
+    if seen.type != "Warning" or seen.about.kind in WATCHED:
+        return False
+    return seen.reason in POD_REJECTED or (seen.reason == FAILED_CREATE and POD.search(seen.message or "") is not None)
 
 
 def _reporter(seen: EventSeen) -> str:

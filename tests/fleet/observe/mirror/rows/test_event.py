@@ -92,3 +92,37 @@ def test_an_event_without_any_time_is_as_old_as_its_object():
 )
 def test_only_what_is_about_something_we_keep_is_kept(about, kept):
     assert (event_row(an_event(about, type="Normal"), SCOPE) is not None) is kept
+
+
+NONE_OF_OURS = {"kind": "PyTorchJob", "namespace": "research", "name": "llm", "uid": "uid-of-llm"}
+SAYS = 'Error creating: pods "llm-worker-0" is forbidden: exceeded quota: gpus'
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("FailedCreatePod", SAYS),
+        ("FailedToCreateHeadPod", SAYS),
+        ("FailedToCreateWorkerPod", SAYS),
+        ("FailedCreate", SAYS),
+    ],
+)
+def test_that_a_pod_was_rejected_is_kept_of_an_owner_of_any_kind(reason, message):
+    row = event_row(an_event(NONE_OF_OURS, type="Warning", reason=reason, message=message), SCOPE)
+
+    assert (row["about_kind"], row["about_uid"], row["reason"]) == ("PyTorchJob", "uid-of-llm", reason)
+
+
+@pytest.mark.parametrize(
+    ("about", "given"),
+    [
+        (NONE_OF_OURS, {"type": "Normal", "reason": "FailedCreatePod"}),
+        (NONE_OF_OURS, {"type": "Warning", "reason": "FailedDeletePod"}),
+        (NONE_OF_OURS, {"type": "Warning", "reason": "FailedCreate", "message": 'Failed to create machine "m-1": no'}),
+        (POD | {"uid": "another"}, {"type": "Warning", "reason": "FailedCreatePodSandBox"}),
+        (POD | {"uid": "another"}, {"type": "Warning", "reason": "FailedCreatePod"}),
+        (NONE_OF_OURS | {"kind": "ReplicaSet"}, {"type": "Warning", "reason": "FailedCreate", "message": SAYS}),
+    ],
+)
+def test_what_is_not_that_is_not_kept(about, given):
+    assert event_row(an_event(about, **given), SCOPE) is None
