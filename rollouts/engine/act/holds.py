@@ -170,6 +170,8 @@ def free_node(
 ) -> NodeSeen | None:
     """Take our label off, if it is ours. The node without it, as it was shown afterwards. None: it is not gone.
 
+    A label of which somebody has made another value holds nothing, and is theirs: our mark beside it goes alone.
+
     `may_go` is asked last, with the node read and before each try: what somebody said since counts. Outside of a wave
     a node that the operator has queued since the rows were read stays held: it would be emptied for nothing (hazards
     Z5, Z25).
@@ -179,11 +181,11 @@ def free_node(
         is_queued = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) is Phase.QUEUED
         if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued) or not may_go():
             return []
-        freely = NodeWrite({writer.hold.key: None}, {HELD_BY: None, HELD_SINCE: None})
-        return patch_of(seen, beside(seen) | freely)
+        off = {writer.hold.key: None} if writer.hold.is_on(seen.labels) else {}
+        return patch_of(seen, beside(seen) | NodeWrite(off, {HELD_BY: None, HELD_SINCE: None}))
 
     seen = writer.change(uid, name, freed)
-    if seen is None or writer.hold.key in seen.labels:
+    if seen is None or writer.hold.is_on(seen.labels):
         return None
     rows = Hold.objects.filter(plan=writer.plan, node_uid=uid)
     rows.update(placed_at=None, freed_at=writer.clock(), trouble="")

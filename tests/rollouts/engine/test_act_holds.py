@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from edges.moves import LostRace
+from gpu.labels import HELD_SINCE
 from kube import client
 from rollouts.engine.act import holds
 from rollouts.engine.act.holds import hold_node, want
@@ -68,6 +69,31 @@ def test_a_label_of_somebody_else_is_never_taken_off(ground: Ground):
 
     assert CANARY in ground.held()
     assert ground.writes() == []
+
+
+def test_of_a_label_that_has_another_value_by_now_our_mark_alone_goes(ground: Ground):
+    ground.start()
+    ground.act(PlaceHolds(uids(ground)))
+    ground.label(CANARY, **{UPGRADE_SKIP: "by-bob"})
+
+    ground.act(LiftHolds(uids(ground)))
+
+    shown = ground.node(CANARY)["metadata"]
+    assert shown["labels"][UPGRADE_SKIP] == "by-bob"
+    assert not {HELD_BY, HELD_SINCE} & set(shown["annotations"])
+    assert not Hold.objects.filter(plan=ground.plan).unfinished().exists()
+
+
+def test_a_label_is_taken_off_with_the_value_that_was_seen(ground: Ground):
+    """What somebody writes between our read and our patch is theirs: the patch fails, and the node is read again."""
+    ground.start()
+    ground.act(PlaceHolds(uids(ground, CANARY)))
+
+    ground.act(LiftHolds(uids(ground, CANARY)))
+
+    place = f"/metadata/labels/{UPGRADE_SKIP.replace('/', '~1')}"
+    steps = [step for step in ground.writes()[-1]["body"] if step["path"] == place]
+    assert steps == [{"op": "test", "path": place, "value": "true"}, {"op": "remove", "path": place}]
 
 
 @pytest.mark.parametrize(("theirs", "words"), [("maint-bob", "named maint-bob"), (None, "named nobody")])
