@@ -8,7 +8,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from wording.lists import names
 from wording.numbers import count
@@ -22,8 +24,7 @@ class DomainKind(StrEnum):
     SERVICE = "service"  # bound by the rule that its last Ready replica is not taken
 
 
-@dataclass(frozen=True, order=True)
-class Domain:
+class Domain(NamedTuple):
     kind: DomainKind
     key: str  # what tells it from others of its kind
 
@@ -111,13 +112,10 @@ class Budgets:
             for kind in {domain.kind for domain in needs}:
                 free[kind] -= 1
         places = {
-            kind: sum(min(number, self._places(domain)) for domain, number in its.items())
+            kind: sum(min(number, max(0, self._left[domain])) for domain, number in its.items())
             for kind, its in needed.items()
         }
         return min((free[kind] + places[kind] for kind in places), default=len(names))
-
-    def _places(self, domain: Domain) -> int:
-        return max(0, self.of[domain].most - len(self.of[domain].out))
 
     def waiting(self, ready: Iterable[str]) -> dict[str, str]:
         """Node's name → why it may not go now, though no other goes with it."""
@@ -142,7 +140,12 @@ class Budgets:
         return tuple(domain for domain in self.domains.get(name, ()) if name not in self.of[domain].out)
 
     def _full(self, needs: Iterable[Domain], taken: Mapping[Domain, int]) -> Domain | None:
-        return next((one for one in needs if len(self.of[one].out) + taken[one] >= self.of[one].most), None)
+        return next((one for one in needs if taken[one] >= self._left[one]), None)
+
+    @cached_property
+    def _left(self) -> Mapping[Domain, int]:
+        """Places of each, before any of these goes."""
+        return {domain: budget.most - len(budget.out) for domain, budget in self.of.items()}
 
 
 def _first(alike: dict[tuple[Domain, ...], deque[tuple[int, str]]]) -> str:

@@ -30,7 +30,7 @@ class Candidate:
     is_fit: bool = True  # Ready and not cordoned: a node that is broken before proves nothing about the change
     harm: Harm = UNHARMED  # what it takes with it
 
-    @property
+    @cached_property
     def cohorts(self) -> frozenset[tuple[str, str]]:
         return frozenset((factor, self.facts.get(factor, "")) for factor in FACTORS)
 
@@ -99,6 +99,11 @@ class AtOnce:
     def by_wave(self) -> Sequence[tuple[str, ...]]:
         """The order in which they go, where each wave has all of its room."""
         return waves(self.targets, self.room, self.budgets)
+
+    @property
+    def first_wave(self) -> tuple[str, ...]:
+        """Of thousands of waves the others take long to find."""
+        return next(self.budgets.in_waves(self.targets, max(1, self.room)), ())
 
 
 def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], budgets: Budgets, *, fleet: int) -> AtOnce:

@@ -1,7 +1,7 @@
 """What the gates of a plan could not tell on its nodes as they are now: named at its draft, each with the ways out."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fleet.models import Node, Pod
@@ -13,6 +13,7 @@ from rollouts.gates.headroom import Headroom, short_of, shortage
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
 from rollouts.ordering.picking import at_once
+from rollouts.preflight.reading import OperandPod
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.proofs.job import resource_of
 from rollouts.reads.headroom import ClusterRoom, read_room
@@ -20,14 +21,14 @@ from wording.lists import names
 from wording.numbers import count, either
 
 WAIVE = "Or make the gate advisory, with a reason that whoever approves is shown."
-Pods = Mapping[str, Sequence[Pod]]  # by node's name
+Pods = Mapping[str, Sequence[Pod]]  # of tenants, by node's name
 
 
 @dataclass(frozen=True)
 class Blind:
     """A gate that waits for good on such a node."""
 
-    is_blind: Callable[[Node, Sequence[Pod]], bool]
+    is_blind: Callable[[Node, Collection[OperandPod]], bool]
     of_one: str
     of_many: str
     helps: str
@@ -41,13 +42,13 @@ BLIND: Mapping[str, Blind] = {
         "GPU feature discovery labels it.",
     ),
     "operands_ready": Blind(
-        lambda _, pods: not any(pod.operand and pod.is_ready for pod in pods),
+        lambda _, operands: not any(one.is_ready for one in operands),
         "has no operand that is Ready, so that none would be missed",
         "have no operand that is Ready, so that none would be missed",
         "Look at the GPU stack there first.",
     ),
     "validator_passed": Blind(
-        lambda _, pods: not any(pod.operand == VALIDATOR for pod in pods),
+        lambda _, operands: all(one.operand != VALIDATOR for one in operands),
         "runs no validator",
         "run no validator",
         "The operator runs one where the label nvidia.com/gpu.deploy.operator-validator is true.",
@@ -90,24 +91,25 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
         nodes = picked.get(stage.index, ())
         first = _first_wave(subject, stage, nodes) if room and nodes else ()
         for gate in stage.gates if nodes else ():
-            yield from _of_gate(stage, gate, nodes, pods, _lacks_room(room, gate, first, pods))
+            yield from _of_gate(subject, stage, gate, pods, _lacks_room(room, gate, first, pods))
 
 
 def _by_node(pods: Sequence[Pod]) -> Pods:
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
-        if pod.operand or pod.is_tenant:
+        if pod.is_tenant:
             found[pod.node_name].append(pod)
     return found
 
 
 def _first_wave(subject: PreflightSubject, stage: Stage, nodes: Sequence[Node]) -> list[Node]:
     policy, names_of = subject.driver.upgrade_policy, [node.name for node in nodes]
-    going = at_once(stage.max_unavailable, names_of, policy, subject.budgets, fleet=len(subject.nodes)).by_wave[0]
+    going = at_once(stage.max_unavailable, names_of, policy, subject.budgets, fleet=len(subject.nodes)).first_wave
     return [node for node in nodes if node.name in going]
 
 
-def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, lacks: str) -> Iterator[Check]:
+def _of_gate(subject: PreflightSubject, stage: Stage, gate: Gate, pods: Pods, lacks: str) -> Iterator[Check]:
+    nodes = subject.picks.by_stage[stage.index]
     where, field = f"{stage.name}, {gate.title}", stage_field(stage.index, f"gate_options.{gate.key}")
     if isinstance(gate, Headroom):
         if lacks:
@@ -125,19 +127,19 @@ def _of_gate(stage: Stage, gate: Gate, nodes: Sequence[Node], pods: Pods, lacks:
         few = f"{where}: it asks for tenants' work on {count(gate.nodes, 'node')}, and the stage has {len(nodes)}."
         yield Check("unmeasured", few, f"Let it ask for fewer. {WAIVE}", is_grave=True, field=field)
     blind = BLIND.get(gate.key)
-    if blind and (lacking := [node.name for node in nodes if blind.is_blind(node, pods.get(node.name, ()))]):
+    if blind and (lacking := [one.name for one in nodes if blind.is_blind(one, subject.operands.get(one.name, ()))]):
         sentence = f"{where}: {names(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}."
         yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True, field=field)
 
 
 def _tenants_on(nodes: Sequence[Node], pods: Pods) -> bool:
-    return any(pod.is_tenant for node in nodes for pod in pods.get(node.name, ()))
+    return any(node.name in pods for node in nodes)
 
 
 def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> str:
     """What the first wave would lack now. Blank: nothing, or the gate asks for no room."""
     if room is None or not isinstance(gate, Headroom):
         return ""
-    tenants = [pod for node in first for pod in pods.get(node.name, ()) if pod.is_tenant]
+    tenants = [pod for node in first for pod in pods.get(node.name, ())]
     wave = room.next_wave(first, tenants)
     return f"{shortage(wave)}." if short_of(wave) > gate.tolerate else ""

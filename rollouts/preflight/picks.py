@@ -9,7 +9,7 @@ from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from kube import selectors
 from rollouts.models import Plan, Stage
 from rollouts.ordering.harm import Harm
-from rollouts.ordering.picking import in_order, representatives
+from rollouts.ordering.picking import Candidate, in_order, representatives
 from rollouts.reads.jobs import harm_of
 from rollouts.reads.queries import candidate, is_held_by_others
 
@@ -22,6 +22,7 @@ class Picks:
     excluded: list[tuple[str, str]] = field(default_factory=list)
     uncovered: list[Node] = field(default_factory=list)
     harms: Mapping[str, Harm] = field(default_factory=dict)  # node's name → what it takes with it, as things are now
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)  # node's uid → it, of those that may be taken
 
     @property
     def nodes(self) -> list[Node]:
@@ -32,10 +33,10 @@ def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Pi
     """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Four queries."""
     picks = Picks(harms=harm_of(nodes[0].cluster_id, nodes, now=now) if nodes else {})
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
+    picks.candidates = {uid: candidate(node, picks.harms[node.name]) for uid, node in left.items()}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
     for stage in stages:
-        matching = [node for node in left.values() if takes(stage, node)]
-        candidates = [candidate(node, picks.harms[node.name]) for node in matching]
+        candidates = [picks.candidates[uid] for uid, node in left.items() if takes(stage, node)]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
     picks.uncovered = list(left.values())

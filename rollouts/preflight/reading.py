@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q
 
 from fleet.freshness.cluster import why_unseen
 from fleet.models import DisruptionBudget, DriverObject, Node, Operand, Pod, ResourceClaim
+from fleet.models.pod import PodQuerySet
 from gpu.compatibility.ranges import is_older
 from gpu.evictions import DRA_DRIVER, read_policy
 from gpu.images import cuda_of
@@ -34,11 +35,19 @@ from rollouts.reads.queries import cluster_policy, driver_daemonsets, newest_has
 
 ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 
+# An operand's pod that asks for no GPU: seven of ten pods of a GPU node, and no check asks anything of one.
+OF_ITS_NODE = Q(owner_kind="DaemonSet", is_tenant=False, resources={}, claims=[]) & ~Q(operand__in=["", DRA_PLUGIN])
+
 OF_A_POD = (  # tens of thousands are read: what no check asks for stays where it is
     *("namespace", "name", "node_name", "owner_kind", "phase", "is_ready", "is_tenant", "operand", "has_empty_dir"),
     *("owner_name", "started_at", "ready_since", "restarts"),
     *("resources", "claims", "labels", "priority_class", "runtime_class", "visible_devices", "required_cuda", "image"),
 )
+
+
+class OperandPod(NamedTuple):
+    operand: str
+    is_ready: bool
 
 
 def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node]) -> DriverFacts:
@@ -69,9 +78,26 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
 
 
 def pods_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
-    """Of nodes, by name: neither done nor told to go. One query."""
-    there = Pod.objects.filter(cluster=cluster_id, node_name__in=names, deleted_at=None).not_done()
-    return list(there.only(*OF_A_POD))
+    """Of nodes, by name: neither done nor told to go, and nothing that only comes and goes with its node. One query."""
+    return list(_there(cluster_id, names).exclude(OF_ITS_NODE).only(*OF_A_POD))
+
+
+def tenants_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
+    """Those of them that are tenants'. One query."""
+    return list(_there(cluster_id, names).tenants().only(*OF_A_POD))
+
+
+def operands_on(cluster_id: int, names: Collection[str]) -> dict[str, frozenset[OperandPod]]:
+    """Node's name → what runs there of the GPU stack, neither done nor told to go. One query."""
+    found: dict[str, set[OperandPod]] = defaultdict(set)
+    rows = _there(cluster_id, names).exclude(operand="").order_by().values_list("node_name", "operand", "is_ready")
+    for name, operand, is_ready in rows.distinct():
+        found[name].add(OperandPod(operand, is_ready=is_ready))
+    return {name: frozenset(those) for name, those in found.items()}
+
+
+def _there(cluster_id: int, names: Collection[str]) -> PodQuerySet:
+    return Pod.objects.filter(cluster=cluster_id, node_name__in=names, deleted_at=None).not_done()
 
 
 def facts_of(

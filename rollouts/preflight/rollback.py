@@ -8,7 +8,7 @@ from kube.resources import PODS
 from rollouts.checks import Check
 from rollouts.components.base import BEGUN
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from rollouts.preflight.reading import images_on, pod_facts, pods_on
+from rollouts.preflight.reading import images_on, pod_facts, tenants_on
 from rollouts.preflight.rules.cuda import too_new
 from rollouts.reads.on_page import PlanOnPage
 from rollouts.verbs import VERBS
@@ -24,7 +24,7 @@ def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
     names = _to_bring_back(on_page)
     if not names:
         return []
-    pods = [pod_facts(pod) for pod in pods_on(plan.cluster_id, names)]
+    pods = [pod_facts(pod) for pod in tenants_on(plan.cluster_id, names)]
     proven = images_on(plan.cluster_id, plan.from_version)
     found = list(too_new(pods, driver=plan.from_version, before=plan.to_version, proven=proven))
     if unseen := why_unseen(plan.cluster_id, PODS.name, now=now):

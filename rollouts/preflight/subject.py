@@ -15,7 +15,7 @@ from rollouts.models import Plan, Stage
 from rollouts.ordering.domains import Budgets
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.picks import Picks
-from rollouts.preflight.reading import facts_of, pods_on
+from rollouts.preflight.reading import OperandPod, facts_of, operands_on, pods_on
 from rollouts.reads.matrix import lines_for
 
 
@@ -38,8 +38,13 @@ class PreflightSubject:
 
     @cached_property
     def pods(self) -> list[Pod]:
-        """On the nodes that its stages take, neither done nor told to go. One query."""
+        """On the nodes that its stages take, as `pods_on` has them. One query."""
         return pods_on(self.plan.cluster_id, [node.name for node in self.picks.nodes])
+
+    @cached_property
+    def operands(self) -> Mapping[str, frozenset[OperandPod]]:
+        """Node's name → what runs there of the GPU stack. One query."""
+        return operands_on(self.plan.cluster_id, [node.name for node in self.picks.nodes])
 
     @cached_property
     def budgets(self) -> Budgets:

@@ -9,7 +9,6 @@ from rollouts.models import Stage, StageKind
 from rollouts.ordering.picking import uncovered
 from rollouts.preflight.picks import Picks, takes
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.reads.queries import candidate
 from wording.lists import names
 from wording.numbers import are, count, either
 
@@ -100,7 +99,8 @@ def canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:
 
 def uncovered_sentences(picks: Picks) -> list[str]:
     canary, others = canary_and_others(picks)
-    missing = uncovered([candidate(node) for node in canary], [candidate(node) for node in others])
+    of = picks.candidates
+    missing = uncovered([of[node.uid] for node in canary], [of[node.uid] for node in others])
     return [_unmet(factor, value, number) for (factor, value), number in missing.items()]
 
 

@@ -1,9 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollouts.ordering.domains import UNBOUND
 from rollouts.ordering.harm import Harm, Job
 from rollouts.ordering.picking import (
     FACTORS,
+    AtOnce,
     Candidate,
     bound_on_failure_rate,
     in_order,
@@ -138,6 +140,7 @@ def test_waves_are_all_of_them_in_their_order(targets: list[str], at_once: int):
     assert [name for wave in found for name in wave] == targets
     assert all(len(wave) == max(1, at_once) for wave in found[:-1])
     assert all(next_wave(wave, at_once) == wave for wave in found if at_once)
+    assert AtOnce(at_once, "", targets, at_once, UNBOUND).first_wave == next(iter(found), ())
 
 
 def test_nodes_of_one_job_go_one_after_another_whatever_their_zones():
