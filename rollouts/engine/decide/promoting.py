@@ -13,6 +13,7 @@ from rollouts.engine.decide.acts import (
     PlaceHolds,
 )
 from rollouts.engine.decide.another_try import given_another_try
+from rollouts.engine.decide.emptied import nobody_left
 from rollouts.engine.decide.following import follow
 from rollouts.engine.decide.judging import all_pass, counted, first, judge
 from rollouts.engine.decide.releasing import (
@@ -196,7 +197,7 @@ def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decis
         return _open(snapshot, stage, judgements, now=now)
     if stage.state is StageState.PROMOTING:
         return release(snapshot, stage, judgements[stage.index], now=now)
-    return _soak(stage, judgements[stage.index], now=now)
+    return _soak(snapshot, stage, judgements[stage.index], now=now)
 
 
 def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision | None:
@@ -204,6 +205,8 @@ def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datet
     judged = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
     last = (judged or snapshot.forward)[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
+    if judged and (emptied := nobody_left(snapshot, last, says="Every stage passed, but:")):
+        return emptied
     waits = first(Answer.WAIT, counted(last, judgements.get(last.index, {})))
     if not undone and not waits:
         return None
@@ -241,10 +244,14 @@ def _wait(stage: StageSnapshot) -> Decision:
 
 
 def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, now: datetime) -> Decision:
+    if emptied := nobody_left(snapshot, stage):
+        return emptied
     if waits := wait_for_gates(stage, judgements[stage.index], now=now):
         return waits
     earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
     for other in earlier:
+        if emptied := nobody_left(snapshot, other, says=f"{stage.name} waits:"):
+            return emptied
         unsure = f"{stage.name} waits: {other.name} is no longer sure."
         if waits := wait_for_gates(other, judgements.get(other.index, {}), says=unsure, now=now):
             return waits
@@ -252,7 +259,7 @@ def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, n
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
 
-def _soak(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     if again := stage.evidence.tried_again:
         because = f"{names(tuple(target.name for target in again))} {are(len(again))} tried again."
         moves = (MoveStage(stage.index, StageState.PROMOTING, because),)
@@ -260,6 +267,8 @@ def _soak(stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: dateti
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))
+    if emptied := nobody_left(snapshot, stage):
+        return emptied
     if waits := wait_for_gates(stage, answers, now=now):
         return replace(waits, look_again_in=SOON)
     return Decision(f"{stage.name} names no gate that counts, so it can never pass.")
