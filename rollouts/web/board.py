@@ -93,7 +93,16 @@ class WaveGroup:
     @property
     def is_over(self) -> bool:
         """None of it will go any more: the plan left these nodes as they were."""
-        return any(target.shown_state == Shown.NOT_BEGUN for target in self.targets)
+        return Shown.NOT_BEGUN in self._shown_states
+
+    @property
+    def keeps_some(self) -> bool:
+        """Some of those it left are held still: of thousands the last is let go minutes after the first."""
+        return TargetState.HELD in self._shown_states
+
+    @cached_property
+    def _shown_states(self) -> frozenset[str]:
+        return frozenset(self.more).union(target.shown_state for target in self.targets)
 
 
 def _shown_of(target: Target) -> list[Any]:

@@ -179,6 +179,19 @@ def test_what_is_not_listed_is_counted_by_what_is_true_of_it(viewer):
     assert re.search(r"and 7 more, not begun and 2 more, held", page(viewer, f"/plans/{plan.pk}").text)
 
 
+def test_the_hold_is_not_said_to_be_off_of_those_that_have_it_still(viewer):
+    """Nodes that never changed are let go one after another: of thousands the last has its hold for minutes."""
+    plan = make.a_plan(make.a_fleet(nodes=70))
+    plan.holds.update(placed_at=NOON)
+    let_go(plan, *(f"gpu-{number}" for number in range(1, 70) if number != 68))
+
+    assert "our hold is off, but for those called held" in page(viewer, f"/plans/{plan.pk}").text
+
+    let_go(plan, "gpu-68")
+
+    assert "our hold is off, but for" not in page(viewer, f"/plans/{plan.pk}").text
+
+
 def test_always_says_why_it_is_not_moving(viewer):
     plan = make.a_plan()
     draft = make.a_draft()
