@@ -100,44 +100,47 @@ def opt_outs_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[s
     """What keeps neighbours off a node for a plan that is over. One query, and two more where there ever was any."""
     if not OptOut.objects.filter(plan__cluster=cluster).exists():
         return
-    over = {plan.mark: plan for plan in Plan.objects.filter(cluster=cluster) if plan.is_final}
-    marked = Node.objects.filter(cluster=cluster, annotations__has_key=OPTED_OUT_BY).order_by("name")
-    for name, annotations in marked.values_list("name", "annotations"):
-        if plan := over.get(annotations[OPTED_OUT_BY]):
-            off = earlier_values(Metadata({}, annotations))
-            who = names([NEIGHBOURS[key].title for key in off]) or "Nobody any more"
-            yield (
-                f"node {name}",
-                Wrong(
-                    Severity.WARNING,
-                    f"{who} {are(len(off) or 1)} kept off {name} by plan #{plan.pk} “{plan.title}”, which is "
-                    f"{plan.state.replace('-', ' ')}.",
-                    "Put back what was there: kubectl patch node "
-                    f'{name} --type=merge -p "$(kubectl get node {name} -o jsonpath={PUT_BACK_PATH})"',
-                    {"plan": plan.pk, "node": name},
-                ),
-            )
+    for plan, name, annotations in _marked_by_plans_over(cluster, OPTED_OUT_BY):
+        off = earlier_values(Metadata({}, annotations))
+        who = names([NEIGHBOURS[key].title for key in off]) or "Nobody any more"
+        yield (
+            f"node {name}",
+            Wrong(
+                Severity.WARNING,
+                f"{who} {are(len(off) or 1)} kept off {name} by plan #{plan.pk} “{plan.title}”, which is "
+                f"{plan.state.replace('-', ' ')}.",
+                "Put back what was there: kubectl patch node "
+                f'{name} --type=merge -p "$(kubectl get node {name} -o jsonpath={PUT_BACK_PATH})"',
+                {"plan": plan.pk, "node": name},
+            ),
+        )
 
 
 def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """Of a node that a plan which is over keeps pods off: its test Job failed. Two queries where there ever was any."""
     if not Cordon.objects.filter(plan__cluster=cluster).exists():
         return
+    for plan, name, _ in _marked_by_plans_over(cluster, CORDONED_BY):
+        yield (
+            f"node {name}",
+            Wrong(
+                Severity.WARNING,
+                f"{name} is cordoned by plan #{plan.pk} “{plan.title}”, which is {plan.state.replace('-', ' ')}: "
+                "no test Job there has completed since its driver changed.",
+                "See what the test Job said on the page of the plan. Once the node is mended: kubectl uncordon "
+                f"{name} && kubectl annotate node {name} {CORDONED_BY}- {WAS_CORDONED}-",
+                {"plan": plan.pk, "node": name},
+            ),
+        )
+
+
+def _marked_by_plans_over(cluster: Cluster, annotation: str) -> Iterator[tuple[Plan, str, dict[str, str]]]:
+    """Plan, and name and annotations of a node that this annotation says to be marked by it. Two queries."""
     over = {plan.mark: plan for plan in Plan.objects.filter(cluster=cluster) if plan.is_final}
-    marked = Node.objects.filter(cluster=cluster, annotations__has_key=CORDONED_BY).order_by("name")
+    marked = Node.objects.filter(cluster=cluster, annotations__has_key=annotation).order_by("name")
     for name, annotations in marked.values_list("name", "annotations"):
-        if plan := over.get(annotations[CORDONED_BY]):
-            yield (
-                f"node {name}",
-                Wrong(
-                    Severity.WARNING,
-                    f"{name} is cordoned by plan #{plan.pk} “{plan.title}”, which is {plan.state.replace('-', ' ')}: "
-                    "no test Job there has completed since its driver changed.",
-                    "See what the test Job said on the page of the plan. Once the node is mended: kubectl uncordon "
-                    f"{name} && kubectl annotate node {name} {CORDONED_BY}- {WAS_CORDONED}-",
-                    {"plan": plan.pk, "node": name},
-                ),
-            )
+        if plan := over.get(annotations[annotation]):
+            yield plan, name, annotations
 
 
 def cordons_removed(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
