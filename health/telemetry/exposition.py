@@ -16,9 +16,11 @@ from health.telemetry.identity import device_of
 from health.telemetry.metrics import BLANKS, SERIES, MetricSeries
 
 LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
-# After the value may stand a time, which OpenMetrics writes with a fraction, and there an exemplar.
+# After the value may stand a time, which OpenMetrics writes with a fraction (prometheus/common, expfmt/
+# openmetrics_create.go: as 1.7e+09), and there an exemplar.
 _LINE = re.compile(
-    r'\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{([^"}]*(?:"(?:[^"\\]|\\.)*"[^"}]*)*)\}\s*(\S+)(?:\s+-?[\d.]+)?\s*(?:# .*)?$'
+    r'\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{([^"}]*(?:"(?:[^"\\]|\\.)*"[^"}]*)*)\}\s*(\S+)'
+    r"(?:\s+-?[\d.]+(?:[eE][+-]?\d+)?)?\s*(?:# .*)?$"
 )
 _LABEL = re.compile(r'[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")

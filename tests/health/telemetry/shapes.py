@@ -48,6 +48,10 @@ DCGM_SHAPES: dict[str, Shape] = {
         {A: {"sm_clock_mhz": 300, "power_watts": 15.539}},
         is_unplaced=True,
     ),
+    "OpenMetrics of prometheus/common, with times": Shape(
+        line(TEMP, "4.1e+01 1.788387174142e+09", **BOARD) + line(UTIL, "55.0 1788387174.142", **BOARD) + "# EOF\n",
+        {A: {CELSIUS: 41, BUSY: 0.55}},
+    ),
     "2.0, blanks": Shape(
         line(TEMP, 41, **BOARD)
         + line("DCGM_FI_DEV_MEMORY_TEMP", 9223372036854775794, **BOARD)
