@@ -39,7 +39,10 @@ class LimitsInForce:
         return cls({rule: tuple(variants) for rule, variants in found.items()})
 
     def rule_for(self, rule: R, node: str) -> R:
-        its = (variant for variant, nodes in self.by_rule.get(rule.key, ()) if node in nodes)
+        variants = self.by_rule.get(rule.key)
+        if variants is None:  # no pool has its own: nearly always, and this is asked of each node
+            return rule
+        its = (variant for variant, nodes in variants if node in nodes)
         return cast("R", next(its, rule))
 
     def suspects(self, rule: GpuRule, frame: Frame) -> set[int]:

@@ -26,8 +26,9 @@ class ShareRule:
         part, other = (frame.columns.get(metric) for metric in self.metrics)
         if part is None or other is None:
             return ()
+        share, whole = self.limits.warn / 100, self.whole
         pairs = enumerate(zip(part.values, other.values, strict=True))
-        return [place for place, (has, beside) in pairs if self._is_near(has, beside)]
+        return [place for place, (has, beside) in pairs if has >= share * whole(has, beside) > 0]
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         values = {metric: gpu.now[metric] for metric in self.metrics if metric in gpu.now}

@@ -1,16 +1,17 @@
 """What a Prometheus answered to an instant query. prometheus.io/docs/prometheus/latest/querying/api: format, vectors.
 
-The labels of a series are decoded only where they are new: 40,000 devices have the same labels in each of 40 answers.
+The labels of a series are decoded only where they are new: 40,000 devices have the same labels in each of 40 answers,
+and in those of the next round.
 """
 
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from health.telemetry.frame import NEVER, WITHOUT, MetricColumn
+from health.telemetry.frame import NEVER, WITHOUT, GpuDeviceKey, MetricColumn
 from health.telemetry.identity import device_key
 from health.telemetry.metrics import BLANKS
 
@@ -147,9 +148,12 @@ def no_json(body: bytes) -> str:
 class Placing:
     """Which device each series of an answer is of. The order of one answer is mostly that of the one before."""
 
-    def __init__(self, index: Mapping[tuple[str, str], int]) -> None:
+    def __init__(
+        self, index: Mapping[GpuDeviceKey, int], keys: MutableMapping[bytes, GpuDeviceKey] | None = None
+    ) -> None:
+        """`keys`: of devices by their labels as they are written, from a round before; those that are new are added."""
         self._index = index
-        self._known: dict[bytes, int] = {}
+        self._keys = {} if keys is None else keys
         self._before: list[msgspec.Raw] = []
         self._places = array("l")
         self.unknown = 0  # of the answer that named most devices which the frame does not have
@@ -164,10 +168,13 @@ class Placing:
         return self._places
 
     def _place(self, series: LabelledSample) -> int:
-        key = bytes(series.metric)
-        if key not in self._known:
-            self._known[key] = self._index.get(device_key(labels(series)), -1)
-        return self._known[key]
+        written = bytes(series.metric)
+        key = self._keys.get(written)
+        if key is None:
+            key = device_key(labels(series))
+            if key in self._index:  # a stranger's is forgotten: there may be any number of them
+                self._keys[written] = key
+        return self._index.get(key, -1)
 
 
 ANY = (-sys.float_info.max, sys.float_info.max)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from health.telemetry import promql
 from health.telemetry.base import (
@@ -16,7 +16,7 @@ from health.telemetry.base import (
     TelemetryReading,
     XidTold,
 )
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels
@@ -54,6 +54,7 @@ class Known:
     exploding: tuple[Exploding, ...] = ()
     left_out: int = 0  # devices that series name and that are none of this cluster's
     beside: frozenset[str] = frozenset()  # names of series that had devices which none of `TELLING` has
+    keys: dict[bytes, GpuDeviceKey] = field(default_factory=dict)  # of devices, by their labels as they are written
 
 
 @dataclass
@@ -76,7 +77,7 @@ class Prometheus:
         carried = earlier.carried(devices, forget_before=oldest)
         frame = carried.copied()
         frame.taken_at = now
-        placing, are_doubled = Placing(frame.index()), self._are_doubled(known.names)
+        placing, are_doubled = Placing(frame.index(), known.keys), self._are_doubled(known.names)
         series, odd, stranger = [row for name in sorted(known.names) for row in SERIES[name]], list[str](), ""
         for row in series:
             if time.monotonic() > until:

@@ -102,6 +102,17 @@ def test_knows_devices_in_another_order_again():
     assert list(column.values) == [71.0, 72.0, 73.0]
 
 
+def test_knows_a_device_by_its_labels_in_the_next_round_too_and_forgets_a_stranger():
+    keys = {}
+    rows = vector(an_answer(61, 62, 63, 64))
+    Placing(Frame(0.0, DEVICES).index(), keys).places(rows)
+    assert sorted(keys.values()) == [device.key for device in DEVICES]
+
+    places = Placing(Frame(0.0, DEVICES[::-1]).index(), keys).places(rows)
+
+    assert list(places) == [2, 1, 0, -1]
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
