@@ -45,6 +45,14 @@ def test_a_counter_that_began_anew_grew_from_nothing():
     assert growth(followed((NOW, 500), (NOW + 60, 0), (NOW + 120, 3)), "pcie_replays", 0).amount == 3.0
 
 
+def test_a_counter_that_began_anew_twice_grew_from_nothing_however_soon_it_was_looked_at_after_the_first():
+    """What it had come to at the checkpoint is of the time before, and it passes that within a period."""
+    frame = followed((NOW, 100), (NOW + 60, 1000), (NOW + 120, 400), key="energy_joules")
+
+    assert growth(frame, "energy_joules", 0).amount == 400.0
+    assert frame.checkpoints[0].values["energy_joules"][0] == 0.0
+
+
 def test_nobody_can_tell_of_a_series_that_is_new():
     frame = followed((NOW, 1.0), key="temperature_celsius")
 
