@@ -15,6 +15,8 @@ from benchmarks.finding.day.plants import Place
 from benchmarks.finding.day.processes import told_of
 from benchmarks.finding.day.run import live
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, schedule
+from benchmarks.finding.day.scraping import Prometheus
+from benchmarks.finding.day.stage import Stage
 from benchmarks.finding.day.telling import Told
 from benchmarks.finding.day.unplanted import UNPLANTED
 from demo.settings import ROOT
@@ -22,6 +24,7 @@ from health.judging import gpus, looking
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 from health.rules.gpus.xid import LastXid
 from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
+from simulator.faults.gpu_resets import GpuResets
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
@@ -61,6 +64,23 @@ def test_nothing_is_told_anew_because_redis_was_emptied(monkeypatch: pytest.Monk
     on = [one for one in day.schedule.plants if one.found_s and one.found_s < emptied.begins_s < one.ends_s - 600]
     assert {one.kind.name for one in on} == set(kinds)
     assert not told_of(SMALL, day, 0.0).troubles
+
+
+def test_gpus_of_a_node_that_begin_anew_together_were_not_reset_one_by_one():
+    """Their driver was loaded anew: what is planted there later has to be reset as often as anywhere."""
+    stage = Stage(2)
+    prometheus, (together, alone) = Prometheus(stage), stage.machines
+    stage.run_until(600.0)
+    prometheus.scrape(frozenset(stage.machines), period_s=60.0)
+
+    for gpu in range(stage.machines[together].gpus):
+        stage.board.put(GpuResets(together, gpu))
+    stage.board.put(GpuResets(alone, 1))
+    stage.run_until(660.0)
+    prometheus.scrape(frozenset(stage.machines), period_s=60.0)
+
+    assert not prometheus.targets[together].anew
+    assert prometheus.targets[alone].anew == {"1": 1}
 
 
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):

@@ -66,7 +66,7 @@ class Target:
     skew_s: float = 0.0  # that it writes beside its values; 0: it writes no times
     devices: list[dict[str, str]] = field(default_factory=list)  # with the labels that tell which it is
     values: dict[tuple[str, str], float] = field(default_factory=dict)  # by series and index of the GPU
-    anew: Counter[str] = field(default_factory=Counter)  # by index of the GPU, how often its energy fell
+    anew: Counter[str] = field(default_factory=Counter)  # by index of the GPU, how often its energy alone fell
     said: dict[str, bytes] = field(default_factory=dict)  # by series, its part of an answer
     times: dict[str, bytes] = field(default_factory=dict)
     is_even: bool = True  # every series is of the same devices
@@ -141,10 +141,12 @@ class Prometheus:
             if not -LOOKBACK_S <= target.skew_s <= AHEAD_S:
                 return target
         self._take(target, rows, _labels_of_target(pod))
-        target.anew.update(
+        fallen = [
             gpu for (series, gpu), joules in target.values.items()
             if series == ENERGY and joules < before.values.get((series, gpu), 0.0)
-        )  # fmt: skip
+        ]  # fmt: skip
+        if len(fallen) == 1:  # of several at once the driver was loaded anew
+            target.anew.update(fallen)
         return target
 
     def _take(self, target: Target, rows: list, added: Mapping[str, str]) -> None:
