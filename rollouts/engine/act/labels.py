@@ -10,9 +10,13 @@ from rollouts.models import Hold
 
 
 def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:
-    """A node without a state is judged afresh by the operator: in sync, it becomes upgrade-done."""
+    """A node without a state is judged afresh by the operator: in sync, it becomes upgrade-done.
+
+    One that it had given up on it has cordoned. Of upgrade-failed, and in sync, it uncordons it itself
+    (k8s-operator-libs pkg/upgrade, ProcessUpgradeFailedNodes); without a state it would leave it as it is.
+    """
     for uid, name in writer.some(act.nodes):
-        clear_queued(writer, uid, name)
+        _write(writer, uid, name, UPGRADE_REQUIRED, UPGRADE_FAILED if uid in act.failed else None)
 
 
 def clear_queued(writer: Writer, uid: str, name: str) -> None:

@@ -50,6 +50,7 @@ class ClearUpgradeState:
     """Remove the upgrade state of nodes that never changed, so that the operator judges them afresh."""
 
     nodes: Mapping[str, str]
+    failed: frozenset[str] = frozenset()  # uids of those that are failed again instead: the operator brings them back
 
 
 @dataclass(frozen=True)

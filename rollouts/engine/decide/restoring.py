@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import ClearUpgradeState, Decision, LiftHolds, PlaceHolds, WriteVersion
+from rollouts.engine.decide.another_try import given_another_try
 from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import ask_which_template
@@ -79,7 +80,7 @@ def _template_is_back(snapshot: Snapshot) -> bool:
 def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
     if queued := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.QUEUED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
-        return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
+        return Decision(sentence, acts=(ClearUpgradeState(queued, _failed_once(snapshot)),), look_again_in=SOON)
     # Switched off, the operator calls nobody done.
     judged = THROUGH if snapshot.policy.off else {Phase.DONE}
     if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in judged):
@@ -88,6 +89,12 @@ def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
     if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.UNKNOWN):
         return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
     return None
+
+
+def _failed_once(snapshot: Snapshot) -> frozenset[str]:
+    """Queued by us for another try, with the cordon on that the operator had set in the first: it is to take it off."""
+    again = given_another_try(snapshot).keys() - snapshot.cordons.keys()
+    return frozenset(node.uid for node in snapshot.nodes if node.uid in again and node.is_unschedulable)
 
 
 def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:

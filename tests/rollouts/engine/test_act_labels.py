@@ -34,6 +34,18 @@ def test_whom_the_operator_has_taken_on_keeps_both(ground: Ground):
     assert (left["labels"][UPGRADE_STATE], left["annotations"][WAS_CORDONED]) == ("cordon-required", "true")
 
 
+def test_whom_the_operator_had_given_up_on_is_given_back_as_failed(ground: Ground):
+    """It has cordoned the node, and uncordons it once it sees that its driver's pod is in sync and Ready."""
+    ground.start()
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+    ground.patch_node(CANARY, {"spec": {"unschedulable": True}})
+    uid = ground.node(CANARY)["metadata"]["uid"]
+
+    ground.act(ClearUpgradeState({uid: CANARY}, frozenset({uid})))
+
+    assert ground.labels(CANARY)[UPGRADE_STATE] == UPGRADE_FAILED
+
+
 def test_who_is_queued_again_keeps_the_note(ground: Ground):
     ground.start()
     ground.set_state(CANARY, UPGRADE_FAILED)

@@ -136,6 +136,16 @@ def test_then_nodes_that_never_changed_lose_the_operators_mark(state: PlanState)
     assert decision.acts == (ClearUpgradeState({"uid-of-a": "a"}),)
 
 
+def test_one_that_failed_once_and_waited_for_its_turn_is_the_operators_to_bring_back():
+    """It has cordoned it: without a state it would be called done, and stay cordoned for ever (hazard Z5)."""
+    node = a_node_snapshot("a", upgrade_state="upgrade-required", is_unschedulable=True)
+    stage = a_stage(a_held_target("a", is_retried=True))
+
+    decision = decided(put_back(a_snapshot(stage, a_rollback_stage(state=StageState.WAITING), nodes=(node,))))
+
+    assert decision.acts == (ClearUpgradeState({"uid-of-a": "a"}, frozenset({"uid-of-a"})),)
+
+
 @BOTH
 def test_and_wait_until_the_operator_calls_them_done(state: PlanState):
     """Z5 (4)."""

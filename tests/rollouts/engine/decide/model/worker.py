@@ -427,6 +427,8 @@ class Worker:
             self._label(name)
 
     def _ClearUpgradeState(self, act: a.ClearUpgradeState) -> None:  # noqa: N802
+        failed = [name for uid, name in act.nodes.items() if uid in act.failed]
+        self._relabel(failed, "upgrade-required", "upgrade-failed")
         self._relabel(act.nodes.values(), "upgrade-required", "")
 
     def _RequeueFailed(self, act: a.RequeueFailed) -> None:  # noqa: N802
