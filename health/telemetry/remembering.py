@@ -208,17 +208,17 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
         column = frame.columns.get(key)
         if column is None:
             continue
-        then, begins = checkpoint.values.get(key), anew if key in VOLATILE else frozenset[int]()
-        # None began anew, and none is new: nearly always.
-        if then is not None and not begins and all(map(le, then, column.values)):
+        then, last = checkpoint.values.get(key), before.columns.get(key)
+        fell = frozenset(place for place in anew if last is not None and column.values[place] < last.values[place])
+        if then is not None and not fell and all(map(le, then, column.values)):  # and none is new: nearly always
             values[key] = then
             continue
         values[key] = array("d", then if then is not None else unsaid(len(frame.devices)))
         for place, (now, was) in enumerate(zip(column.values, values[key], strict=True)):
             if was != was:
                 values[key][place] = now
-            # Also one that has come to more since than it had at the checkpoint, soon after it began the last time.
-            elif place in begins or (now < was and _stays_less(before.columns.get(key), column, place, was)):
+            # One that fell may have come to more than it had at the checkpoint, soon after it began the time before.
+            elif place in fell or (now < was and (place in anew or _stays_less(last, column, place, was))):
                 values[key][place] = 0.0
     return Checkpoint(checkpoint.taken_at, values)
 

@@ -53,6 +53,18 @@ def test_a_counter_that_began_anew_twice_grew_from_nothing_however_soon_it_was_l
     assert frame.checkpoints[0].values["energy_joules"][0] == 0.0
 
 
+def test_of_a_device_that_began_anew_a_counter_that_still_says_what_it_said_did_not_grow():
+    """Its series was asked for a scrape earlier, or is away for now."""
+    before = counted(NOW, energy_joules=500.0, ecc_corrected=300.0)
+    remember(Frame(NOW - 15, (A,)), before)
+
+    frame = counted(NOW + 15, energy_joules=2.0, ecc_corrected=300.0)
+    frame.columns["ecc_corrected"].times[0] = NOW
+
+    assert remember(before, frame) == [0]
+    assert growth(frame, "ecc_corrected", 0).amount == 0.0
+
+
 def test_nobody_can_tell_of_a_series_that_is_new():
     frame = followed((NOW, 1.0), key="temperature_celsius")
 
