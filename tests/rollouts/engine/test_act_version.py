@@ -41,6 +41,19 @@ def test_what_was_written_is_not_written_again(held: Ground):
     assert not [write for write in held.writes() if write["code"] == 200]
 
 
+@pytest.mark.parametrize("act", [FORWARD, WriteVersion(NEW, OLD)])
+def test_an_object_that_was_made_again_under_its_name_is_not_written(held: Ground, act: WriteVersion):
+    """It may have come since the round looked: what was previewed and approved is not what is there."""
+    Plan.objects.filter(pk=held.plan.pk).update(object_uid="uid-of-the-one-before")
+    held.plan.refresh_from_db()
+
+    with pytest.raises(client.Absent, match="is another object than the one this plan is for"):
+        held.act(act)
+
+    assert held.writes() == []
+    assert held.version() == OLD
+
+
 def test_a_label_that_vanished_since_keeps_the_version_from_being_written(held: Ground):
     """Z1: labels are read back from the API before the version is written."""
     held.free(CANARY)
