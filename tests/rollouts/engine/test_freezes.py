@@ -154,6 +154,17 @@ def test_the_stop_holds_a_rollback_until_it_is_lifted(ground: Ground):
     assert CANARY in ground.releases()
 
 
+def test_the_configmap_keeps_a_node_that_the_operator_has_queued(ground: Ground):
+    """Z33: it is read before each node that the operator would take at once, whatever the round saw."""
+    ground.armed()
+    ground.stop_everything("incident 4711")
+    lift = LiftHolds({ground.node(CANARY)["metadata"]["uid"]: CANARY}, even_queued=True)
+
+    ground.act(lift)
+
+    assert CANARY in ground.held()
+
+
 def test_no_node_that_the_operator_would_take_at_once_is_freed_by_an_abort_under_the_stop(ground: Ground):
     ground.armed()
     ground.plan.refresh_from_db()
