@@ -5,7 +5,7 @@ cordoned again. It takes pods again once it is proven, or a person does not ask 
 taken out, given up, or its gate passed over. One whose test failed stays cordoned until it is rolled back.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -28,8 +28,8 @@ def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
     """Uncordon what is due, beside what else is decided. No stage passes and no plan ends before that is read back."""
     if not snapshot.cordons:
         return _tells_at_the_end(snapshot, decision, kept=())
-    nodes = {node.uid: node for node in snapshot.nodes}
-    wanted = {uid for uid in snapshot.cordons if _is_wanted(snapshot, uid, nodes.get(uid))}
+    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.cordons}
+    wanted = _wanted(snapshot, nodes)
     due = {uid: one.name for uid, one in snapshot.cordons.items() if uid not in wanted}
     again = {uid: snapshot.cordons[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))}
     undriven = frozenset(due if snapshot.object_trouble else due.keys() - nodes.keys())
@@ -41,18 +41,18 @@ def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
     return _tells_at_the_end(snapshot, decision, kept=tuple(sorted(snapshot.cordons[uid].name for uid in wanted)))
 
 
-def _is_wanted(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
-    if uid in snapshot.gone and tells_who_is_gone(snapshot):
-        return False
-    if node is not None and node.phase is Phase.AT_WORK and not snapshot.object_trouble:
-        return True  # the operator has it cordoned itself, and asks at its end whether it is to leave it so
+def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
+    """Uids of those that are to stay cordoned."""
     if snapshot.state is PlanState.ROLLING_BACK:
-        return _waits_to_go_back(snapshot, uid, node)
-    for stage in snapshot.forward:
-        for target in stage.targets:
-            if target.uid == uid:
-                return _is_unproven(snapshot, stage, target)
-    return False
+        targets = {target.uid: target for target in snapshot.rollback_stage.targets}
+        found = {uid for uid in snapshot.cordons if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))}
+    else:
+        ours = ((stage, one) for stage in snapshot.forward for one in stage.targets if one.uid in snapshot.cordons)
+        found = {target.uid for stage, target in ours if _is_unproven(snapshot, stage, target)}
+    if not snapshot.object_trouble:
+        # These the operator has cordoned itself, and it asks at its end whether to leave them so.
+        found |= {uid for uid, node in nodes.items() if node.phase is Phase.AT_WORK}
+    return found - snapshot.gone.keys() if tells_who_is_gone(snapshot) else found
 
 
 def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:
@@ -73,15 +73,14 @@ def _is_passed_over(stage: StageSnapshot) -> bool:
     return Proof.key in stage.glass
 
 
-def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
+def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, target: TargetEvidence | None) -> bool:
     """Until it runs the old version again. For a moment no stage has it as its target: then its driver tells."""
     if node is None:
         return True
-    for target in snapshot.rollback_stage.targets:
-        if target.uid == uid:
-            is_out = target.state is TargetState.EXCLUDED
-            return snapshot.cordons[uid].has_failed if is_out else target.state is not TargetState.CHANGED
-    return not snapshot.is_as_before(node)
+    if target is None:
+        return not snapshot.is_as_before(node)
+    is_out = target.state is TargetState.EXCLUDED
+    return snapshot.cordons[uid].has_failed if is_out else target.state is not TargetState.CHANGED
 
 
 def _is_away(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
