@@ -50,7 +50,10 @@ IN_ALL_LIVES = {
     "slots": 68,
     "slots-back": 82,
     "offered": 68,
-}  # where the operator has fewer slots than a stage, or a DRA driver offers GPUs
+    "cordons": 34,
+    "cordon-note": 34,
+    "cordon-proof": 34,
+}  # where the operator has fewer slots than a stage, a DRA driver offers GPUs, or a stage tests its nodes
 MOST = 400  # schedules beside that one
 
 
