@@ -1,27 +1,25 @@
 """What telemetry does not say of a plan's GPUs, and somebody would look at while their driver is judged (hazard Z23).
 
-No gate reads telemetry: findings do, and a soak without any is taken for health. What is not exported, a source that is
-silent and none at all are three things, and each is mended elsewhere.
+No gate reads telemetry: findings do, and a soak without any is taken for health. What is not exported, a node that was
+not heard, a source that is silent and none at all are four things, and each is mended elsewhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from fleet.models import ExporterRound
-from health.models import TelemetrySource
+from fleet.models import Cluster, Node
 from health.rules.gpus.base import GpuRule, can_see
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.throttled import Throttled
-from health.sources.of_clusters import exported_in
-from health.sources.of_node import standing_of
+from health.sources.of_clusters import ClusterTelemetry, telemetry_of_clusters
 from health.telemetry.metrics import METRICS
 from rollouts.checks import Check, each, stage_field
 from rollouts.gates.soak import Soak
 from rollouts.models import Stage
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
-from wording.numbers import count, either
+from wording.numbers import count, either, every
 
 # Of the rules about GPUs those whose metrics exporters leave out unless somebody switches them on.
 WANTED: tuple[GpuRule, ...] = (EccCorrected(), EccUncorrected(), NvlinkErrors(), Throttled())
@@ -29,35 +27,78 @@ BY_HAND = "Or look at the GPUs of the canary by hand before a stage goes on."
 
 
 def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
-    """Two queries; where exporters are asked one by one, two more and a question to Redis."""
+    """Two queries; where there is a source, two questions to Redis."""
     cluster, nodes = subject.plan.cluster, subject.picks.nodes
     if not nodes:
         return
     field = _where_it_soaks(subject.stages)
-    source = TelemetrySource.objects.filter(cluster=cluster.pk).first()
-    standing = standing_of(source, ExporterRound.objects.filter(cluster=cluster.pk).first(), now=subject.now)
+    wanted = {key for rule in WANTED for key in rule.metrics}
+    telemetry = telemetry_of_clusters([cluster.pk], wanted, now=subject.now)[cluster.pk]
     their = f"the GPUs of {count(len(nodes), 'node')} of this plan"
-    if not standing.has_source:
+    if not telemetry.standing.has_source:
         none = f"{cluster.name} has no source of telemetry: how {their} fare with the new driver nobody sees."
         yield Check("telemetry-none", none, f"Add one on the cluster's page. {BY_HAND}", field=field)
-    elif standing.is_silent:
+    elif telemetry.trouble:
+        away = f"How {their} fare with the new driver nobody sees now. {telemetry.trouble}"
+        yield Check("telemetry-silent", away, f"Look why Redis does not answer. {BY_HAND}", field=field)
+    elif telemetry.standing.is_silent:
         silent = f"The telemetry of {cluster.name} is silent: how {their} fare with the new driver nobody sees now."
         yield Check("telemetry-silent", silent, f"Look at its source on the cluster's page. {BY_HAND}", field=field)
-    elif blind := _blind(standing.exported or exported_in([cluster.pk], now=subject.now).get(cluster.pk, frozenset())):
-        would = either(len(blind), "the rule that reads it finds", "the rules that read it find")
+    else:
+        yield from _of_each_node(cluster, nodes, telemetry, field=field)
+
+
+def _of_each_node(
+    cluster: Cluster, nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str
+) -> Iterator[Check]:
+    """Exporters of one cluster have what they have each: those of other nodes say nothing of these."""
+    heard = [node.name for node in nodes if telemetry.kept is None or node.name in telemetry.boards.by_node]
+    if unheard := {node.name for node in nodes}.difference(heard):
+        yield Check(
+            "telemetry-not-heard",
+            f"The telemetry of {cluster.name} answers and has had nothing of {_part(unheard, nodes)} within a day: how "
+            f"{either(len(unheard), 'its GPUs', 'their GPUs')} fare with the new driver nobody sees.",
+            f"Look whether an exporter runs there and is scraped. {BY_HAND}",
+            field=field,
+            about=each(unheard),
+        )
+    for blind, rules in _blind([node for node in nodes if node.name in heard], telemetry).items():
+        would = either(len(rules), "the rule that reads it finds", "the rules that read it find")
         yield Check(
             "telemetry-not-exported",
-            f"The telemetry of {cluster.name} answers and does not export what tells of {_of(blind)}: "
-            f"{would} nothing on {count(len(nodes), 'node')} of this plan, whatever the new driver does.",
-            f"Switch on at the exporter what is named below (dcgm-exporter: in its file of counters). {BY_HAND}",
+            f"The telemetry of {cluster.name} answers and does not export what tells of {_of(rules)}: "
+            f"{would} nothing on {_part(blind, nodes)}, whatever the new driver does.",
+            "Switch on at the exporter what is named below, where its GPUs have it (dcgm-exporter: in its file of "
+            f"counters). {BY_HAND}",
             field=field,
-            about=each(f"{rule.title}: {_any_of(rule)}" for rule in blind),
+            about=(*each(f"{rule.title}: {_any_of(rule)}" for rule in rules), *_named(blind, nodes)),
         )
 
 
-def _blind(exported: frozenset[str]) -> list[GpuRule]:
-    """None of them where nobody knows yet what is exported."""
-    return [rule for rule in WANTED if not can_see(rule, exported)] if exported else []
+def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset[str], list[GpuRule]]:
+    """By the names of the nodes on which they are: none where nobody knows yet what is exported."""
+    exported, found = telemetry.standing.exported, dict[frozenset[str], list[GpuRule]]()
+    for rule in WANTED if exported else ():
+        reads = exported.intersection(rule.metrics)
+        blind = frozenset(
+            node.name
+            for node in nodes
+            if not can_see(rule, [key for key in reads if telemetry.is_exported(key, node.name, node.gpu_vendor)])
+        )
+        if blind:
+            found.setdefault(blind, []).append(rule)
+    return found
+
+
+def _part(those: Collection[str], nodes: Sequence[Node]) -> str:
+    """ "all 3 nodes of this plan", "2 of 3 nodes of this plan (node-0, node-1)"."""
+    if len(those) == len(nodes):
+        return f"{every(len(nodes), 'node')} of this plan"
+    return f"{len(those)} of {count(len(nodes), 'node')} of this plan ({names(sorted(those))})"
+
+
+def _named(those: Collection[str], nodes: Sequence[Node]) -> tuple[str, ...]:
+    return each(those) if len(those) < len(nodes) else ()
 
 
 def _of(rules: Sequence[GpuRule]) -> str:

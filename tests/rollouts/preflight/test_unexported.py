@@ -1,17 +1,24 @@
-"""Z23: who drafts a plan is told what nobody will see of its GPUs, and why: three reasons, and three ways out."""
+"""Z23: who drafts a plan is told what nobody will see of its GPUs, and why: each reason has its own way out."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from fleet.models import Node
+from health.sources import frames
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.telemetry.metrics import METRICS
 from rollouts.checks import Check
 from rollouts.steering.preview import preview
-from tests.make import NOON, a_source
+from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
+from tests.make import NOON, a_node, a_source, an_exporter_round
 from tests.rollouts.rows import CANARY, GATES, REST, a_draft
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 SOAK = "stages.0.gate_options.soak"
 BY_DEFAULT = [key for key, metric in METRICS.items() if metric.is_usual]
 
@@ -32,8 +39,8 @@ def test_what_exporters_leave_out_by_default_is_named_with_what_would_read_it(cl
     assert (check.code, check.field, check.is_grave) == ("telemetry-not-exported", SOAK, False)
     assert check.sentence == (
         f"The telemetry of {cluster.name} answers and does not export what tells of “Many memory errors corrected”, "
-        "“NVLink errors”, “GPU slowed down”: the rules that read it find nothing on 3 nodes of this plan, whatever the "
-        "new driver does."
+        "“NVLink errors”, “GPU slowed down”: the rules that read it find nothing on all 3 nodes of this plan, whatever "
+        "the new driver does."
     )
     of_links = "NVLink CRC flit errors, NVLink CRC data errors, NVLink replays, NVLink recoveries"
     assert f"NVLink errors: {of_links}" in check.about
@@ -45,7 +52,7 @@ def test_one_that_lacks_reads_as_one(cluster, owner):
 
     (check,) = told(cluster, owner)
 
-    assert "tells of “GPU slowed down”: the rule that reads it finds nothing on 3 nodes" in check.sentence
+    assert "tells of “GPU slowed down”: the rule that reads it finds nothing on all 3 nodes" in check.sentence
 
 
 def test_who_exports_all_of_it_is_told_nothing(cluster, owner):
@@ -76,3 +83,100 @@ def test_of_a_source_that_nobody_knows_what_it_exports_nothing_is_said(cluster, 
     a_source(cluster, exported=[])
 
     assert told(cluster, owner) == []
+
+
+ECC, LINKS = ("ecc_corrected", "ecc_uncorrected"), ("nvlink_replays",)
+WHOLE = (*BY_DEFAULT, *ECC, *LINKS, "throttled_thermal")
+
+
+def heard(cluster, **has) -> None:
+    """What the exporter of each node has, whatever those of others have."""
+    devices = tuple(GpuDevice(name.replace("_", "-"), 0, f"GPU-{name}") for name in sorted(has))
+    frame = Frame(NOON.timestamp(), devices)
+    for place, name in enumerate(sorted(has)):
+        for key in has[name]:
+            column = frame.columns.setdefault(key, MetricColumn(unsaid(len(has)), unsaid(len(has))))
+            column.times[place] = WITHOUT
+    exported = frozenset(key for each in has.values() for key in each)
+    frames.keep(cluster.pk, TelemetryReading(frame, exported, {}))
+
+
+@pytest.fixture(params=["a Prometheus", "exporters"])
+def by(request, cluster):
+    if request.param == "exporters":
+        an_exporter_round(cluster, read_at=NOON, answered=3)
+    else:
+        a_source(cluster, exported=[*METRICS])
+
+
+@pytest.mark.usefixtures("by")
+def test_another_vendors_exporter_does_not_speak_for_the_nodes_of_the_plan(cluster, owner):
+    a_node(cluster, "amd-1", gpu_vendor="amd", labels={})
+    Node.objects.filter(name__startswith="node-").update(gpu_vendor="nvidia")
+    heard(cluster, amd_1=ECC, node_0=BY_DEFAULT, node_1=BY_DEFAULT, node_2=BY_DEFAULT)
+
+    found = told(cluster, owner)
+
+    assert [check.code for check in found] == ["telemetry-not-exported"]
+    assert "“Many memory errors corrected”, “NVLink errors”, " in found[0].sentence
+    assert "the rules that read it find nothing on all 3 nodes of this plan," in found[0].sentence
+
+
+@pytest.mark.usefixtures("by")
+def test_what_only_some_of_its_nodes_lack_is_said_of_those_by_name(cluster, owner):
+    heard(cluster, node_0=WHOLE, node_1=set(WHOLE) - set(ECC), node_2=set(WHOLE) - set(ECC) - set(LINKS))
+
+    of_ecc, of_links = told(cluster, owner)
+
+    assert "tells of “Many memory errors corrected”" in of_ecc.sentence
+    assert "nothing on 2 of 3 nodes of this plan (node-1, node-2), whatever" in of_ecc.sentence
+    assert of_ecc.about[-2:] == ("node-1", "node-2")
+    assert "the rule that reads it finds nothing on 1 of 3 nodes of this plan (node-2)," in of_links.sentence
+
+
+@pytest.mark.usefixtures("by")
+def test_a_node_that_was_not_heard_is_neither_one_that_lacks_nor_one_that_has(cluster, owner):
+    heard(cluster, node_0=WHOLE, node_1=set(WHOLE) - set(LINKS))
+
+    unheard, lacks = told(cluster, owner)
+
+    assert (unheard.code, unheard.field, unheard.about) == ("telemetry-not-heard", SOAK, ("node-2",))
+    assert unheard.sentence == (
+        f"The telemetry of {cluster.name} answers and has had nothing of 1 of 3 nodes of this plan (node-2) within a "
+        "day: how its GPUs fare with the new driver nobody sees."
+    )
+    assert "nothing on 1 of 3 nodes of this plan (node-1)," in lacks.sentence
+
+
+def test_what_its_exporters_have_no_more_is_not_exported(cluster, owner):
+    """A frame keeps for a day that there was a series of it."""
+    a_source(cluster, exported=BY_DEFAULT)
+    heard(cluster, node_0=METRICS, node_1=METRICS, node_2=METRICS)
+
+    (check,) = told(cluster, owner)
+
+    assert "on all 3 nodes of this plan" in check.sentence
+
+
+def test_while_nobody_reads_what_gpus_said_nobody_sees_them(cluster, owner, settings):
+    a_source(cluster, exported=[*METRICS])
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+
+    (check,) = told(cluster, owner)
+
+    assert check.code == "telemetry-silent"
+    assert "3 nodes of this plan fare with the new driver nobody sees now. Redis does not answer" in check.sentence
+
+
+def test_it_costs_no_query_more_however_many_nodes_lack_it(cluster, owner):
+    a_source(cluster, exported=[*METRICS])
+    plan = a_draft(cluster, owner, stages=(SOAKS, REST))
+    costs = []
+
+    for has in ({"node_0": METRICS, "node_1": METRICS, "node_2": METRICS}, {"node_0": BY_DEFAULT, "node_1": WHOLE}):
+        heard(cluster, **has)
+        with CaptureQueriesContext(connection) as asked:
+            preview(plan, now=NOON)
+        costs.append(len(asked))
+
+    assert costs[0] == costs[1]
