@@ -52,8 +52,9 @@ def _of_each_node(
     cluster: Cluster, nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str
 ) -> Iterator[Check]:
     """Exporters of one cluster have what they have each: those of other nodes say nothing of these."""
-    heard = [node.name for node in nodes if telemetry.kept is None or node.name in telemetry.boards.by_node]
-    if unheard := {node.name for node in nodes}.difference(heard):
+    is_known = telemetry.kept is not None  # else the first frame is still to come, or Redis lost it
+    unheard = {node.name for node in nodes if is_known and node.name not in telemetry.boards.by_node}
+    if unheard:
         yield Check(
             "telemetry-not-heard",
             f"The telemetry of {cluster.name} answers and has had nothing of {_part(unheard, nodes)} within a day: how "
@@ -62,7 +63,7 @@ def _of_each_node(
             field=field,
             about=each(unheard),
         )
-    for blind, rules in _blind([node for node in nodes if node.name in heard], telemetry).items():
+    for blind, rules in _blind([node for node in nodes if node.name not in unheard], telemetry).items():
         would = either(len(rules), "the rule that reads it finds", "the rules that read it find")
         yield Check(
             "telemetry-not-exported",
