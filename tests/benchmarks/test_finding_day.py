@@ -3,17 +3,18 @@
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from benchmarks.finding.day import schedule as schedules
 from benchmarks.finding.day.asked import DayAsked
-from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS
+from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS, QUICK
 from benchmarks.finding.day.outages import OUTAGES, Outage
 from benchmarks.finding.day.plants import Place
 from benchmarks.finding.day.processes import told_of
-from benchmarks.finding.day.run import live
+from benchmarks.finding.day.run import Playing, live
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, schedule
 from benchmarks.finding.day.scraping import Prometheus
 from benchmarks.finding.day.stage import Stage
@@ -64,6 +65,26 @@ def test_nothing_is_told_anew_because_redis_was_emptied(monkeypatch: pytest.Monk
     on = [one for one in day.schedule.plants if one.found_s and one.found_s < emptied.begins_s < one.ends_s - 600]
     assert {one.kind.name for one in on} == set(kinds)
     assert not told_of(SMALL, day, 0.0).troubles
+
+
+def test_rows_are_written_within_a_period_however_often_something_begins_or_ends():
+    """Else a node that comes and goes is not seen to, and the product is blamed for it."""
+    looks: list[float] = []
+    stage = SimpleNamespace(passed_s=0.0)
+    stage.run_until = lambda until_s: setattr(stage, "passed_s", until_s)
+    playing = SimpleNamespace(
+        stage=stage,
+        observing=SimpleNamespace(look=lambda: looks.append(stage.passed_s)),
+        _on=[SimpleNamespace(kind=SimpleNamespace(name=QUICK))],
+        _outages_at=lambda _: [],
+        _watched_s=0.0,
+    )
+
+    for until_s in range(4, 61, 4):
+        Playing._watch_to(playing, float(until_s))  # type: ignore[arg-type]
+
+    assert looks == [10.0, 20.0, 30.0, 40.0, 50.0]
+    assert stage.passed_s == 60.0
 
 
 def test_gpus_of_a_node_that_begin_anew_together_were_not_reset_one_by_one():

@@ -77,6 +77,7 @@ class Playing:
         self.verdict = Verdict(self.schedule, PERIOD_S)
         self.cost = WorkerCost()
         self._answering_s = 0.0
+        self._watched_s = 0.0  # when rows were last written within a period
         self._waiting = sorted(self.schedule.plants, key=lambda plant: plant.begins_s)
         self._on: list[Plant] = []
         self._lively: dict[str, float] = {}
@@ -134,9 +135,13 @@ class Playing:
         self._watch_to(until_s)
 
     def _watch_to(self, until_s: float) -> None:
-        """Where a node comes and goes within a period, rows are written meanwhile, too."""
-        while any(plant.kind.name == QUICK for plant in self._on) and self.stage.passed_s + WATCHED_S < until_s:
-            self.stage.run_until(self.stage.passed_s + WATCHED_S)
+        """Where a node comes and goes within a period, rows are written meanwhile, too, whatever else begins."""
+        while any(plant.kind.name == QUICK for plant in self._on):
+            at_s = max(self._watched_s + WATCHED_S, self.stage.passed_s)
+            if at_s >= until_s:
+                break
+            self.stage.run_until(at_s)
+            self._watched_s = at_s
             if not any(one.what in (Outage.API, Outage.WATCHING) for one in self._outages_at(self.stage.passed_s)):
                 self.observing.look()
         self.stage.run_until(until_s)
