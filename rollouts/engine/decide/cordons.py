@@ -49,6 +49,8 @@ def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
     else:
         ours = ((stage, one) for stage in snapshot.forward for one in stage.targets if one.uid in snapshot.cordons)
         found = {target.uid for stage, target in ours if _is_unproven(snapshot, stage, target)}
+        if snapshot.has_old_version:  # somebody has taken it back by hand
+            found -= {uid for uid, node in nodes.items() if snapshot.is_as_before(node)}
     if not snapshot.object_trouble:
         # These the operator has cordoned itself, and it asks at its end whether to leave them so.
         found |= {uid for uid, node in nodes.items() if node.phase is Phase.AT_WORK}

@@ -16,6 +16,9 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.proofs.progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import (
+    DAEMONSET,
+    OLD,
+    OLD_HASH,
     a_changed_node,
     a_held_target,
     a_node_snapshot,
@@ -92,6 +95,16 @@ def test_a_gate_that_is_passed_over_lets_them_in():
 @pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"stopped_because": "Somebody stopped everything."}])
 def test_while_nothing_goes_nothing_comes(given):
     assert uncordoned(decided(cordoned(a_target("a"), changed(), **given))) == []
+
+
+def test_one_that_somebody_has_taken_back_by_hand_is_not_cordoned_again():
+    """A Quarterdeck that wakes up with a halted plan: the node runs the old driver, which needs no test."""
+    back = a_node_snapshot("a", has_label=False, label_is_ours=False, upgrade_state="upgrade-done")
+    given = {"object_version": OLD, "newest_hashes": {DAEMONSET: OLD_HASH}, "state": PlanState.HALTED}
+    decision = decided(cordoned(a_target("a", **UNTESTED), back, **given))
+
+    assert again(decision) == []
+    assert uncordoned(decision) == ["a"]
 
 
 def test_one_that_is_not_cordoned_any_more_is_cordoned_again():
