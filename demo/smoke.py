@@ -170,7 +170,8 @@ def others_have_begun(shown: dict[str, Any]) -> bool:
     """Say whether the stage after the canary has released something and has something left to release."""
     running_well(shown)
     others = next(stage for stage in shown["stages"] if stage["kind"] == "pool")["targets_by_state"]
-    return others.get("held", 0) > 0 and sum(others.values()) > others.get("held", 0)
+    kept = others.get("held", 0) + others.get("not-held", 0)  # the second: its label is not on yet
+    return others.get("held", 0) > 0 and sum(others.values()) > kept
 
 
 def running_well(shown: dict[str, Any]) -> bool:
