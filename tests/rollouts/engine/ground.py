@@ -51,6 +51,7 @@ MOVING = (
     KINDS["clusterpolicies.nvidia.com"],
 )
 QUICK_GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}}
+PLANTED: dict[Mode, "Planted"] = {}
 ARMED: dict[str, "Armed"] = {}  # by mode, and what its plan was given
 
 
@@ -63,6 +64,17 @@ class Clock:
 
     def move(self, **given: float) -> None:
         self.at += timedelta(**given)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A ground that nobody has touched, and on which rows and version of a store it was made."""
+
+    on: tuple[Rows, int]
+    kept: Kept
+    cluster_id: int
+    ada_id: int
+    versions: dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -350,6 +362,20 @@ class Ground:
 
 
 def a_ground(simulation: Simulation, mode: Mode = Mode.NVIDIA_DRIVER) -> Ground:
+    """The first of a process is planted and read, and the others put there as it was."""
+    on = rows(), simulation.store.version
+    planted = PLANTED.get(mode)
+    if planted is None or planted.on != on:
+        ground = _plant(simulation, mode)
+        kept = Kept(rows(), objects(simulation.store), simulation.store.version, ground.clock())
+        PLANTED[mode] = Planted(on, kept, ground.cluster.pk, ground.ada.pk, dict(ground.versions))
+    else:
+        ground = _put(simulation, mode, planted)
+    ground.born = ground.state()
+    return ground
+
+
+def _plant(simulation: Simulation, mode: Mode) -> Ground:
     fleet = cluster_policy(nodes=6) if mode is Mode.CLUSTER_POLICY else small(nodes=6)
     Planting(StoreCluster(simulation.store), fleet, simulation.store.clock.now()).plant()
     simulation.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
@@ -361,8 +387,18 @@ def a_ground(simulation: Simulation, mode: Mode = Mode.NVIDIA_DRIVER) -> Ground:
     connection = client.connect(cluster.kubeconfig, cluster.context)
     ground = Ground(simulation, cluster, a_user("ada", role="operator"), connection, mode=mode)
     ground.look()
-    ground.born = ground.state()
     return ground
+
+
+def _put(simulation: Simulation, mode: Mode, planted: Planted) -> Ground:
+    """Only where the API server listens is this ground's own."""
+    put_rows(planted.kept.rows, instead_of=planted.on[0])
+    Cluster.objects.filter(pk=planted.cluster_id).update(kubeconfig=str(Path(simulation.kubeconfig)))
+    simulation.store.restore(planted.kept.objects, version=planted.kept.version)
+    cluster = Cluster.objects.get(pk=planted.cluster_id)
+    connection = client.connect(cluster.kubeconfig, cluster.context)
+    ada = User.objects.get(pk=planted.ada_id)
+    return Ground(simulation, cluster, ada, connection, mode=mode, versions=dict(planted.versions))
 
 
 __all__ = ["CANARY", "HELD_BY", "NEW", "NODES", "OLD", "REST", "UPGRADE_SKIP", "UPGRADE_STATE", "Ground", "a_ground"]

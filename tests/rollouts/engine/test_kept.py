@@ -1,4 +1,4 @@
-"""A ground on which a plan was armed before is as the walk there leaves it."""
+"""A ground that was planted before is as the first one was; one on which a plan was armed, as the walk leaves it."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,10 @@ import pytest
 
 from simulator.kinds import NODE
 from simulator.run import Simulation
+from tests.make import a_cluster
 from tests.rollouts.engine import ground as grounds
 from tests.rollouts.engine.ground import CANARY, NODES, Ground, a_ground
-from tests.rollouts.engine.kept import put_rows, rows
+from tests.rollouts.engine.kept import objects, put_rows, rows
 from tests.simulator.wire.conftest import start  # noqa: F401 (fixture)
 
 
@@ -54,6 +55,35 @@ def test_its_next_round_is_the_one_that_lets_the_canary_go(later: Ground):
     later.round()
 
     assert later.releases() == [CANARY]
+    later.connection.close()
+
+
+def test_a_ground_that_was_planted_before_is_the_same_but_for_its_address(
+    ground: Ground,
+    start: Callable[..., Simulation],  # noqa: F811
+):
+    its_rows, its_objects, version = rows(), objects(ground.store), ground.store.version
+    put_rows({}, instead_of=its_rows)
+
+    later = a_ground(start())
+
+    assert later.simulation.log.since(0) == []
+    assert later.cluster.kubeconfig == str(later.simulation.kubeconfig) != ground.cluster.kubeconfig
+    assert (objects(later.store), later.store.version) == (its_objects, version)
+    later.look()  # reads them, and finds nothing that its rows do not say
+    type(later.cluster).objects.update(kubeconfig=ground.cluster.kubeconfig)
+    assert rows() == its_rows
+    later.connection.close()
+
+
+def test_on_what_was_not_there_it_is_planted_anew(ground: Ground, start: Callable[..., Simulation]):  # noqa: F811
+    put_rows({}, instead_of=rows())
+    a_cluster("another")
+    later = a_ground(start())
+
+    assert later.simulation.log.since(0)
+    assert later.cluster.name == "north"
+    assert type(later.cluster).objects.count() == 2
     later.connection.close()
 
 
