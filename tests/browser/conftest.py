@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -19,6 +20,8 @@ expect.set_options(timeout=PATIENCE_MS)
 FOLDER = Path(__file__).parent
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WIDE, PHONE = {"width": 1600, "height": 1000}, {"width": 390, "height": 844}
+
+Sessions = dict[str, Any]  # role → the cookies of its session, as the browser gives and takes them
 
 NODES = int(os.environ.get("QUARTERDECK_TEST_NODES", "16"))
 
@@ -60,7 +63,7 @@ def chromium() -> Iterator[Browser]:
 class Watched:
     """One person's window, and everything it complained of."""
 
-    def __init__(self, chromium: Browser, stack: Stack, role: str, **given) -> None:
+    def __init__(self, chromium: Browser, stack: Stack, sessions: Sessions, role: str, **given) -> None:
         self.context = chromium.new_context(base_url=stack.url, **{"viewport": WIDE} | given)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
@@ -69,6 +72,14 @@ class Watched:
         self.page.on("console", lambda said: self._hear(said.type, said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda asked: self._ask(asked.url, stack.url))
+        if role in sessions:
+            self.context.add_cookies(sessions[role])
+            self.page.goto("/")
+        else:
+            self._sign_in(role)
+            sessions[role] = self.context.cookies()
+
+    def _sign_in(self, role: str) -> None:
         self.page.goto("/sign-in")
         self.page.fill("#id_username", role)
         self.page.fill("#id_password", PASSWORD)
@@ -102,13 +113,19 @@ class Watched:
         return self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.fixture(scope="package")
+def sessions() -> Sessions:
+    """Of who has signed in. A password is slow to try, and so each signs in once for all windows of the stack."""
+    return {}
+
+
 @pytest.fixture
-def window(chromium: Browser, stack: Stack) -> Iterator[Callable[..., Watched]]:
+def window(chromium: Browser, stack: Stack, sessions: Sessions) -> Iterator[Callable[..., Watched]]:
     """Open a window as a role."""
     opened: list[Watched] = []
 
     def open_as(role: str, **given) -> Watched:
-        opened.append(Watched(chromium, stack, role, **given))
+        opened.append(Watched(chromium, stack, sessions, role, **given))
         return opened[-1]
 
     yield open_as
