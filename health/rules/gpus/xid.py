@@ -188,7 +188,8 @@ def _action(seen: XidSeen, flow: XidWorkflow | None) -> XidAction | None:
 
 def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
     """An application's passes: the gauge keeps it until the driver is loaded anew."""
-    if action != XidAction.RESTART_APP or seen.is_counted:
+    known = XIDS.get(seen.number)
+    if action != XidAction.RESTART_APP or seen.is_counted or (known is not None and known.outlasts_app):
         return False
     return seen.since is None or gpu.judged_at is None or gpu.judged_at - seen.since > PASSES_AFTER
 
@@ -220,7 +221,10 @@ def _probable_cause(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, ever
         parts.append(flow.says.format(other=other, times=_again(gpu, seen)))
     if _is_suspect(gpu, seen):
         parts.append("Its driver was changed within the day before: suspect the new driver.")
-    if _action(seen, flow) is XidAction.RESTART_APP and flow is None:
+    known = XIDS.get(seen.number)
+    if known is not None and known.because:
+        parts.append(known.because)
+    elif _action(seen, flow) is XidAction.RESTART_APP and flow is None:
         parts.append("An application failed here: the GPU is not blamed for one.")
     return " ".join(parts)
 

@@ -35,8 +35,14 @@ class Xid:
     title: str = ""
     note: str = ""  # blank: its action says it
     points_at_driver: bool = False  # after a change of the driver it is the first suspect
+    because: str = ""  # the probable cause, in a sentence. Blank: its action says whose it is
+    outlasts_app: bool = False  # of an application's: it asks for a reset as well, and stays until there was one
 
 
+# docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, Response to Uncorrectable Contained ECC Errors.
+CONTAINED = (
+    "Its memory had an error that ECC could not correct. It was contained: who met it was ended, nobody else is hit."
+)
 SRAM = "After that see nvidia-smi -q: where SRAM Threshold Exceeded says Yes, run field diagnostics."
 
 
@@ -60,13 +66,16 @@ def _catalogue() -> Mapping[int, Xid]:
         Xid(54, act.CHECK_MECHANICALS, "Auxiliary power is not connected"),
         Xid(62, act.RESET_GPU, "Internal micro-controller halt", points_at_driver=True),
         Xid(63, act.IGNORE, "Row remapping event", "A remap that is pending needs a reset in the next quiet hour."),
-        Xid(64, act.RESET_GPU, "Row remapping failure", "Drain, then reset; replace the board if it comes again."),
+        Xid(64, act.RESET_GPU, "Row remapping failure", "Have the board replaced if it comes again."),
         Xid(74, act.NVLINK, "NVLink error"),
         Xid(78, act.UPDATE_SOFTWARE, "The guest's driver does not fit the host's vGPU driver", points_at_driver=True),
         Xid(79, act.RESTART_NODE, "GPU has fallen off the bus"),
         Xid(92, act.CONTACT_SUPPORT, "High rate of corrected memory errors", "Nothing is wrong yet."),
-        Xid(94, act.RESTART_APP, "Contained memory error", "Only its own application is hit; reset when convenient."),
-        Xid(95, act.RESET_GPU, "Uncontained memory error", "Others on this GPU may be hit: drain first."),
+        Xid(
+            94, act.RESTART_APP, "Contained memory error",
+            "Reset the GPU in its next quiet hour, so that the row is remapped.", because=CONTAINED, outlasts_app=True,
+        ),
+        Xid(95, act.RESET_GPU, "Uncontained memory error", "Whatever ran on it may have computed with wrong numbers."),
         Xid(109, act.RESET_GPU, "Context switch timeout", points_at_driver=True),
         Xid(119, act.RESET_GPU, "GSP does not answer", points_at_driver=True),
         Xid(120, act.RESET_GPU, "GSP error", points_at_driver=True),

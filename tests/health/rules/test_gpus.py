@@ -340,6 +340,26 @@ def test_an_applications_error_passes_and_a_hardware_one_does_not():
     assert LastXid().judge(with_xid(79, ago=timedelta(hours=200))) is not None
 
 
+def test_a_contained_memory_error_blames_the_memory_and_stays_until_a_reset():
+    """Its application is ended for what the memory did, and the row is remapped only by a reset."""
+    wrong = LastXid().judge(with_xid(94, ago=timedelta(hours=2)))
+
+    assert "Its memory had an error" in wrong.probable_cause
+    assert "An application failed here" not in wrong.probable_cause
+    assert "Reset the GPU in its next quiet hour" in wrong.action
+
+
+def test_an_applications_error_blames_no_gpu():
+    assert LastXid().judge(with_xid(31)).probable_cause == "An application failed here: the GPU is not blamed for one."
+
+
+@pytest.mark.parametrize("number", sorted(XIDS))
+def test_what_an_xid_asks_for_is_said_once(number):
+    said = LastXid().judge(with_xid(number, words="Drain and Reset"))
+
+    assert said is None or said.action.lower().count("drain") <= 1
+
+
 def test_an_applications_error_from_before_we_looked_is_no_news():
     assert LastXid().judge(with_xid(31, ago=None)) is None
     assert "before Quarterdeck first looked" in LastXid().judge(with_xid(79, ago=None)).sentence
