@@ -16,8 +16,8 @@ BEGAN, ENDED = "its rule went on trial", "the trial of its rule ended"
 NO_LONGER_TOLD = "No longer told"  # what the entry of a node's timeline begins with
 TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
 CARRIED = (
-    "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "action", "evidence", "since",
-    "confirmed_at", "as_bad_since", "worse_since", "gpu_uuid",
+    "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "probable_cause", "action", "evidence",
+    "since", "confirmed_at", "as_bad_since", "worse_since", "gpu_uuid",
 )  # fmt: skip
 
 

@@ -85,6 +85,20 @@ def test_it_is_resolved_without_a_word(cluster):
     assert not NodeEvent.objects.filter(kind="finding").exists()
 
 
+def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cluster):
+    """What its rule wrote: the sentence, why it is so, what to do, and by what it was judged."""
+    shadow = on_trial("allocatable-below-expected")
+    a_node(cluster, "gpu-1", allocatable={"nvidia.com/gpu": 0}, expected={"nvidia.com/gpu": 8})
+    looked(cluster, 0, 2)
+    written = ("sentence", "probable_cause", "action", "evidence", "cause", "severity")
+    tried = Finding.objects.filter(is_shadow=True).values(*written).get()
+    assert all(tried.values())
+
+    shadowing.end(shadow, actor="ada", because="It is right.", now=NOON + 3 * MINUTE)
+
+    assert Finding.objects.told().values(*written).get() == tried
+
+
 def test_it_hides_no_other_and_is_hidden_by_none(cluster):
     node = a_node(cluster, "gpu-1", is_ready=False, allocatable={"nvidia.com/gpu": 0})
     looked(cluster, 0, 1)
