@@ -123,9 +123,19 @@ def exported_names(pattern: str, matchers: Matchers) -> str:
     return f"count by (__name__) ({matchers.with_names(pattern)})"
 
 
-def exploding(pattern: str, matchers: Matchers, *, most: int) -> str:
-    """Exporters that have more series of a name than that. What has lost its `instance` says of no one exporter."""
-    named = Matchers('instance!=""' + (f",{matchers.text}" if matchers.text else ""))
+def samples(names: Iterable[str], matchers: Matchers) -> str:
+    """How many each exporter of devices gave at its last scrape, as each Prometheus writes it down of its targets."""
+    scraped, told = matchers.with_name("scrape_samples_post_metric_relabeling"), matchers.with_names("|".join(names))
+    return f"max by (instance) ({scraped} and on (instance) {told})"
+
+
+def exploding(pattern: str, matchers: Matchers, *, most: int, instances: Iterable[str] = ()) -> str:
+    """Exporters that have more series of a name than that. What has lost its `instance` says of no one exporter.
+
+    `instances`: of these alone, plain ones. Empty: of all, which is long in coming where millions of series are kept.
+    """
+    those = matchers.and_one_of("instance", (each.replace(".", "[.]") for each in instances))
+    named = Matchers('instance!=""' + (f",{those.text}" if those.text else ""))
     return f"count by (__name__, instance) ({named.with_names(pattern)}) > {most}"
 
 
@@ -168,9 +178,11 @@ def present(names: Iterable[str], matchers: Matchers) -> str:
     return f"group by ({', '.join(KEYS)}) ({matchers.with_names('|'.join(names))})"
 
 
-def is_plain(uuid: str) -> bool:
-    """Whether it can be asked for by itself: what is not said by a driver is not written into a query."""
-    return _PLAIN.fullmatch(uuid) is not None
+def is_plain(said: str) -> bool:
+    """A UUID, or the host and port of an exporter, that can be asked for by itself: nothing else of what is said is
+    written into a query.
+    """
+    return _PLAIN.fullmatch(said) is not None
 
 
 def history(rows: Iterable[MetricSeries], uuids: Iterable[str], matchers: Matchers, *, within_s: float) -> str:

@@ -197,8 +197,9 @@ class Prometheus:
     def _result(self, expression: str) -> bytes:
         if expression.startswith("vector("):
             return _vector([_sample(b"{}", EVALUATED)])
-        if expression.startswith("count by (__name__, instance)"):
-            return _vector(self._exploding(int(MORE_THAN.findall(expression)[0])))
+        if "instance) (" in expression:
+            most = MORE_THAN.findall(expression)
+            return _vector(self._exploding(int(most[0])) if most else self._given())
         if expression.startswith("count by (__name__)"):
             return _vector([_sample(b'{"__name__":"%s"}' % series.encode(), b"1") for series in self._exported()])
         if expression.startswith("group by"):
@@ -221,6 +222,16 @@ class Prometheus:
 
     def _exported(self) -> list[str]:
         return sorted({series for target in self.targets.values() for series in (*target.said, *target.counted)})
+
+    def _given(self) -> list[bytes]:
+        """How many samples each exporter gave: at least as many as it has too many of."""
+        return [
+            _sample(
+                json.dumps({"instance": target.devices[0]["instance"]}).encode(), b"%d" % sum(target.numbers.values())
+            )
+            for target in self.targets.values()
+            if target.devices
+        ]
 
     def _exploding(self, most: int) -> list[bytes]:
         """What one exporter has too many of, of all that is kept."""

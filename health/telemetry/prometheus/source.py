@@ -32,7 +32,7 @@ EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
 # ROCm/omnistat rocm_*, OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
 UNREAD_NAMES = "(nvidia|rocm|accelerator|all_smi)_.+|dcgm_.+"
 XID = "DCGM_FI_DEV_XID_ERRORS"
-EXPLODING_AT_MOST = 1_000  # that are read
+EXPLODING_AT_MOST = 200  # exporters that are asked of, and what is read of them
 PARTS_AT_MOST = 20_000  # of one metric: where more devices have any it is no device
 PROFILED = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 # One of these has every device that any has: of an exporter that lacks some of its series, too.
@@ -120,22 +120,22 @@ class Prometheus:
         return known
 
     def _looked(self, *, now: float) -> Known:
-        there = self._names(EXPORTERS_NAMES)
-        names = there.intersection(SERIES)
+        names = self._names("|".join(sorted(SERIES)))  # by name: whatever else it has, and how much, costs nothing
         if not names:
-            raise Unusable(self._why_none(there))
+            raise Unusable(self._why_none())
         beside = self.known.beside & names if self.known is not None else frozenset[str]()
         found = self._inventory(dict.fromkeys([*_telling(names), *sorted(beside)]))
-        return Known(names, found.devices, now, found.notes, self._exploding(), found.left_out, beside)
+        exploding, odd = self._exploding(names)
+        return Known(names, found.devices, now, (*found.notes, *odd), exploding, found.left_out, beside)
 
     def _names(self, pattern: str) -> frozenset[str]:
         counted = self.client.query(promql.exported_names(pattern, self.matchers))
         return frozenset(labels(row).get("__name__", "") for row in counted)
 
-    def _why_none(self, there: Iterable[str]) -> str:
+    def _why_none(self) -> str:
         """Of what is exported nothing is read: which exporter it is, if it is one that somebody knows."""
         beside = f" with {self.matchers.text}" if self.matchers.text else ""
-        if others := sorted(there) or sorted(self._names(UNREAD_NAMES)):
+        if others := sorted(self._names(EXPORTERS_NAMES)) or sorted(self._names(UNREAD_NAMES)):
             return (
                 f"It has series of a GPU exporter{beside} that is not read, such as {others[0][:100]}: NVIDIA's DCGM "
                 "exporter from 2.0 on, AMD's and Gaudi's are, by the names that they give."
@@ -145,16 +145,29 @@ class Prometheus:
             "this cluster's?"
         )
 
-    def _exploding(self) -> tuple[Exploding, ...]:
-        """One query, that finds nothing as a rule."""
-        rows = self.client.query(promql.exploding(EXPORTERS_NAMES, self.matchers, most=SERIES_AT_MOST))
+    def _exploding(self, names: frozenset[str]) -> tuple[tuple[Exploding, ...], tuple[str, ...]]:
+        """And what is odd. One query, and another of exporters that gave so many samples at all.
+
+        A Prometheus whose series explode answers that last of all: its GPUs are seen all the while.
+        """
+        try:
+            given = self.client.query(promql.samples(_telling(names), self.matchers))
+            many = [labels(row).get("instance", "") for row in given if row.value.value > SERIES_AT_MOST]
+            if given and not many:
+                return (), ()
+            those = many[:EXPLODING_AT_MOST] if all(map(promql.is_plain, many)) else []
+            ask = promql.exploding(EXPORTERS_NAMES, self.matchers, most=SERIES_AT_MOST, instances=those)
+            rows = self.client.query(ask)
+        except Unusable as error:
+            before = self.known.exploding if self.known is not None else ()
+            return before, (f"Whether an exporter has too many series is not known: {error}",)
         found = []
         for row in rows[:EXPLODING_AT_MOST]:
             said, number = labels(row), row.value.value
             name, instance = said.get("__name__", "")[:100], said.get("instance", "")[:100]
             if math.isfinite(number):
                 found.append(Exploding(name, instance, int(number)))
-        return tuple(sorted(found, key=lambda one: (-one.series, one.instance, one.name)))
+        return tuple(sorted(found, key=lambda one: (-one.series, one.instance, one.name))), ()
 
     def _inventory(self, names: Iterable[str]) -> Inventory:
         rows = self.client.query(promql.devices(names, self.matchers))

@@ -11,6 +11,7 @@ from health.telemetry.promql import (
     doubled,
     exploding,
     newest_values,
+    samples,
     times,
     values,
 )
@@ -69,5 +70,13 @@ def test_asks_by_device_and_by_the_clusters_own_matchers():
     assert newest_values("X", EU).count('cluster="eu-1"') == 3
     assert exploding("X|Y", EU, most=9) == (
         'count by (__name__, instance) ({__name__=~"X|Y",instance!="",cluster="eu-1"}) > 9'
+    )
+    assert exploding("X|Y", EU, most=9, instances=["10.0.0.7:9400", "b"]) == (
+        "count by (__name__, instance) "
+        '({__name__=~"X|Y",instance!="",instance=~"10[.]0[.]0[.]7:9400|b",cluster="eu-1"}) > 9'
+    )
+    assert samples(["X", "Y"], EU) == (
+        'max by (instance) (scrape_samples_post_metric_relabeling{cluster="eu-1"} '
+        'and on (instance) {__name__=~"X|Y",cluster="eu-1"})'
     )
     assert devices(["X", "Y"], EU).endswith('({__name__=~"X|Y",cluster="eu-1"})')

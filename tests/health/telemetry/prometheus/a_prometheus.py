@@ -19,6 +19,7 @@ class Playing:
     now: float
     series: dict[str, list[tuple[Labels, float, float]]] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
+    writes_down_scrapes: bool = True  # else it drops what a Prometheus says of its own targets
 
     def add(self, name: str, labels: Labels, value: float, *, age_s: float = 5.0) -> None:
         self.series.setdefault(name, []).append((labels, value, self.now - age_s))
@@ -37,6 +38,11 @@ class Playing:
     def result(self, query: str) -> list[dict]:
         if query == "vector(time())":
             return [self.row({}, self.now)]
+        if query.startswith("max by (instance) (scrape_samples"):
+            given = Counter(row[0].get("instance", "") for rows in self.series.values() for row in rows)
+            telling = query.rpartition('=~"')[2].split('"')[0].split("|")
+            have = {row[0].get("instance", "") for name in telling for row in self.series.get(name, ())}
+            return [self.row({"instance": one}, given[one]) for one in have if one and self.writes_down_scrapes]
         if query.startswith("count by (__name__, instance)"):
             most = int(query.rpartition("> ")[2])
             counted = Counter((name, row[0].get("instance", "")) for name, rows in self.series.items() for row in rows)
@@ -45,7 +51,7 @@ class Playing:
             return [
                 self.row({"__name__": name, "instance": instance}, number)
                 for (name, instance), number in counted.items()
-                if number > most
+                if number > most and re.fullmatch(dict(MATCHER.findall(query)).get("instance", ".*"), instance)
             ]
         if query.startswith("count by (__name__)"):
             pattern = query[query.index('=~"') + 3 :].split('"')[0]

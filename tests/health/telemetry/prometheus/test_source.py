@@ -306,3 +306,83 @@ def test_an_exporter_with_more_series_of_a_name_than_gpus_can_have_is_named(play
     taken = ask().take(None, now=NOW)
 
     assert taken.exploding == (Exploding("DCGM_EXP_REQUEST_SECONDS", "10.0.0.7:9400", 2_001),)
+
+
+def counts_series(query: str) -> bool:
+    return query.startswith("count by (__name__, instance)")
+
+
+@pytest.fixture
+def scraped(playing):
+    """Two exporters as a Prometheus tells of them, the second with more samples than GPUs can have."""
+    playing.series = {}
+    for instance, uuid in (("10.0.0.7:9400", "GPU-a"), ("10.0.0.8:9400", "GPU-b")):
+        playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "UUID": uuid, "instance": instance}, 50)
+    return playing
+
+
+def explode(playing, instance: str, number: int = 2_001) -> None:
+    for each in range(number):
+        playing.add("DCGM_EXP_REQUEST_SECONDS", {"instance": instance, "request": f"{each}"}, 1)
+
+
+def test_no_series_are_counted_where_no_exporter_gave_so_many_samples(scraped, ask):
+    """To count all of a pattern takes the longest where there are the most: then nobody would see a GPU."""
+    taken = ask().take(None, now=NOW)
+
+    assert taken.exploding == ()
+    assert not any(map(counts_series, scraped.queries))
+
+
+def test_series_are_counted_of_the_exporters_that_gave_so_many_samples(scraped, ask):
+    explode(scraped, "10.0.0.8:9400")
+
+    taken = ask().take(None, now=NOW)
+
+    assert taken.exploding == (Exploding("DCGM_EXP_REQUEST_SECONDS", "10.0.0.8:9400", 2_001),)
+    (counted,) = filter(counts_series, scraped.queries)
+    assert 'instance=~"10[.]0[.]0[.]8:9400"' in counted
+
+
+@pytest.mark.parametrize("instance", ["[fd00::7]:9400", 'it"}', "a|b"])
+def test_an_exporter_whose_name_is_no_plain_one_is_counted_with_all(scraped, ask, instance):
+    scraped.add("DCGM_FI_DEV_GPU_TEMP", {**A, "UUID": "GPU-c", "instance": instance}, 50)
+    explode(scraped, instance)
+
+    taken = ask().take(None, now=NOW)
+
+    assert [one.instance for one in taken.exploding] == [instance]
+    assert not any("instance=~" in query for query in scraped.queries)
+
+
+def test_where_nothing_is_written_down_of_scrapes_the_series_of_all_are_counted(scraped, ask):
+    scraped.writes_down_scrapes = False
+    explode(scraped, "10.0.0.8:9400")
+
+    assert [one.instance for one in ask().take(None, now=NOW).exploding] == ["10.0.0.8:9400"]
+
+
+def test_gpus_are_seen_where_the_count_of_series_does_not_come(scraped, ask, monkeypatch):
+    explode(scraped, "10.0.0.8:9400")
+    source = ask()
+    before = source.take(None, now=NOW)
+    result = scraped.result
+    odd = {"error": "expired"}
+    monkeypatch.setattr(scraped, "result", lambda query: odd if counts_series(query) else result(query))
+
+    after = source.take(before.frame, now=NOW + LOOK_EVERY_S)
+
+    assert column(after, "temperature_celsius") == [50.0, 50.0]
+    assert after.exploding == before.exploding
+    assert "Whether an exporter has too many series is not known: " in after.notes[-1]
+
+
+def test_what_is_exported_is_asked_for_by_name(scraped, ask):
+    explode(scraped, "10.0.0.8:9400")
+
+    ask().take(None, now=NOW)
+
+    (asked,) = (query for query in scraped.queries if query.startswith("count by (__name__) "))
+    assert "DCGM_FI_DEV_GPU_TEMP|" in asked
+    assert "REQUEST" not in asked
+    assert ".+" not in asked
