@@ -74,6 +74,10 @@ class TrueThenSerializer(serializers.Serializer):
 class NodeMomentSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     unseen = serializers.CharField(help_text="Why nothing is known of that moment; blank: what follows is.")
+    had_its_name = serializers.IntegerField(
+        allow_null=True,
+        help_text="With `unseen`: the node that had its name then, another machine. Null: none that you see.",
+    )
     not_seen = serializers.CharField(
         help_text="That nobody saw its cluster then, and since when: `facts` are from before. Blank: nothing says so."
     )

@@ -11,7 +11,7 @@ from fleet.freshness.kinds import NODES, PODS
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
 from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, lines_of
 from fleet.history.placements import boards_now, how_it_was, placed_at, seen_until_of
-from fleet.models import GoneNode
+from fleet.models import GoneNode, Node
 from fleet.queries import timeline
 from people.models import User
 from wording.instants import to_the_second
@@ -48,6 +48,7 @@ class NodeMoment:
     facts: Sequence[Fact] = ()
     true_then: Sequence[TrueThen] = ()  # pods; by the apps above findings that were open, plans that were at it
     around: Sequence[TimelineLine] = ()  # within half an hour, the newest first
+    had_its_name: int | None = None  # where nothing is known of it: whose page has that of another machine of its name
 
     @property
     def not_seen(self) -> str:
@@ -65,12 +66,14 @@ TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
 def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
     """Nine queries, what `allocations_on` costs where pods have GPUs, and what the apps above need.
 
+    Where nothing is known of it then, and another machine had its name, that is said: whoever asks knows the name.
+
     :raises NoSuchMoment: a sentence
     """
     if at > now:
         raise NoSuchMoment("That moment is still to come.")
     if unseen := _unseen(node, at, now=now):
-        return NodeMoment(at, unseen)
+        return NodeMoment(at, unseen, had_its_name=_had_its_name(node, user, at))
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
     current = None if isinstance(node, GoneNode) else {name: getattr(node, name) for name in COLUMNS}
     span = Span(WITHOUT_PODS, since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
@@ -106,10 +109,28 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
         return f"Timelines are kept for {count(kept.days, 'day')}: what was before is not known."
     if not isinstance(node, GoneNode) and (heard_at := last_heard(node.cluster_id, NODES, now=now)) and at > heard_at:
         return f"Its cluster was last heard of at {to_the_second(heard_at)}: what came after is not known."
-    first = timeline(node).order_by("at", "pk").first()
-    is_whole = first is not None and "ready" in first.detail  # nothing of it was pruned
-    if first is not None and is_whole and at < first.at:
-        return f"It was seen for the first time at {to_the_second(first.at)}: how it was before is not known."
-    if first is None and isinstance(node, GoneNode):
+    begun = _seen_first(node)
+    if begun is not None and at < begun:
+        return f"It was seen for the first time at {to_the_second(begun)}: how it was before is not known."
+    if isinstance(node, GoneNode) and not timeline(node).exists():
         return "Nothing of its timeline is kept."
     return ""
+
+
+def _seen_first(node: NodeKept) -> datetime | None:
+    """None: nothing of its timeline is kept, or not its beginning."""
+    first = timeline(node).order_by("at", "pk").first()
+    return first.at if first is not None and "ready" in first.detail else None
+
+
+def _had_its_name(node: NodeKept, user: User, at: datetime) -> int | None:
+    """As `NodeMoment` has it. None: no other machine did, or none that the person sees. Three queries at most."""
+    same = {"cluster": node.cluster_id, "name": node.name}
+    left = GoneNode.objects.visible_to(user).filter(**same, gone_at__gt=at).exclude(uid=node.uid)
+    other = (
+        left.order_by("gone_at").first() or Node.objects.visible_to(user).filter(**same).exclude(uid=node.uid).first()
+    )
+    begun = None if other is None else _seen_first(other)
+    if other is None or (begun is not None and at < begun):
+        return None
+    return other.node_id if isinstance(other, GoneNode) else other.pk

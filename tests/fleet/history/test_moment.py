@@ -173,3 +173,57 @@ def test_a_node_that_had_left_was_nowhere(node, ada):
     assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == ""
     NodeEvent.objects.all().delete()
     assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == "Nothing of its timeline is kept."
+
+
+def test_before_it_was_seen_the_machine_that_had_its_name_is_named(node, ada):
+    """Who asks how gpu-7 was at 02:40 means what was called so then, and not what was made under its name at three."""
+    old = a_gone(node, seen_at=EARLY - timedelta(days=2), gone_at=EARLY - timedelta(hours=1))
+    at, viewer = "2026-11-18T12:00:00Z", visiting(ada)
+
+    said = viewer.get(f"/api/v1/nodes/{node.pk}/moment", {"at": at}).json()
+
+    assert (said["had_its_name"], said["facts"]) == (old.node_id, [])
+    text = viewer.get(f"/nodes/{node.pk}/history", {"at": at}).content.decode()
+    assert f'href="/nodes/{old.node_id}/history?at=2026-11-18T12%3A00%3A00%2B00%3A00"' in text
+
+
+def test_after_a_node_left_the_machine_that_has_its_name_is_named(node, ada):
+    old = a_gone(node, seen_at=EARLY - timedelta(days=2), gone_at=EARLY - timedelta(hours=1))
+
+    assert moment_of(old, ada, NOON, now=NOON).had_its_name == node.pk
+
+
+def test_between_two_machines_nobody_had_the_name(node, ada):
+    between = EARLY - timedelta(minutes=30)
+    old = a_gone(node, seen_at=EARLY - timedelta(days=2), gone_at=EARLY - timedelta(hours=1))
+
+    assert [moment_of(one, ada, between, now=NOON).had_its_name for one in (node, old)] == [None, None]
+
+
+def test_of_several_machines_of_a_name_the_one_of_that_moment_is_named(node, ada):
+    days = [EARLY - timedelta(days=number) for number in (1, 2, 3)]
+    second, first = (a_gone(node, seen_at=days[at + 1], gone_at=days[at]) for at in (0, 1))
+
+    named = [moment_of(node, ada, day + timedelta(hours=1), now=NOON).had_its_name for day in days]
+
+    assert named == [None, second.node_id, first.node_id]
+
+
+def test_a_machine_that_somebody_does_not_see_is_not_named(node):
+    a_gone(node, seen_at=EARLY - timedelta(days=2), gone_at=EARLY - timedelta(hours=1))
+    pool = make.a_pool(node.cluster, "h200")
+    pool.nodes.add(node)
+    bob = make.a_user("bob", role="viewer", on=pool)
+
+    assert moment_of(node, bob, EARLY - timedelta(days=1), now=NOON).had_its_name is None
+
+
+def a_gone(node, *, seen_at, gone_at):
+    """One that had its name before."""
+    number = GoneNode.objects.count()
+    gone = GoneNode.objects.create(
+        cluster=node.cluster, node_id=node.pk + 100 + number, uid=f"gone-{number}", name=node.name, gone_at=gone_at
+    )
+    seen = {"kind": "ready", "sentence": "Seen for the first time.", "detail": {"ready": True}}
+    NodeEvent.objects.create(cluster=node.cluster, node_uid=gone.uid, node_name=gone.name, at=seen_at, **seen)
+    return gone
