@@ -33,6 +33,14 @@ WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for severity, rank in RANKS.items()),
     output_field=IntegerField(),
 )
+# Where few have room: what waits for a spare part, and somebody looks after, hides nothing that nobody does; nor does a
+# mere note hide either.
+UNACKNOWLEDGED_FIRST = Case(
+    When(severity=Severity.NOTE.value, then=Value(2)),
+    When(state=FindingState.ACKNOWLEDGED, then=Value(1)),
+    default=Value(0),
+    output_field=IntegerField(),
+)
 CAUSES_FIRST = Case(When(parent=None, then=Value(0)), default=Value(1))
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 STATES = [(state.value, state.value) for state in FindingState]
@@ -79,6 +87,10 @@ class FindingQuerySet(Visible["Finding"]):
         cause is milder, and so none comes after what it explains.
         """
         return self.order_by(WORST_FIRST, CAUSES_FIRST, "-opened_at", "-pk")
+
+    def unacknowledged_first(self) -> "FindingQuerySet":
+        """What nobody looks after before what somebody does, notes last; the worst first of each."""
+        return self.order_by(UNACKNOWLEDGED_FIRST, WORST_FIRST, CAUSES_FIRST, "-opened_at", "-pk")
 
     def of_nodes_own(self) -> "FindingQuerySet":
         """Those of nodes, without what is listed under another of a node: it is the same trouble. What is listed under

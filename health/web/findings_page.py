@@ -20,7 +20,7 @@ from health.inbox.reading import code_of, counts_of, titles
 from health.inbox.seeing import dated, not_heard
 from health.lifecycle import FindingState
 from health.models import Finding
-from health.models.finding import WORST_FIRST
+from health.models.finding import WORST_FIRST, FindingQuerySet
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50
@@ -96,7 +96,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
     found = Finding.objects.on_their_own_to(request.user).told().filter(is_of_a_member, cluster=row.cluster_id)
-    first, now = found.open().select_related("node").worst_first()[:SHOWN], timezone.now()
+    first, now = found.open().select_related("node").unacknowledged_first()[:SHOWN], timezone.now()
     shown = {
         "number": found.open().count(),
         "findings": dated(first, heard_at=SAID_ABOVE, now=now),
@@ -115,10 +115,12 @@ class StripLine(NamedTuple):
 
 
 def _strip(request: PersonRequest) -> dict[str, Any]:
-    """Half is kept for what is being confirmed: many that are open never hide what has just begun. A group is one."""
-    now = timezone.now()
-    trouble = trouble_of(counts_of(request.user), lines_for(request, now=now), now=now)
-    told = groups_of(open_findings(request)) if trouble.open else []
+    """What nobody looks after comes first, and half is kept for what is being confirmed: many that stand never hide
+    what has just begun. A group is one.
+    """
+    now, counts = timezone.now(), counts_of(request.user)
+    trouble = trouble_of(counts, lines_for(request, now=now), now=now)
+    told = groups_of(open_findings(request).unacknowledged_first()) if trouble.open else []
     newest_first = confirming_findings(request).order_by(WORST_FIRST, "-since", "-pk")  # as groups say
     waiting = groups_of(newest_first) if trouble.confirming else []
     waiting = waiting[: max(SHOWN // 2, SHOWN - len(told))]
@@ -132,7 +134,8 @@ def _strip(request: PersonRequest) -> dict[str, Any]:
         if (row := found.get(group.first))  # else it is gone meanwhile
     ]
     said = sum(len(group.keys) for group in groups.values())
-    return {"lines": lines, "more": max(0, trouble.open + trouble.confirming - said), "trouble": trouble}
+    more = max(0, trouble.open + trouble.confirming - said)
+    return {"lines": lines, "more": more, "trouble": trouble, "counts": counts}
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
@@ -140,6 +143,6 @@ def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
     return visible.confirming().select_related("cluster").order_by(WORST_FIRST, "since", "pk")
 
 
-def open_findings(request: PersonRequest) -> QuerySet[Finding]:
+def open_findings(request: PersonRequest) -> FindingQuerySet:
     own = Finding.objects.on_their_own_to(request.user)
     return own.open().select_related("cluster").worst_first()

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
 from health.web import findings_page
 from tests import make
@@ -39,6 +40,38 @@ def test_the_worst_comes_first(viewer):
     text = page(viewer, "/findings").text
 
     assert text.index("The big thing.") < text.index("A small thing.")
+
+
+@pytest.mark.parametrize("address", ["/parts/findings/strip", "/parts/pools/{pool}/findings"])
+def test_what_somebody_looks_after_hides_nothing_that_nobody_does(viewer, address):
+    """Ten GPUs have waited for a spare part since Monday: the eleventh fault is named all the same."""
+    node = make.a_node(make.a_cluster())
+    pool = make.a_pool(node.cluster, "h200")
+    pool.nodes.add(node)
+    taken = {"severity": "critical", "state": FindingState.ACKNOWLEDGED, "acknowledged_by": "ada"}
+    for number in range(10):
+        a_finding(node.cluster, node, rule=f"old-{number}", sentence=f"Spare part {number}.", **taken)
+    monday = {"since": NOON - timedelta(days=4), "opened_at": NOON - timedelta(days=4)}
+    a_finding(node.cluster, node, rule="new", sentence="GPU 3 is hot.", **monday)
+    a_finding(node.cluster, node, rule="mere", sentence="Memory is nearly full.", severity="note")
+
+    text = page(viewer, address.format(pool=pool.pk)).text
+
+    said = [text.find(each) for each in ("GPU 3 is hot.", "Spare part 9.", "Memory is nearly full.")]
+    assert 0 <= said[0] < said[1]
+    assert said[2] == -1
+    assert "acknowledged by ada" in text
+
+
+def test_the_strip_counts_what_somebody_looks_after_by_itself(viewer):
+    cluster = make.a_cluster()
+    a_finding(cluster, rule="a")
+    a_finding(cluster, rule="b", state=FindingState.ACKNOWLEDGED, acknowledged_by="ada", assigned_to="eve")
+
+    text = page(viewer, "/parts/findings/strip").text
+
+    assert "all: 1 open, 1 acknowledged" in text
+    assert "acknowledged by ada · eve’s" in text
 
 
 @pytest.mark.parametrize(
