@@ -5,13 +5,15 @@ exporter's own pod's, or "localhost" where it asks an engine elsewhere (#572). A
 has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it discovers its targets it may write the
 node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
 ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
-`gpu_uuid` can be switched on. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it is says
-`gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and no order of boards
-is documented. Gaudi's has the index in `id`, the serial number in `Serial`, and no node. DCGM's has the number where
-somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is then on each series, as the driver's
-version is.
+`gpu_uuid` can be switched on. On a host of VMs every GPU has the serial number N/A (#219), in a VM every one had a UUID
+of zeros (#233): what all have is nobody's name. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too:
+whether it is says `gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and
+no order of boards is documented. Gaudi's has the index in `id`, the serial number in `Serial`, and no node. DCGM's has
+the number where somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is then on each series, as
+the driver's version is.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,9 +23,12 @@ from wording.numbers import are, count
 # Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
 WRITTEN = ("node", "kubernetes_node", "kubernetes_node_name", "k8s_node_name", "nodename")
 SAID = ("Hostname", "hostname", "exported_hostname", "exported_node")
-WHOLE = ("", "spx", "none", "na", "n/a")  # AMD's partition types, and ids, of a GPU that is not partitioned
+# AMD's partition types, and ids, of a GPU that is not partitioned; the number is one of those that know none (#233).
+WHOLE = ("", "spx", "none", "na", "n/a", "4294967295")
+_NO_NAME = re.compile(r"(?i:0+|(GPU-)?0{8}(-0{4}){3}-0{12}|n/?a|none|unknown)")  # what stands where no name is known
 NAMED_AT_MOST = 5  # nodes or devices in a sentence
 UUID_CHARS = 64
+NAMES = ("UUID", "uuid", "serial_number", "gpu_uuid")  # of a board, the first that is one
 SERIALS = ("DCGM_FI_DEV_SERIAL", "serial_number", "Serial")
 
 
@@ -124,9 +129,8 @@ def device_of(labels: Mapping[str, str], node: str) -> GpuDevice | None:
 
 def device_key(labels: Mapping[str, str]) -> tuple[str, str]:
     """As `GpuDevice.key`: a board by its UUID, or by its serial number where its exporter has no UUID."""
-    get = labels.get
-    uuid = get("UUID") or get("uuid") or get("serial_number") or get("gpu_uuid") or ""
-    return uuid, get("GPU_I_ID") or _partition(labels)
+    uuid = next((text for name in NAMES if (text := labels.get(name)) and not _NO_NAME.fullmatch(text)), "")
+    return uuid, labels.get("GPU_I_ID") or _partition(labels)
 
 
 def _partition(labels: Mapping[str, str]) -> str:
@@ -145,7 +149,7 @@ def _index(labels: Mapping[str, str]) -> int | None:
 
 def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
     product = labels.get("modelName") or labels.get("card_series") or labels.get("card_model") or ""
-    serial = next((text for label in SERIALS if (text := labels.get(label, ""))), "")
+    serial = next((text for label in SERIALS if (text := labels.get(label)) and not _NO_NAME.fullmatch(text)), "")
     profile = labels.get("GPU_I_PROFILE", "")[:40]
     return GpuDevice(node, _index(labels), key[0], key[1], profile, product[:128], serial[:64])
 

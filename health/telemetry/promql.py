@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from health.telemetry.identity import SAID, SERIALS, WRITTEN
+from health.telemetry.identity import NAMES, SAID, SERIALS, WRITTEN
 from health.telemetry.metrics import MetricSeries
 
 MATCHERS_AT_MOST = 10
@@ -29,7 +29,6 @@ TOLD = (
     *WRITTEN,
 )
 DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
-LABELS_OF_DEVICES = ("UUID", "uuid", "serial_number", "gpu_uuid")  # each exporter has one of them
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
 
@@ -199,5 +198,5 @@ def history(rows: Iterable[MetricSeries], uuids: Iterable[str], matchers: Matche
         f"{matchers.and_one_of(device, (those,)).and_one_of(label, only).with_names('|'.join(names))}"
         f"[{within_s:.0f}s]))"
         for (label, only), names in named.items()
-        for device in LABELS_OF_DEVICES
+        for device in NAMES
     )

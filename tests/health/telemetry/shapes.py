@@ -2,7 +2,8 @@
 
 From recordings in public issues and repositories: NVIDIA/dcgm-exporter (#78, #85, #129, #188, #312, #363, #394, its
 README and its templates), NVIDIA/gpu-monitoring-tools (#92, #97), kubernetes' conformance of accelerators (EKS, LKE,
-Tanzu, OKE, k0s), ROCm/device-metrics-exporter (#16, #171, #236, #316, #495), Intel's exporter for Gaudi.
+Tanzu, OKE, k0s), ROCm/device-metrics-exporter (#16, #171, #219, #233, #236, #316, #353, #495), Intel's exporter for
+Gaudi.
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,15 @@ AMD = {
     "hostname": "gpu-1", "namespace": "", "pod": "", "serial_number": "692409005408",
 }  # fmt: skip
 AMD_KEY = ("692409005408", "")
+AMD_HOST = {
+    "card_model": "N/A", "card_series": "AMD Instinct MI210", "gpu_compute_partition_type": "none",
+    "gpu_partition_id": "NA", "hostname": "gpu-1", "serial_number": "N/A", "virtualization_mode": "host",
+}  # fmt: skip
+AMD_VM = {
+    "card_model": "", "card_series": "Aqua Vanjaram [Instinct MI300X VF]", "gpu_compute_partition_type": "spx",
+    "gpu_partition_id": "4294967295", "gpu_uuid": "00000000-0000-0000-0000-000000000000", "hostname": "gpu-1",
+    "serial_number": "",
+}  # fmt: skip
 TEMP, UTIL, XID = "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_XID_ERRORS"
 CELSIUS, BUSY = "temperature_celsius", "gpu_utilisation_ratio"
 
@@ -226,6 +236,22 @@ OTHER_SHAPES: dict[str, Shape] = {
         + line("gpu_free_vram", 196000, **AMD | {"serial_number": ""}, gpu_uuid="17ff74b5"),
         {("17ff74b5", ""): {"memory_free_mib": 196000}},
         index={("17ff74b5", ""): 2},
+    ),
+    "AMD, on a host of VMs": Shape(
+        line("gpu_gfx_activity", 3, **AMD_HOST, gpu_id="0", gpu_uuid="88ff740f-0000-1000-80d1-1183b20a9869")
+        + line("gpu_gfx_activity", 97, **AMD_HOST, gpu_id="1", gpu_uuid="89ff740f-0000-1000-80d1-1183b20a9869"),
+        {
+            ("88ff740f-0000-1000-80d1-1183b20a9869", ""): {BUSY: 0.03},
+            ("89ff740f-0000-1000-80d1-1183b20a9869", ""): {BUSY: 0.97},
+        },
+        index={("89ff740f-0000-1000-80d1-1183b20a9869", ""): 1},
+    ),
+    "AMD, in VMs whose GPUs are all called zero": Shape(
+        line("amd_gpu_gfx_activity", 3, **AMD_VM, gpu_id="0") + line("amd_gpu_gfx_activity", 97, **AMD_VM, gpu_id="1"),
+        {},
+    ),
+    "AMD, on a desk, called nothing": Shape(
+        line("gpu_average_package_power", 0, **AMD | {"serial_number": "", "card_model": ""}), {}
     ),
     "AMD, with a prefix and all ones": Shape(
         line("amd_gpu_power_usage", 255, **AMD) + line("amd_gpu_umc_activity", 65535, **AMD),

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import Whereabouts, device_key, take_inventory
@@ -115,12 +117,36 @@ def test_believes_prometheus_before_the_pod_that_an_exporter_claims_to_be():
         ({"serial_number": "s1", "gpu_partition_id": "3", "gpu_compute_partition_type": "cpx"}, ("s1", "3")),
         ({"serial_number": "s1", "gpu_partition_id": "0", "gpu_compute_partition_type": "DPX"}, ("s1", "0")),
         ({"serial_number": "", "gpu_uuid": "17ff74b5", "gpu_partition_id": "0"}, ("17ff74b5", "0")),
+        ({"serial_number": "N/A", "gpu_uuid": "88ff740f", "gpu_partition_id": "NA"}, ("88ff740f", "")),
+        ({"serial_number": "0", "gpu_uuid": "88ff740f", "gpu_partition_id": "4294967295"}, ("88ff740f", "")),
+        ({"serial_number": "", "gpu_uuid": "00000000-0000-0000-0000-000000000000"}, ("", "")),
+        ({"UUID": "GPU-00000000-0000-0000-0000-000000000000", "gpu": "0"}, ("", "")),
         ({"UUID": "GPU-a", "GPU_I_ID": "7", "gpu_uuid": "other"}, ("GPU-a", "7")),
         ({"UUID": "01P0", "id": "3"}, ("01P0", "")),
     ],
 )
 def test_knows_a_whole_gpu_from_a_part_of_one(labels, key):
     assert device_key(labels) == key
+
+
+@given(st.sampled_from(["0", "N/A", "na", "None", "", "unknown", "00000000-0000-0000-0000-000000000000"]))
+def test_what_every_gpu_may_have_names_none(name):
+    inventory = taken(*((device_key({"serial_number": name, "gpu_uuid": name}), {"hostname": h}) for h in WHERE.nodes))
+
+    assert (inventory.devices, len(inventory.notes)) == ((), 1)
+    assert "without a UUID or a serial number" in inventory.notes[0]
+
+
+@given(st.uuids().filter(lambda uuid: uuid.int), st.integers(1, 10**13))
+def test_a_uuid_and_a_serial_number_name_one(uuid, serial):
+    assert device_key({"UUID": f"GPU-{uuid}"})[0] == f"GPU-{uuid}"
+    assert device_key({"serial_number": str(serial)})[0] == str(serial)
+
+
+def test_a_serial_number_that_is_none_is_not_told():
+    inventory = taken((A, {"Hostname": "gpu-1", "DCGM_FI_DEV_SERIAL": "N/A"}))
+
+    assert inventory.devices[0].serial == ""
 
 
 def test_calls_a_gpu_by_what_its_exporter_has():
