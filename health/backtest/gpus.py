@@ -24,12 +24,11 @@ from health.rules.gpus.resets import WITHIN, Resets
 from health.rules.gpus.xid import LastXid
 from health.sources.frames import KeptFrame
 from health.sources.rounds import round_of
-from health.telemetry.base import STALE_AFTER_S, TelemetryReading
+from health.telemetry.base import SKEW_S, STALE_AFTER_S, TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import NotTold, Past
 from health.telemetry.prometheus.ranges import Steps
-from health.telemetry.prometheus.source import SKEW_S
 from wording.instants import to_the_minute
 from wording.lists import names
 

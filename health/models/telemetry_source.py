@@ -67,6 +67,7 @@ class TelemetrySource(models.Model):
     took_ms = models.PositiveIntegerField(null=True)  # the last round that was answered
     devices = models.PositiveIntegerField(default=0)  # boards and slices of its last answer
     exported = models.JSONField(default=list)  # keys of the metrics that it has any series of
+    clock_offset_s = models.FloatField(default=0.0)  # as `TelemetryReading.clock_offset_s`, of its last answer
 
     # Exporters with more series of a name than GPUs can have, the worst first: [{"name", "instance", "series"}]
     exploding = models.JSONField(default=list)

@@ -209,7 +209,7 @@ def _answer(
             never = f"The cluster's Prometheus is silent, and nothing is kept of what it said of {whose}."
         return _Answer(why_none=known.trouble or why_none or never)
     boards = frozenset(device.uuid for device in devices)
-    key = (node.pk, boards, source.pk, source.changed_at, asked, frozenset(metrics))
+    key = (node.pk, boards, source.pk, source.changed_at, source.clock_offset_s, asked, frozenset(metrics))
     with _lock:
         kept = _kept.get(key)
     if kept is not None and kept.until > time.monotonic():
@@ -242,7 +242,11 @@ def _keep(key: tuple[object, ...], answer: _Answer) -> None:
 def _asked(
     source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps, metrics: Collection[str]
 ) -> PlotLines:
-    """:raises Unusable, NoSecret"""
+    """By our clock; it is asked for the same instants by its own.
+
+    :raises Unusable, NoSecret
+    """
+    its = Steps(asked.first - source.clock_offset_s, asked.step_s, asked.number)
     wanted = {*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID}
     rows = [row for name in sorted(SERIES) for row in SERIES[name] if row.metric in wanted]
     uuids = list(dict.fromkeys(device.uuid for device in devices if promql.is_plain(device.uuid)))[:DEVICES_AT_MOST]
@@ -252,11 +256,11 @@ def _asked(
         rows, uuids, promql.Matchers(source.matchers), within_s=max(STALE_AFTER_S, asked.step_s)
     )
     form = {
-        "query": expression, "start": f"{asked.first:.0f}", "end": f"{asked.last:.0f}", "step": f"{asked.step_s:.0f}",
+        "query": expression, "start": f"{its.first:.0f}", "end": f"{its.last:.0f}", "step": f"{its.step_s:.0f}",
         "timeout": f"{PATIENCE.answer_s:.0f}s",
     }  # fmt: skip
     with Client(address_of(source), PATIENCE) as client:
-        return lines_in(client.ask("/api/v1/query_range", form), asked)
+        return lines_in(client.ask("/api/v1/query_range", form), its)
 
 
 def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjects: Collection[LabelledDevice]) -> Plot:

@@ -87,6 +87,7 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
         "took_ms": int((time.monotonic() - begun) * 1000),
         "devices": len(taken.frame.devices),
         "exported": sorted(taken.exported),
+        "clock_offset_s": taken.clock_offset_s,
         "exploding": [asdict(each) for each in taken.exploding[:20]],
     }
 

@@ -9,6 +9,7 @@ from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey
 PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
 STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
 AHEAD_S = STALE_AFTER_S  # a sample that claims a later time than in as much is not believed
+SKEW_S = 30.0  # between a source's clock and ours: more is worth a word
 FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
 
 
@@ -46,6 +47,7 @@ class TelemetryReading:
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first
     anew: tuple[GpuDevice, ...] = ()  # that count from nothing since the frame before
+    clock_offset_s: float = 0.0  # what is to be added to its clock to have ours; 0: no more than `SKEW_S`
 
 
 class Source(Protocol):

@@ -11,6 +11,7 @@ from health.telemetry.base import (
     FORGET_AFTER_S,
     PART_CHARS,
     SERIES_AT_MOST,
+    SKEW_S,
     Exploding,
     Parts,
     TelemetryReading,
@@ -26,7 +27,6 @@ from wording.numbers import count
 
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
 LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
-SKEW_S = 30.0  # between its clock and ours: more is worth a word
 EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
 # As exporters call theirs that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, DCGM's before 2.0 dcgm_*,
 # ROCm/omnistat rocm_*, OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
@@ -96,7 +96,8 @@ class Prometheus:
         parts = self._parts([row for row in series if row.label and row.has_parts])
         exported = frozenset(row.metric for row in series)
         notes = (*notes, *known.notes, *_told(odd))
-        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew)
+        skew_s = float(round(offset_s)) if abs(offset_s) > SKEW_S else 0.0
+        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, skew_s)
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""

@@ -84,6 +84,21 @@ def test_of_who_has_the_earlier_instants_only_the_later_are_asked_for(node, age_
     assert asked["start"] == [f"{known.times[0]:.0f}"]
 
 
+@pytest.mark.parametrize("ahead_s", [-7200, -40, 40, 7200])
+def test_a_clock_that_is_not_ours_moves_no_sample(node, ahead_s):
+    keep(node.cluster)
+    said = series("DCGM_FI_DEV_GPU_TEMP", (3600 - ahead_s, 60), (-ahead_s, 62))
+
+    with a_server(matrix(said)) as (url, server):
+        make.a_source(node.cluster, url=url, clock_offset_s=-ahead_s)
+        known = history_of(node, "1h", now=NOON)
+
+    asked = parse_qs(*server.queries)
+    assert asked["end"] == [f"{AT + ahead_s:.0f}"]
+    assert (known.times[0], known.times[-1]) == (AT - 3600, AT)
+    assert (known.plots[0].lines[0].values[0], known.plots[0].lines[0].values[-1]) == (60, 62)
+
+
 def test_draws_what_tensor_cores_memory_links_and_throttles_do(node):
     keep(node.cluster)
 

@@ -63,6 +63,15 @@ def told(monkeypatch) -> list[tuple[tuple[str, ...], dict]]:
     return messages
 
 
+def test_keeps_how_far_its_clock_is_from_ours(cluster):
+    with a_server(everything(NOON.timestamp() + 7200)) as (url, _):
+        a_source(cluster, url)
+        row = asked(cluster)
+
+    assert row.clock_offset_s == -7200
+    assert row.notes == ["Its clock is 7200 s ahead of ours; times are said by ours."]
+
+
 def test_browsers_are_told_once_of_each_round_that_was_answered_however_many_gpus_there_are(cluster, url, told):
     a_source(cluster, url)
     asked(cluster)
