@@ -16,6 +16,7 @@ the driver's version is.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from health.telemetry.frame import Frame, GpuDevice, in_order
 from wording.numbers import are, count
@@ -38,6 +39,29 @@ class Whereabouts:
 
     nodes: frozenset[str]
     exporters: Mapping[str, str] = field(default_factory=dict)  # node by name of the pod
+
+    def called(self, name: str) -> str:
+        """The node of that name, or the only one whose host has it. Blank: there is none.
+
+        A host may say its name with its domain or without, and as it is spelt there: kubelets write it in lower case
+        (kubernetes/component-helpers, node/util/hostname.go), and with what a cloud or an admin calls it.
+        """
+        if name in self.nodes:
+            return name
+        lower = name.lower()
+        if lower in self.nodes:
+            return lower
+        host, _, domain = lower.partition(".")
+        several = self._by_host.get(host, ()) if not host.isdigit() else ()  # that is an address
+        alike = [node for node in several if not domain or node == host]
+        return alike[0] if len(several) == len(alike) == 1 else ""
+
+    @cached_property
+    def _by_host(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for node in self.nodes:
+            found.setdefault(node.partition(".")[0], []).append(node)
+        return found
 
 
 @dataclass(frozen=True)
@@ -89,7 +113,7 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     if runs_on and claimed and claimed != runs_on:
         odd.untrue[untrue_name(runs_on, claimed)] = None
     target = labels.get("instance", "").rpartition(":")[0] or labels.get("instance", "")
-    node = runs_on or claimed or (target if target in where.nodes else "")
+    node = runs_on or claimed or where.called(target)
     if not node:
         name = next(iter([*said, *filter(None, map(labels.get, WRITTEN))]), "")
         odd.placeless += not name
@@ -112,7 +136,7 @@ def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *,
 
 def _claimed(name: str, where: Whereabouts) -> str:
     """The node that an exporter names, by its own pod's name where it has no other."""
-    return name if name in where.nodes else where.exporters.get(name, "")
+    return name if name in where.nodes else where.exporters.get(name, "") or where.called(name)
 
 
 def _runs_on(labels: Mapping[str, str], where: Whereabouts) -> str:

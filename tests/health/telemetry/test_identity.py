@@ -92,6 +92,36 @@ def test_knows_the_node_however_it_is_spelt(labels):
     assert inventory.notes == ()
 
 
+HOSTS = Whereabouts(
+    frozenset({"gpu-1.example.com", "gpu-2", "ip-10-0-0-7.eu.internal", "twin.a", "twin.b", "10.0.0.7"})
+)
+
+
+@pytest.mark.parametrize(
+    ("labels", "node"),
+    [
+        ({"Hostname": "gpu-1"}, "gpu-1.example.com"),
+        ({"hostname": "GPU-1.Example.com"}, "gpu-1.example.com"),
+        ({"Hostname": "gpu-2.example.com"}, "gpu-2"),
+        ({"Hostname": "GPU-2"}, "gpu-2"),
+        ({"Hostname": "ip-10-0-0-7", "instance": "exporter.monitoring.svc:9400"}, "ip-10-0-0-7.eu.internal"),
+        ({"Hostname": "3d1f", "instance": "gpu-2.example.com:9400"}, "gpu-2"),
+        ({"Hostname": "gpu-1.elsewhere.com"}, ""),
+        ({"Hostname": "twin"}, ""),
+        ({"Hostname": "twin.a"}, "twin.a"),
+        ({"Hostname": "twin.c"}, ""),
+        ({"Hostname": "10"}, ""),
+        ({"Hostname": "3d1f", "instance": "10.0.0.8:9400"}, ""),
+        ({"Hostname": "localhost"}, ""),
+    ],
+)
+def test_knows_a_host_with_its_domain_and_without_where_only_one_is_called_so(labels, node):
+    inventory = take_inventory([(A, labels)], HOSTS)
+
+    assert [device.node_name for device in inventory.devices] == ([node] if node else [])
+    assert len(inventory.notes) == (not node)
+
+
 def test_believes_prometheus_before_an_exporter():
     inventory = taken((A, {"Hostname": "gpu-1", "kubernetes_node": "gpu-2"}))
 
