@@ -146,7 +146,7 @@ SLOWING_BITS = sum(each.bit for each in SLOWED_BY.values())
 PERCENT = 0.01
 MILLI = 0.001
 BYTES_IN_MIB = 1 / (1 << 20)
-DCGM = (
+_DCGM = (
     MetricSeries("DCGM_FI_DEV_GPU_UTIL", "gpu_utilisation_ratio", PERCENT),
     MetricSeries("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "engine_active_ratio"),
     MetricSeries("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "tensor_active_ratio"),
@@ -189,6 +189,42 @@ DCGM = (
     MetricSeries("DCGM_EXP_CLOCK_EVENTS_COUNT", "clock_events", label="clock_event", only=frozenset(SLOWED_BY)),
     MetricSeries("DCGM_EXP_XID_ERRORS_COUNT", "xids_counted", label="xid"),
     MetricSeries("DCGM_EXP_GPU_HEALTH_STATUS", "dcgm_health", label="health_watch"),
+)
+# As DCGM's exporter called them before 2.0, and calls them where it has etc/1.x-compatibility-metrics.csv for its
+# counters (#188). The ratios that the file says to be in % are none.
+_NAMES_OF_1 = {
+    "dcgm_gpu_utilization": "DCGM_FI_DEV_GPU_UTIL",
+    "dcgm_fi_prof_gr_engine_active": "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+    "dcgm_fi_prof_pipe_tensor_active": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+    "dcgm_fi_prof_dram_active": "DCGM_FI_PROF_DRAM_ACTIVE",
+    "dcgm_mem_copy_utilization": "DCGM_FI_DEV_MEM_COPY_UTIL",
+    "dcgm_fb_used": "DCGM_FI_DEV_FB_USED",
+    "dcgm_fb_free": "DCGM_FI_DEV_FB_FREE",
+    "dcgm_gpu_temp": "DCGM_FI_DEV_GPU_TEMP",
+    "dcgm_memory_temp": "DCGM_FI_DEV_MEMORY_TEMP",
+    "dcgm_power_usage": "DCGM_FI_DEV_POWER_USAGE",
+    "dcgm_total_energy_consumption": "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+    "dcgm_sm_clock": "DCGM_FI_DEV_SM_CLOCK",
+    "dcgm_memory_clock": "DCGM_FI_DEV_MEM_CLOCK",
+    "dcgm_xid_errors": "DCGM_FI_DEV_XID_ERRORS",
+    "dcgm_ecc_sbe_volatile_total": "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL",
+    "dcgm_ecc_dbe_volatile_total": "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",
+    "dcgm_pcie_replay_counter": "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
+    "dcgm_fi_prof_pcie_tx_bytes": "DCGM_FI_PROF_PCIE_TX_BYTES",
+    "dcgm_fi_prof_pcie_rx_bytes": "DCGM_FI_PROF_PCIE_RX_BYTES",
+    "dcgm_nvlink_bandwidth_total": "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL",
+    "dcgm_nvlink_flit_crc_error_count_total": "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_data_crc_error_count_total": "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_replay_error_count_total": "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
+    "dcgm_nvlink_recovery_error_count_total": "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
+    "dcgm_power_violation": "DCGM_FI_DEV_POWER_VIOLATION",
+    "dcgm_thermal_violation": "DCGM_FI_DEV_THERMAL_VIOLATION",
+    "dcgm_board_limit_violation": "DCGM_FI_DEV_BOARD_LIMIT_VIOLATION",
+    "dcgm_reliability_violation": "DCGM_FI_DEV_RELIABILITY_VIOLATION",
+}
+DCGM = (
+    *_DCGM,
+    *(replace(row, name=old) for old, name in _NAMES_OF_1.items() for row in _DCGM if row.name == name),
 )
 
 

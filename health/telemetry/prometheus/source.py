@@ -27,10 +27,10 @@ from wording.numbers import count
 
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
 LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
-EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
-# As exporters call theirs that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, DCGM's before 2.0 dcgm_*,
-# ROCm/omnistat rocm_*, OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
-UNREAD_NAMES = "(nvidia|rocm|accelerator|all_smi)_.+|dcgm_.+"
+EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|dcgm_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
+# As exporters call theirs that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, ROCm/omnistat rocm_*,
+# OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
+UNREAD_NAMES = "(nvidia|rocm|accelerator|all_smi)_.+"
 XID = "DCGM_FI_DEV_XID_ERRORS"
 EXPLODING_AT_MOST = 200  # exporters that are asked of, and what is read of them
 PARTS_AT_MOST = 20_000  # of one metric: where more devices have any it is no device
@@ -38,6 +38,7 @@ PROFILED = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 # One of these has every device that any has: of an exporter that lacks some of its series, too.
 TELLING = (
     "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE",
+    "dcgm_gpu_temp", "dcgm_fb_used", "dcgm_sm_clock", "dcgm_power_usage",
     PROFILED, "gpu_power_usage", "amd_gpu_power_usage", "gpu_used_vram", "amd_gpu_used_vram",
     "habanalabs_temperature_onchip", "habanalabs_memory_used_bytes",
 )  # fmt: skip
@@ -139,7 +140,7 @@ class Prometheus:
         if others := sorted(self._names(EXPORTERS_NAMES)) or sorted(self._names(UNREAD_NAMES)):
             return (
                 f"It has series of a GPU exporter{beside} that is not read, such as {others[0][:100]}: NVIDIA's DCGM "
-                "exporter from 2.0 on, AMD's and Gaudi's are, by the names that they give."
+                "exporter, AMD's and Gaudi's are, by the names that they give."
             )
         return (
             f"It has no series of a GPU exporter{beside}: does it scrape the DCGM exporter, and are the label matchers "

@@ -1,9 +1,9 @@
 """What exporters write, of each age and make that is known: shapes, with figures of our own.
 
-From recordings in public issues and repositories: NVIDIA/dcgm-exporter (#78, #85, #129, #188, #312, #363, #394, its
-README and its templates), NVIDIA/gpu-monitoring-tools (#92, #97), kubernetes' conformance of accelerators (EKS, LKE,
-Tanzu, OKE, k0s), ROCm/device-metrics-exporter (#16, #171, #219, #233, #236, #316, #353, #495), Intel's exporter for
-Gaudi.
+From recordings in public issues and repositories: NVIDIA/dcgm-exporter (#78, #85, #129, #188, #304, #312, #363, #394,
+#736, its README, its templates and its file of counters of 1.x), NVIDIA/gpu-monitoring-tools (#92, #97),
+canonical/hardware-observer-operator (#488), kubernetes' conformance of accelerators (EKS, LKE, Tanzu, OKE, k0s),
+ROCm/device-metrics-exporter (#16, #171, #219, #233, #236, #316, #353, #495), Intel's exporter for Gaudi.
 """
 
 from collections.abc import Mapping
@@ -34,6 +34,10 @@ BY_OPERATOR = {
     "job": "nvidia-dcgm-exporter", "namespace": "gpu-operator", "pod": EXPORTER_POD, "service": "nvidia-dcgm-exporter",
 }  # fmt: skip
 SLICE = {"modelName": "NVIDIA A800-SXM4-80GB", "GPU_I_PROFILE": "2g.20gb"}
+OF_1 = {
+    "gpu": "0", "UUID": "GPU-a", "device": "nvidia0", "Hostname": EXPORTER_POD, "container": "", "namespace": "",
+    "pod": "",
+}  # fmt: skip
 AMD = {
     "card_model": "102-G30211-0C", "container": "", "gpu_id": "2", "gpu_memory_partition_type": "nps1", "job_id": "",
     "hostname": "gpu-1", "namespace": "", "pod": "", "serial_number": "692409005408",
@@ -125,6 +129,39 @@ DCGM_SHAPES: dict[str, Shape] = {
         {A: {CELSIUS: 60, "xid": 0}, ("GPU-a", "1"): {"engine_active_ratio": 0.81}},
         pods={("GPU-a", "1"): ["p"]},
     ),
+    "MIG, what is the board's on each slice, beside a whole board": Shape(
+        line(TEMP, 45, **BOARD | {"gpu": "1", "UUID": "GPU-b", "hostname": EXPORTER_POD})
+        + line(TEMP, 50, **BOARD | SLICE, GPU_I_ID="3", container="triton", namespace="n", pod="p-3")
+        + line("DCGM_FI_DEV_FB_USED", 3744, **BOARD | SLICE, GPU_I_ID="3", container="triton", namespace="n", pod="p-3")
+        + line(TEMP, 50, **BOARD | SLICE, GPU_I_ID="4")
+        + line("DCGM_FI_DEV_FB_USED", 12, **BOARD | SLICE, GPU_I_ID="4"),
+        {
+            B: {CELSIUS: 45},
+            ("GPU-a", "3"): {CELSIUS: 50, "memory_used_mib": 3744},
+            ("GPU-a", "4"): {CELSIUS: 50, "memory_used_mib": 12},
+        },
+        index={B: 1},
+        pods={("GPU-a", "3"): ["p-3"]},
+    ),
+    "3.3, everything as a label, and an Xid twice": Shape(
+        line(XID, 0, **BOARD, DCGM_FI_DEV_GPU_TEMP="45", DCGM_FI_DEV_POWER_USAGE="88.2", DCGM_FI_DEV_SERIAL="")
+        + line(XID, 0, **BOARD, DCGM_FI_DEV_GPU_TEMP="46", DCGM_FI_DEV_POWER_USAGE="90.1", DCGM_FI_DEV_SERIAL=""),
+        {A: {"xid": 0}},
+    ),
+    "its host with a domain, by its service": Shape(
+        line(
+            "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
+            0,
+            **BOARD | {"Hostname": "gpu-1.eu.internal"},
+            instance="nvidia-dcgm-exporter.conformance.svc:9400",
+            job="dcgm-exporter",
+        ),
+        {A: {"pcie_replays": 0}},
+    ),
+    "relabelled, under another exporter's name for the UUID": Shape(
+        line(UTIL, 12, gpu="0", gpu_uuid="GPU-a", node="gpu-1", modelName="NVIDIA A30", pod=EXPORTER_POD),
+        {A: {BUSY: 0.12}},
+    ),
     "vGPU, of which little is said": Shape(
         line("DCGM_FI_DEV_SM_CLOCK", 1755, **BOARD | {"modelName": "NVIDIA H100-20C"})
         + line("DCGM_FI_DEV_VGPU_LICENSE_STATUS", 1, **BOARD | {"modelName": "NVIDIA H100-20C"}),
@@ -175,6 +212,36 @@ DCGM_SHAPES: dict[str, Shape] = {
         + line("DCGM_FI_DEV_CPU_UTIL_TOTAL", 0.1, cpucore="0", cpu="0", Hostname="gpu-1")
         + line(TEMP, 61, **BOARD),
         {A: {CELSIUS: 61}},
+    ),
+    "1.x's names, by its file of counters": Shape(
+        line("dcgm_sm_clock", 585, **OF_1)
+        + line("dcgm_gpu_temp", 54, **OF_1)
+        + line("dcgm_power_usage", "30.982000", **OF_1)
+        + line("dcgm_total_energy_consumption", 55491669881, **OF_1)
+        + line("dcgm_mem_copy_utilization", 2, **OF_1)
+        + line("dcgm_xid_errors", 0, **OF_1)
+        + line("dcgm_fb_used", 13, **OF_1)
+        + line("dcgm_fi_prof_gr_engine_active", "0.250000", **OF_1)
+        + line("dcgm_enc_utilization", 0, **OF_1),
+        {
+            A: {
+                "sm_clock_mhz": 585,
+                CELSIUS: 54,
+                "power_watts": 30.982,
+                "energy_joules": 55491669.881,
+                "xid": 0,
+                "memory_busy_ratio": 0.02,
+                "memory_used_mib": 13,
+                "engine_active_ratio": 0.25,
+            }
+        },
+    ),
+    "1.7, beside a node's own exporter": Shape(
+        line("dcgm_gpu_utilization", 87, gpu="0", uuid="GPU-a", instance="gpu-1:9100", job="node")
+        + line("dcgm_ecc_dbe_volatile_total", 2, gpu="0", uuid="GPU-a", instance="gpu-1:9100", job="node")
+        + line("dcgm_memory_temp", 9223372036854775794, gpu="0", uuid="GPU-a", instance="gpu-1:9100", job="node")
+        + line("node_load1", 0.3, instance="gpu-1:9100", job="node"),
+        {A: {BUSY: 0.87, "ecc_uncorrected": 2}},
     ),
     "1.x's label for the UUID": Shape(line(TEMP, 61, gpu="0", uuid="GPU-a", Hostname="gpu-1"), {A: {CELSIUS: 61}}),
     "with the old namespace": Shape(

@@ -241,7 +241,7 @@ def test_says_what_to_look_at_where_there_are_no_series(ask, playing):
 
 
 @pytest.mark.parametrize(
-    "name", ["nvidia_smi_temperature_gpu", "dcgm_gpu_temp", "nvidia_gpu_duty_cycle", "DCGM_FI_DEV_FAN"]
+    "name", ["nvidia_smi_temperature_gpu", "dcgm_enc_utilization", "nvidia_gpu_duty_cycle", "DCGM_FI_DEV_FAN"]
 )
 def test_an_exporter_that_is_not_read_is_named(ask, playing, name):
     playing.series = {name: [({"uuid": "GPU-a"}, 61, NOW)], "up": [({}, 1, NOW)]}
