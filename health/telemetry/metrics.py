@@ -222,9 +222,17 @@ _NAMES_OF_1 = {
     "dcgm_board_limit_violation": "DCGM_FI_DEV_BOARD_LIMIT_VIOLATION",
     "dcgm_reliability_violation": "DCGM_FI_DEV_RELIABILITY_VIOLATION",
 }
+# Rates that files of counters of some versions call counters.
+_CALLED_COUNTERS = ("pcie_transmitted", "pcie_received", "nvlink_mib_per_s")
 DCGM = (
     *_DCGM,
     *(replace(row, name=old) for old, name in _NAMES_OF_1.items() for row in _DCGM if row.name == name),
+    # As OpenTelemetry writes counters that it passes on (opentelemetry-collector-contrib, pkg/translator/prometheus).
+    *(
+        replace(row, name=f"{row.name}_total")
+        for row in _DCGM
+        if METRICS[row.metric].kind is MetricKind.COUNTER or row.metric in _CALLED_COUNTERS
+    ),
 )
 
 

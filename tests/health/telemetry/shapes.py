@@ -1,7 +1,7 @@
 """What exporters write, of each age and make that is known: shapes, with figures of our own.
 
-From recordings in public issues and repositories: NVIDIA/dcgm-exporter (#78, #85, #129, #188, #304, #312, #363, #394,
-#736, its README, its templates and its file of counters of 1.x), NVIDIA/gpu-monitoring-tools (#92, #97),
+From recordings in public issues and repositories: NVIDIA/dcgm-exporter (#78, #85, #129, #188, #272, #304, #312, #363,
+#394, #736, its README, its templates and its file of counters of 1.x), NVIDIA/gpu-monitoring-tools (#92, #97),
 canonical/hardware-observer-operator (#488), kubernetes' conformance of accelerators (EKS, LKE, Tanzu, OKE, k0s),
 ROCm/device-metrics-exporter (#16, #171, #219, #233, #236, #316, #353, #495), Intel's exporter for Gaudi.
 """
@@ -34,6 +34,8 @@ BY_OPERATOR = {
     "job": "nvidia-dcgm-exporter", "namespace": "gpu-operator", "pod": EXPORTER_POD, "service": "nvidia-dcgm-exporter",
 }  # fmt: skip
 SLICE = {"modelName": "NVIDIA A800-SXM4-80GB", "GPU_I_PROFILE": "2g.20gb"}
+BY_OTEL = {"gpu": "0", "UUID": "GPU-a", "modelName": "NVIDIA H100", "k8s_node_name": "gpu-1", "otel_scope_name": "p"}
+MIG_OF_1 = {"gpu": "0", "uuid": "GPU-a", "modelName": "NVIDIA A100 80GB PCIe", "node": "gpu-1", "container_name": ""}
 OF_1 = {
     "gpu": "0", "UUID": "GPU-a", "device": "nvidia0", "Hostname": EXPORTER_POD, "container": "", "namespace": "",
     "pod": "",
@@ -162,6 +164,24 @@ DCGM_SHAPES: dict[str, Shape] = {
         line(UTIL, 12, gpu="0", gpu_uuid="GPU-a", node="gpu-1", modelName="NVIDIA A30", pod=EXPORTER_POD),
         {A: {BUSY: 0.12}},
     ),
+    "passed on by OpenTelemetry": Shape(
+        line(TEMP, 61, **BY_OTEL)
+        + line("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION_total", 2000000000, **BY_OTEL)
+        + line("DCGM_FI_DEV_PCIE_REPLAY_COUNTER_total", 3, **BY_OTEL)
+        + line("DCGM_FI_DEV_POWER_VIOLATION_total", 2000, **BY_OTEL)
+        + line("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL_total", 1, **BY_OTEL)
+        + line("DCGM_FI_PROF_PCIE_TX_BYTES_total", 112603, **BY_OTEL),
+        {
+            A: {
+                CELSIUS: 61,
+                "energy_joules": 2000000,
+                "pcie_replays": 3,
+                "throttled_power": 2000,
+                "nvlink_flit_errors": 1,
+                "pcie_transmitted": 112603,
+            }
+        },
+    ),
     "vGPU, of which little is said": Shape(
         line("DCGM_FI_DEV_SM_CLOCK", 1755, **BOARD | {"modelName": "NVIDIA H100-20C"})
         + line("DCGM_FI_DEV_VGPU_LICENSE_STATUS", 1, **BOARD | {"modelName": "NVIDIA H100-20C"}),
@@ -242,6 +262,14 @@ DCGM_SHAPES: dict[str, Shape] = {
         + line("dcgm_memory_temp", 9223372036854775794, gpu="0", uuid="GPU-a", instance="gpu-1:9100", job="node")
         + line("node_load1", 0.3, instance="gpu-1:9100", job="node"),
         {A: {BUSY: 0.87, "ecc_uncorrected": 2}},
+    ),
+    "1.x's names and labels, MIG": Shape(
+        line(
+            "dcgm_fi_prof_gr_engine_active", "0.120000", **MIG_OF_1, GPU_I_PROFILE="3g.40gb", GPU_I_ID="1", pod_name="p"
+        )
+        + line("dcgm_fi_prof_gr_engine_active", "0.500000", **MIG_OF_1, GPU_I_PROFILE="4g.40gb", GPU_I_ID="2"),
+        {("GPU-a", "1"): {"engine_active_ratio": 0.12}, ("GPU-a", "2"): {"engine_active_ratio": 0.5}},
+        pods={("GPU-a", "1"): ["p"]},
     ),
     "1.x's label for the UUID": Shape(line(TEMP, 61, gpu="0", uuid="GPU-a", Hostname="gpu-1"), {A: {CELSIUS: 61}}),
     "with the old namespace": Shape(

@@ -16,7 +16,9 @@ PATH = "/api/v1/namespaces/gpu-operator/pods/http:exporter:9400/proxy/metrics"
 
 
 @contextmanager
-def answering(folder, *pieces: bytes, pause_s: float = 0.0) -> Iterator[tuple[client.Connection, list[str]]]:
+def answering(
+    folder, *pieces: bytes, pause_s: float = 0.0, announced: int | None = None
+) -> Iterator[tuple[client.Connection, list[str]]]:
     """An API server that answers in these pieces, and what it was asked for."""
     asked: list[str] = []
     is_over = threading.Event()
@@ -25,6 +27,8 @@ def answering(folder, *pieces: bytes, pause_s: float = 0.0) -> Iterator[tuple[cl
         def do_GET(self) -> None:
             asked.append(self.path)
             self.send_response(200)
+            if announced is not None:
+                self.send_header("Content-Length", str(announced))
             self.end_headers()
             for piece in pieces:
                 self.wfile.write(piece)
@@ -85,5 +89,14 @@ def test_an_exporter_that_says_nothing_is_given_up(tmp_path, monkeypatch):
     with (
         answering(tmp_path, b"", b"", pause_s=5.0) as (connection, _),
         pytest.raises(client.Unreachable, match="did not answer in time"),
+    ):
+        metrics_of(connection, "gpu-operator", "exporter", 9400)
+
+
+def test_an_answer_that_breaks_off_is_none(tmp_path):
+    """Half of a text is read as a whole one: `61` is `6` where it ends."""
+    with (
+        answering(tmp_path, b'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 6', announced=4000) as (connection, _),
+        pytest.raises(client.Unreachable, match="broke off"),
     ):
         metrics_of(connection, "gpu-operator", "exporter", 9400)
