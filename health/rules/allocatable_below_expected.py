@@ -50,7 +50,7 @@ def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
     gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
-        cause = f"The {offerer} calls {'it' if is_one else 'some of them'} unhealthy."
+        cause = f"The {offerer} calls {it} unhealthy."
         if not node.is_nvidias:
             return cause, f"Read the {offerer}'s log, then the node's kernel log."
         return cause, (
@@ -60,9 +60,14 @@ def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
     if not any(node.capacity.get(name) for name in missing):
         driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists {it} on the node"
         return f"The {offerer} offers none.", f"Look at the {offerer}'s pod and {driver}."
+    look = f"Look for {it} in lspci and {tool} on the node."
+    if all(map(is_dra, missing)):
+        boot = f"as when the node booted at {to_the_minute(node.booted_at)}" if node.booted_at else "as after a boot"
+        cause = f"The DRA driver publishes {it} no more: it took {it} out as unhealthy, or began without {it}, {boot}."
+        return cause, f"{look} The DRA driver's log says what it found."
     boot = (
         f"it booted at {to_the_minute(node.booted_at)}, perhaps without"
         if node.booted_at
         else "as after a boot without"
     )
-    return f"Capacity fell too, {boot} the {gpu}.", f"Look for {it} in lspci and {tool} on the node."
+    return f"Capacity fell too, {boot} the {gpu}.", look

@@ -51,6 +51,28 @@ def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agre
     assert booted.cause == wrong.cause  # the same trouble when the boot is long ago
 
 
+@pytest.mark.parametrize(
+    ("left", "cause"), [(7, "The device plugin calls it unhealthy."), (0, "The device plugin calls them unhealthy.")]
+)
+def test_all_that_is_missing_beside_its_capacity_is_called_unhealthy(left, cause):
+    assert AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: left})).probable_cause == cause
+
+
+def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_boot():
+    """It takes an unhealthy one out of its ResourceSlice while it runs: there is no capacity beside that."""
+    fewer = {"gpu.nvidia.com": 7}
+    node = replace(WELL, expected={"gpu.nvidia.com": 8}, capacity=fewer, allocatable=fewer)
+
+    wrong = AllocatableBelowExpected().judge(node)
+    booted = AllocatableBelowExpected().judge(replace(node, booted_at=NOON))
+
+    assert wrong.probable_cause == (
+        "The DRA driver publishes it no more: it took it out as unhealthy, or began without it, as after a boot."
+    )
+    assert "as when the node booted at 2026-11-21 12:00 UTC" in booted.probable_cause
+    assert booted.cause == wrong.cause
+
+
 @pytest.mark.parametrize("capacity", [{}, {GPU: 0}])
 def test_a_node_that_offers_none_is_critical(capacity):
     """Z24: capacity goes when the plugin stops, or is 0 with the plugin running."""
