@@ -35,6 +35,7 @@ class Impact:
     jobs: int = 0  # what controls them: a pod that nothing controls is one of its own
     gpus: int = 0  # whole ones that they have
     uncounted: int = 0  # of the pods, those with slices, shares or claims
+    perhaps: int = 0  # of a GPU in parts: the node's other pods with parts, of which nothing says on which GPU
     names: tuple[str, ...] = ()  # namespace/name of the first few
     namespaces: tuple[str, ...] = ()
 
@@ -46,7 +47,8 @@ class Impact:
         if not self.pods:
             return "no pods"
         one_of = either(self.pods, "perhaps ", "one of ") if self.is_one_of else ""
-        return one_of + count(self.pods, "pod") + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
+        others = f" and perhaps {either(self.perhaps, 'another', 'others')}" if self.perhaps else ""
+        return one_of + count(self.pods, "pod") + others + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
 
     @property
     def sentence(self) -> str:
@@ -62,7 +64,15 @@ class Impact:
         whole = [count(self.gpus, "GPU")] if self.gpus else []
         others = ["slices, shares or GPUs by claims"] if self.uncounted else []
         what = where if self.is_gpu else f"{' and '.join([*whole, *others])} there"
-        return f"{who} {either(self.pods, 'has', 'have')} {what}."
+        return f"{who} {either(self.pods, 'has', 'have')} {what}{self._perhaps}."
+
+    @property
+    def _perhaps(self) -> str:
+        if not self.perhaps:
+            return ""
+        some_of = either(self.perhaps, "", "some of ")
+        which = either(self.perhaps, "GPU it has", "GPUs they have")
+        return f", and perhaps {some_of}{count(self.perhaps, 'other pod')} of its node: nothing says which {which}"
 
 
 def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:
@@ -74,7 +84,10 @@ def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, i
     if not is_known:
         return Impact(is_known=False, is_gpu=is_gpu)
     hit = [pod for pod in pods if gpu in pod.boards] if is_gpu else list(pods)
-    unsure = [pod for pod in pods if pod.has_unplaced or not pod.boards] if is_gpu and not hit else []
+    unplaced = [pod for pod in pods if pod.has_unplaced or not pod.boards] if is_gpu else []
+    unsure = unplaced if not hit else []
+    # An exporter names one of those that share a GPU. Of one that somebody has as a whole nobody else has any.
+    beside = [pod for pod in unplaced if pod not in hit and not pod.gpus] if not any(pod.gpus for pod in hit) else []
     hit = sorted(hit or unsure, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
     return Impact(
         is_one_of=bool(unsure),
@@ -83,6 +96,7 @@ def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, i
         jobs=len({pod.job for pod in hit}),
         gpus=sum(pod.gpus for pod in hit),
         uncounted=sum(not pod.gpus for pod in hit),
+        perhaps=len(beside) if not unsure else 0,
         names=tuple(f"{pod.namespace}/{pod.name}" for pod in hit[:NAMED]),
         namespaces=tuple(sorted({pod.namespace for pod in hit})),
     )

@@ -65,6 +65,10 @@ class ImpactSerializer(serializers.Serializer):
     jobs = serializers.IntegerField(help_text="What controls them.")
     gpus = serializers.IntegerField(help_text="Whole GPUs that they hold.")
     uncounted_pods = serializers.IntegerField(source="uncounted", help_text="Of these, with slices, shares or claims.")
+    perhaps_pods = serializers.IntegerField(
+        source="perhaps",
+        help_text="Of a GPU in parts, beside `pods`: with parts of GPUs of its node, and nothing says of which.",
+    )
     names = serializers.ListField(child=serializers.CharField(), help_text="Of the first few.")
     namespaces = serializers.ListField(child=serializers.CharField())
     sentence = serializers.CharField()

@@ -30,6 +30,8 @@ def test_it_counts_pods_that_are_there_and_names_the_first(pods, gpu):
         assert (found.pods, found.gpus) == (len(pods), sum(pod.gpus for pod in pods))
     elif found.is_one_of:
         assert not any(gpu in pod.boards for pod in pods)
+    assert found.pods + found.perhaps <= len(pods)
+    assert not (found.perhaps and found.is_one_of)
 
 
 def a_pod(name="p", gpus=1, **given):
@@ -59,6 +61,19 @@ def a_pod(name="p", gpus=1, **given):
             7,
             "1 pod in 1 namespace has GPUs of its node; nothing says which.",
         ),
+        (
+            [a_pod("one", gpus=0, boards=frozenset({3})), a_pod("q", gpus=0)],
+            3,
+            "1 pod in 1 namespace has this GPU, and perhaps 1 other pod of its node: nothing says which GPU it has.",
+        ),
+        (
+            [a_pod("one", gpus=0, boards=frozenset({3})), *(a_pod(name, gpus=0) for name in "abc")],
+            3,
+            (
+                "1 pod in 1 namespace has this GPU, and perhaps some of 3 other pods of its node: "
+                "nothing says which GPUs they have."
+            ),
+        ),
         ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace have GPUs of its node; nothing says which."),
     ],
 )
@@ -68,3 +83,20 @@ def test_it_says_whom_it_hits(pods, gpu, says):
 
 def test_what_nobody_read_is_not_nobody():
     assert impact_of([], is_known=False).sentence == "Nobody knows who has GPUs there: its pods were not read."
+
+
+def test_who_has_a_whole_gpu_has_it_alone():
+    assert impact_of([a_pod("one", boards=frozenset({3})), a_pod("q", gpus=0)], gpu=3).perhaps == 0
+
+
+def test_who_is_said_to_share_another_gpu_does_not_share_this_one():
+    sharing = [a_pod("one", gpus=0, boards=frozenset({3})), a_pod("q", gpus=0, boards=frozenset({2}))]
+
+    assert impact_of(sharing, gpu=3).perhaps == 0
+
+
+@pytest.mark.parametrize(("others", "says"), [(1, "1 pod and perhaps another"), (2, "1 pod and perhaps others")])
+def test_a_row_says_that_others_may_share_it(others, says):
+    pods = [a_pod("one", gpus=0, boards=frozenset({3})), *(a_pod(f"{each}", gpus=0) for each in range(others))]
+
+    assert impact_of(pods, gpu=3).short == says

@@ -57,6 +57,19 @@ def test_who_holds_one_more_than_its_exporter_names_may_hold_the_one_that_fell_o
     assert impact.short == "perhaps 1 pod, 2 GPUs"
 
 
+def test_who_shares_a_gpu_beside_the_one_that_its_exporter_names_may_be_hit(node):
+    """Of several who share one an exporter names the last, unless it was told to name all."""
+    layout = Layout({"nvidia.com/gpu": Way(sharing="time-slicing", replicas=2)})
+    type(node).objects.update(layout=str(layout))
+    named, *_ = (a_pod(node, name, gpus=1) for name in ("named", "second", "third"))
+    a_reading(node, a_device_told(0, named))
+
+    impact = impact_of(node, "GPU 0")
+
+    assert impact.names == ("team-a/named",)
+    assert (impact.pods, impact.perhaps, impact.is_one_of) == (1, 2, False)
+
+
 def test_slices_that_are_named_as_gpus_are_parts_of_gpus(node):
     """MIG, strategy single: a slice is a nvidia.com/gpu."""
     type(node).objects.update(layout=str(Layout({"nvidia.com/gpu": Way("1g.10gb")})))
