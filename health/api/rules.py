@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
+from health.api.telemetry import NodesCountedSerializer
 from health.inbox import limiting, shadowing
 from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit
 from health.inbox.rulebook import on_page
@@ -33,6 +34,11 @@ class LimitsSerializer(serializers.Serializer):
     unit = serializers.CharField()
 
 
+class SeenInSerializer(serializers.Serializer):
+    cluster = serializers.CharField()
+    nodes = NodesCountedSerializer(help_text="By whether anything that it reads is exported there.")
+
+
 class RuleSerializer(serializers.Serializer):
     rule = serializers.CharField(source="entry.key")
     title = serializers.CharField(source="entry.title")
@@ -53,6 +59,9 @@ class RuleSerializer(serializers.Serializer):
     blind_in = serializers.ListField(
         child=serializers.CharField(),
         help_text="Clusters whose source of telemetry answers and exports nothing that it reads.",
+    )
+    seen_in = SeenInSerializer(
+        many=True, help_text="Of a rule on GPUs, by cluster whose telemetry answers: how far it sees there."
     )
     unheard_in = serializers.ListField(
         child=serializers.CharField(),

@@ -1,6 +1,6 @@
 """Where the telemetry of a cluster's GPUs is read and how that goes; and what is known of each GPU of a node."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -13,14 +13,15 @@ from edges.rest import Asked, Edge, Listing, RowSerializer
 from edges.unseen import LENGTH, NONE
 from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
-from fleet.models import Cluster
+from fleet.models import Cluster, Node
 from health import wake
 from health.inbox.listening import mark_of, put_source, remove_source
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import LATE
 from health.sources.asking import ask_now
+from health.sources.exporting import Exporting, exporting_of
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
-from health.sources.reading import MetricReading, ReadingState
+from health.sources.reading import MetricReading, ReadingState, Standing
 from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require, scope_of
 
@@ -28,6 +29,18 @@ ADMINS = "Where its secret is found, never what it is. Null: only admins see it.
 STATES = [(state, state) for state in (*SourceState.values, LATE)]
 READINGS = [(state.value, state.value) for state in ReadingState]
 METRIC_KEYS = [(key, key) for key in METRICS]
+
+
+class NodesCountedSerializer(serializers.Serializer):
+    """All nodes with GPUs: each is in one of these numbers."""
+
+    exported = serializers.IntegerField(min_value=0, help_text="On which it is.")
+    not_exported = serializers.IntegerField(
+        min_value=0, help_text="On which it is not, or whose vendor's exporters never do."
+    )
+    never_heard = serializers.IntegerField(
+        min_value=0, help_text="Of which nothing was heard within a day: it may be exported there."
+    )
 
 
 class TelemetrySourceSerializer(RowSerializer):
@@ -46,7 +59,12 @@ class TelemetrySourceSerializer(RowSerializer):
     answered_at = serializers.DateTimeField(allow_null=True, help_text="Null: it never did.")
     age_s = serializers.SerializerMethodField(help_text="Since it answered last. Null: it never did.")
     devices = serializers.IntegerField(help_text="Boards and slices of its last answer.")
-    exported = serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS))
+    exported = serializers.ListField(
+        child=serializers.ChoiceField(choices=METRIC_KEYS), help_text="By any exporter; see `nodes`."
+    )
+    nodes = serializers.SerializerMethodField(
+        help_text="By metric, every one there is, on how many nodes it is exported. Null: nobody knows."
+    )
     not_exported = serializers.SerializerMethodField(help_text="Usual ones that it has no series of.")
     to_be_switched_on = serializers.SerializerMethodField(
         help_text="Those that an exporter has only where somebody switched them on, and that it has not."
@@ -56,7 +74,7 @@ class TelemetrySourceSerializer(RowSerializer):
         model = TelemetrySource
         fields = (
             "id", "cluster", "url", "matchers", "user", "secret_from", "ca_file", "is_on", "mark", "state", "since",
-            "message", "notes", "answered_at", "age_s", "took_ms", "devices", "exported", "not_exported",
+            "message", "notes", "answered_at", "age_s", "took_ms", "devices", "exported", "nodes", "not_exported",
             "to_be_switched_on", "added_by", "added_at", "changed_at",
         )  # fmt: skip
 
@@ -78,6 +96,11 @@ class TelemetrySourceSerializer(RowSerializer):
     def get_age_s(self, source: TelemetrySource) -> float | None:
         at = source.answered_at
         return None if at is None else max(0.0, (self.context["now"] - at).total_seconds())
+
+    @extend_schema_field(serializers.DictField(child=NodesCountedSerializer(), allow_null=True))
+    def get_nodes(self, source: TelemetrySource) -> dict[str, dict[str, int]] | None:
+        counted: Exporting | None = self.context["exporting"].get(source.cluster_id)
+        return {key: counted.of_metric(key)._asdict() for key in METRICS} if counted else None
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
     def get_not_exported(self, source: TelemetrySource) -> list[str]:
@@ -121,16 +144,31 @@ class TelemetrySourceList(Listing):
     """Sources of telemetry, of clusters that the caller sees whole."""
 
     serializer_class = TelemetrySourceSerializer
+    shown: Sequence[TelemetrySource] = ()
 
     def get_queryset(self):
         return TelemetrySource.objects.visible_to(self.user).select_related("cluster")
 
+    def see(self, rows: Sequence[TelemetrySource]) -> Sequence[TelemetrySource]:
+        self.shown = rows
+        return rows
+
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), **context_of(self)}
+        return {**super().get_serializer_context(), **context_of(self), **_exporting(self.shown)}
 
 
 def context_of(edge: Edge) -> dict[str, Any]:
     return {"now": timezone.now(), "administers": scope_of(edge.user, Permission.ADMINISTER)}
+
+
+def _exporting(sources: Iterable[TelemetrySource]) -> dict[str, Any]:
+    """Of who answered; who sees a source sees its cluster whole. A query."""
+    answered = {
+        source.cluster_id: Standing(has_source=True, exported=frozenset(source.exported))
+        for source in sources
+        if source.answered_at
+    }
+    return {"exporting": exporting_of(answered, Node.objects.all())}
 
 
 class OfASource(Edge):
@@ -145,7 +183,7 @@ class OfASource(Edge):
         return get_object_or_404(visible, cluster__pk=cluster_id)
 
     def shown(self, source: TelemetrySource) -> Response:
-        return Response(TelemetrySourceSerializer(source, context=context_of(self)).data)
+        return Response(TelemetrySourceSerializer(source, context=context_of(self) | _exporting([source])).data)
 
 
 class TelemetrySourceDetail(OfASource):

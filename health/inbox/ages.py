@@ -1,7 +1,7 @@
 """How old what each source says is: where nothing is found, silence is not to be taken for health."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef
@@ -11,15 +11,18 @@ from fleet.models import Cluster, ExporterRound, Node
 from fleet.queries import ClusterRow
 from health.models import SourceState, TelemetrySource
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import can_see
-from health.sources.of_clusters import exported_by_exporters
+from health.sources.exporting import AlikeExporters, Exporting, exporting_of
 from health.sources.of_node import standing_of
+from health.sources.reading import Standing
 from health.telemetry.metrics import METRICS
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import moment
 from wording.lists import names
 from wording.numbers import count, either
+
+# Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
+MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Age:
 
 
 def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[Age]:
-    """Of each cluster that this person sees, and of what tells of its GPUs. Three queries.
+    """Of each cluster that this person sees, and of what tells of its GPUs. Four queries.
 
     Who does not see a cluster whole has no more of its source than how old it is: what it said names addresses.
     """
@@ -53,39 +56,63 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}
     gpu_node = Node.objects.visible_to(user).with_gpus().filter(cluster=OuterRef("pk"))
     with_gpus = set(Cluster.objects.filter(Exists(gpu_node)).order_by().values_list("pk", flat=True))
+    standings = {one.pk: standing_of(sources.get(one.pk), rounds.get(one.pk), now=now) for one in clusters}
+    speaking = {key: standing for key, standing in standings.items() if not standing.is_silent}
+    exporting = exporting_of(speaking, Node.objects.visible_to(user))
     return found + [
-        _of_telemetry(one, sources.get(one.pk), rounds.get(one.pk), is_whole=whole.covers_cluster(one.pk), now=now)
+        _with_blind(_of_telemetry(one, source, asked, standing, is_whole=is_whole, now=now), exporting.get(one.pk))
         for one in clusters
         if one.pk in sources or one.pk in with_gpus
+        for source, asked in [(sources.get(one.pk), rounds.get(one.pk))]
+        for standing, is_whole in [(standings[one.pk], whole.covers_cluster(one.pk))]
     ]
 
 
 def _of_telemetry(
-    cluster: Cluster, source: TelemetrySource | None, asked: ExporterRound | None, *, is_whole: bool, now: datetime
+    cluster: Cluster,
+    source: TelemetrySource | None,
+    asked: ExporterRound | None,
+    standing: Standing,
+    *,
+    is_whole: bool,
+    now: datetime,
 ) -> Age:
-    name, standing = f"telemetry of {cluster.name}", standing_of(source, asked, now=now)
+    name = f"telemetry of {cluster.name}"
     if not standing.has_source:
         is_off = source is not None and source.state == SourceState.OFF
         lacks = "Its source is switched off" if is_off else "It has no source"
         return Age(name, None, is_late=True, because=f"{lacks}: nobody sees how its GPUs are.")
     if source is None or source.state == SourceState.OFF:
         read_at = asked.read_at if asked else None
-        said = asked.message if asked and is_whole else ""
-        blind = "" if standing.is_silent else _blind(exported_by_exporters(cluster))
-        return Age(name, read_at, standing.is_silent, said or blind)
+        return Age(name, read_at, standing.is_silent, asked.message if asked and is_whole else "")
     because = source.message if is_whole else ""
     if standing.is_silent and not source.message:
         asked_at = source.answered_at
         because = f"Nobody asks it since {moment(asked_at, now=now)}." if asked_at else "Nobody has asked it yet."
-    blind = "" if standing.is_silent else _blind(standing.exported)
-    return Age(name, source.answered_at, standing.is_silent, because or blind)
+    return Age(name, source.answered_at, standing.is_silent, because)
 
 
-def _blind(exported: Collection[str]) -> str:
-    """Which rules have nothing to read, where it is known what is exported: that they are quiet says nothing."""
-    missed = [rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics)]
-    titles = [rule.title for rule in missed if not can_see(rule, exported)]
-    if not exported or not titles:
-        return ""
+def _with_blind(age: Age, exporting: Exporting | None) -> Age:
+    """Where it is known what is exported, which rules have nothing to read: that they are quiet says nothing."""
+    if exporting is None or not exporting.of:
+        return age
+    blind: dict[frozenset[AlikeExporters], list[str]] = {}
+    for rule in MISSED:
+        if those := exporting.blind(rule):
+            blind.setdefault(those, []).append(rule.title)
+    said = [_of_blind(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
+    if exporting.never_heard:
+        said.append(f"Of {exporting.never_heard} of {count(exporting.of, 'node')} nothing was heard within a day.")
+    sees_none = all(exporting.number_of(exporting.blind(rule)) == exporting.of for rule in MISSED)
+    return replace(age, is_late=age.is_late or sees_none, because=" ".join(filter(None, (age.because, *said))))
+
+
+def _of_blind(titles: Sequence[str], nodes: int, of: int) -> str:
+    where = "Not" if nodes == of else f"On {nodes} of {count(of, 'node')} not"
     would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")
-    return f"Not exported is what {would} would read, so that {find} nothing here: {names(titles, most=len(titles))}."
+    there = "here" if nodes == of else "there"
+    return f"{where} exported is what {would} would read, so that {find} nothing {there}: {_all(titles)}."
+
+
+def _all(titles: Sequence[str]) -> str:
+    return names(titles, most=len(titles))

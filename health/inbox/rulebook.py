@@ -20,10 +20,11 @@ from health.models import Finding, FindingAct, RuleShadow
 from health.rules import RULES
 from health.rules.base import NODE
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import can_see
 from health.rules.limits import Comparing
-from health.sources.of_clusters import exported_in
+from health.sources.exporting import NodesCounted, exporting_of
+from health.sources.of_clusters import standings_of
 from people.models import User
+from wording.numbers import count
 
 SHOWN = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 FOR_DEVELOPERS = re.compile(r" \(Z\d+(?:, Z\d+)*\)")  # what a module's own words refer to
@@ -66,6 +67,23 @@ class RuleEntry:
 
 
 @dataclass(frozen=True)
+class SeenIn:
+    """How far a rule on GPUs sees in one cluster, by whether anything that it reads is exported."""
+
+    cluster: str
+    nodes: NodesCounted
+
+    @property
+    def sentence(self) -> str:
+        """ "on 12 of 40 nodes nothing that it reads is exported"; blank: it sees all."""
+        of = count(self.nodes.of, "node")
+        lacking = f"on {self.nodes.not_exported} of {of} nothing that it reads is exported"
+        unheard = f"of {self.nodes.never_heard} of {of} nothing was heard within a day"
+        said = ((self.nodes.not_exported, lacking), (self.nodes.never_heard, unheard))
+        return ", and ".join(words for number, words in said if number)
+
+
+@dataclass(frozen=True)
 class RuleOnPage:
     entry: RuleEntry
     open: int  # findings that the person sees
@@ -73,12 +91,32 @@ class RuleOnPage:
     dismissed: int
     shadow: RuleShadow | None = None  # its trial; None: it is on none
     would_tell: int = 0  # on trial: findings that the person sees and that would be open
-    blind_in: tuple[str, ...] = ()  # clusters that the person sees, in which nothing that it reads is exported
+    seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that is heard
     unheard_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
 
     @property
     def limits(self) -> LimitsOnPage | None:
         return self.entry.limits
+
+    @property
+    def blind_in(self) -> list[str]:
+        """Clusters in which nothing that it reads is exported."""
+        return [one.cluster for one in self.seen_in if 0 < one.nodes.of == one.nodes.not_exported]
+
+    @property
+    def partly_in(self) -> list[SeenIn]:
+        """Those in which it sees some nodes, or may."""
+        return [one for one in self.seen_in if one.nodes.exported < one.nodes.of != one.nodes.not_exported]
+
+    @property
+    def partly(self) -> NodesCounted:
+        """All of those in one."""
+        those = [one.nodes for one in self.partly_in]
+        return NodesCounted(
+            exported=sum(one.exported for one in those),
+            not_exported=sum(one.not_exported for one in those),
+            never_heard=sum(one.never_heard for one in those),
+        )
 
 
 def every_rule() -> list[RuleEntry]:
@@ -93,7 +131,7 @@ def every_rule() -> list[RuleEntry]:
 
 
 def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
-    """Ten queries, and a question to Redis for each cluster whose exporters are asked one by one."""
+    """Eleven queries, and two questions to Redis for each cluster that is heard."""
     own = Finding.objects.on_their_own_to(user).open().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
@@ -103,7 +141,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
     }
-    blind, unheard = _blind(user, now=now), _unheard(user, now=now)
+    seen_in, unheard = _seen_in(user, now=now), _unheard(user, now=now)
     on_gpus = {rule.key for rule in GPU_RULES}
     return [
         RuleOnPage(
@@ -113,19 +151,22 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
             said.get((entry.key, "dismiss"), 0),
             shadows.get(entry.key),
             would_tell.get(entry.key, 0),
-            blind.get(entry.key, ()),
+            seen_in.get(entry.key, ()),
             unheard if entry.key in on_gpus else (),
         )
         for entry in every_rule()
     ]
 
 
-def _blind(user: User, *, now: datetime) -> dict[str, tuple[str, ...]]:
-    """By rule the names of the clusters."""
+def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
+    """By rule, and by the names of clusters."""
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
-    exported = exported_in(clusters, now=now)
+    standings = standings_of(clusters, now=now)
+    speaking = {key: standing for key, standing in standings.items() if not standing.is_silent}
+    exporting = exporting_of(speaking, Node.objects.visible_to(user))
     return {
-        rule.key: tuple(clusters[key] for key, has in exported.items() if not can_see(rule, has)) for rule in GPU_RULES
+        rule.key: tuple(SeenIn(clusters[key], each.of_rule(rule)) for key, each in exporting.items())
+        for rule in GPU_RULES
     }
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.freshness.sight import sights_of_all
-from fleet.models import ExporterRound
 from health.inbox.unheard import TOLD_BY_GPUS
 from health.judging.hearing import of_silent_nodes
-from health.models import Finding, TelemetrySource
+from health.models import Finding
 from health.rules.exporter_silent import ExporterSilent
-from health.sources.of_node import STALE_AFTER, instant, standing_of
+from health.sources.of_clusters import standings_of
+from health.sources.of_node import STALE_AFTER, instant
 from wording.instants import to_the_second
 
 
@@ -68,13 +68,9 @@ def dated(
 
 def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
     """Those of these clusters of whose GPUs nothing is heard. Two queries."""
-    wanted = list(clusters)
-    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=wanted)}
-    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=wanted)}
-    standings = {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in wanted}
     return {
         key: LastSeen(instant(standing.silent_since))
-        for key, standing in standings.items()
+        for key, standing in standings_of(list(clusters), now=now).items()
         if standing.is_silent or not standing.has_source
     }
 

@@ -6,13 +6,14 @@ that a column is never read with another order than it was written in.
 
 import json
 import math
+import sys
 from array import array
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -28,11 +29,14 @@ KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
 DOUBLE = 8  # bytes
 MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
+TOP = slice(7 if sys.byteorder == "little" else 0, None, DOUBLE)  # of packed doubles the bytes with sign and exponent
 _DEVICES = msgspec.json.Decoder(tuple[GpuDevice, ...])
+_EXPORTERS = msgspec.json.Decoder(list[tuple[frozenset[str], list[str]]])
 _OF_NODE = msgspec.json.Decoder(tuple[int, tuple[GpuDevice, ...], int])
 _clients: dict[str, Redis] = {}
 _orders: OrderedDict[str, tuple[GpuDevice, ...]] = OrderedDict()
 _orders_lock = Lock()
+_exporters: OrderedDict[str, bytes] = OrderedDict()  # by which devices have which series
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,11 @@ class KeptFrame:
     order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
     xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
     parts: Parts = field(default_factory=dict)
+
+
+class KeptExporters(NamedTuple):
+    exported: frozenset[str]  # by any of them now
+    by_node: Mapping[str, frozenset[str]]  # what that of each has, or had within a day
 
 
 class FramesAway(Exception):
@@ -62,6 +71,10 @@ class FrameKeys:
     def nodes(self) -> str:
         return f"{self.prefix}:nodes"
 
+    @property
+    def exporters(self) -> str:
+        return f"{self.prefix}:exporters"
+
     def column(self, metric: str) -> str:
         return f"{self.prefix}:column:{metric}"
 
@@ -78,7 +91,7 @@ class FrameKeys:
 
     @property
     def everything(self) -> list[str]:
-        return [self.devices, self.nodes, *map(self.column, METRICS), *self.remembered]
+        return [self.devices, self.nodes, self.exporters, *map(self.column, METRICS), *self.remembered]
 
 
 def keep(cluster_id: int, taken: TelemetryReading) -> None:
@@ -118,6 +131,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
                 _keep_devices(pipe, keys, devices, frame.devices)
             for key, column in frame.columns.items():
                 pipe.set(keys.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
+            pipe.set(keys.exporters, _exporters_of(frame, order), ex=KEPT_S)
             for name, values in _remembered(frame, keys):
                 pipe.set(name, values.tobytes(), ex=KEPT_S)
             pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
@@ -226,6 +240,51 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
         if len(values) == len(times) == DOUBLE * len(devices):
             frame.columns[key] = MetricColumn(unpacked(values), unpacked(times))
     return _kept(head, frame)
+
+
+def exporters(cluster_id: int) -> KeptExporters | None:
+    """Two questions to Redis, and no column. None: there is no frame, or none any more.
+
+    :raises FramesAway
+    """
+    try:
+        head = _head_of(cluster_id)
+        if head is None:
+            return None
+        said: Any = redis_client().get(_keys(cluster_id, head["order"]).exporters)
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    by_node = {node: has for has, nodes in _EXPORTERS.decode(said) for node in nodes} if said is not None else {}
+    return KeptExporters(frozenset(head["exported"]), by_node)
+
+
+def _exporters_of(frame: Frame, order: str) -> bytes:
+    """Which nodes have the same metrics, packed: looked through anew only where a device has a series more or less.
+
+    Whether a time is NaN, minus infinity or an instant its top byte tells.
+    """
+    seen = sha256(order.encode())
+    for key, column in frame.columns.items():
+        seen.update(key.encode())
+        seen.update(column.times.tobytes()[TOP])
+    mark = seen.hexdigest()
+    with _orders_lock:
+        known = _exporters.get(mark)
+    if known is not None:
+        return known
+    has: dict[str, list[str]] = {device.node_name: [] for device in frame.devices}
+    for key in frame.columns:
+        for node in frame.nodes_with(key):
+            has[node].append(key)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for node, metrics in has.items():
+        alike.setdefault(tuple(metrics), []).append(node)
+    made = msgspec.json.encode(list(alike.items()))
+    with _orders_lock:
+        _exporters[mark] = made
+        while len(_exporters) > MOST_ORDERS:
+            _exporters.popitem(last=False)
+    return made
 
 
 def forget(cluster_id: int) -> None:

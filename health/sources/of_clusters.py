@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 
-from fleet.models import Cluster, ExporterRound
+from fleet.models import ExporterRound
 from health.models import TelemetrySource
 from health.sources import frames
 from health.sources.frames import MOST_ORDERS, FramesAway, KeptFrame
@@ -132,35 +132,14 @@ def telemetry_of_clusters(
     cluster_ids: Collection[int], metrics: Collection[str], *, now: datetime
 ) -> dict[int, ClusterTelemetry]:
     """By cluster, with these metrics. Two queries; where there is a source, two questions to Redis a cluster."""
+    return {key: _of_cluster(key, standing, metrics) for key, standing in standings_of(cluster_ids, now=now).items()}
+
+
+def standings_of(cluster_ids: Collection[int], *, now: datetime) -> dict[int, Standing]:
+    """By cluster. Two queries."""
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
-    return {
-        key: _of_cluster(key, standing_of(sources.get(key), rounds.get(key), now=now), metrics) for key in cluster_ids
-    }
-
-
-def exported_in(cluster_ids: Collection[int], *, now: datetime) -> dict[int, frozenset[str]]:
-    """What sources that speak have, by cluster, as far as it is known.
-
-    Two queries, and a question to Redis for each cluster whose exporters are asked one by one.
-    """
-    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
-    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
-    found = {}
-    for key in cluster_ids:
-        standing = standing_of(sources.get(key), rounds.get(key), now=now)
-        if standing.has_source and not standing.is_silent and (has := standing.exported or _told_in(key)):
-            found[key] = has
-    return found
-
-
-def _told_in(cluster_id: int) -> frozenset[str]:
-    """Empty: nobody knows."""
-    try:
-        kept = frames.newest(cluster_id, ())
-    except FramesAway:
-        return frozenset()  # pages of nodes say that it is away
-    return kept.exported if kept else frozenset()
+    return {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in cluster_ids}
 
 
 def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
@@ -226,12 +205,3 @@ def boards_in(devices: Iterable[GpuDevice]) -> Boards:
         for at in found:
             by_index.setdefault((node, every[at].index), at)
     return Boards(tuple(every), by_node, places, by_index, has_slices=any(board.is_mig for board in every))
-
-
-def exported_by_exporters(cluster: Cluster) -> Collection[str]:
-    """None while Redis is away: nobody knows then."""
-    try:
-        kept = frames.newest(cluster.pk, ())
-    except frames.FramesAway:
-        return ()  # pages of nodes say that it is away
-    return kept.exported if kept else ()

@@ -16,8 +16,8 @@ from fleet.queries import gpu_at
 from fleet.web.node_once import node_for
 from fleet.web.summary import cluster_for
 from health.models import SourceState, TelemetrySource
-from health.sources.of_clusters import exported_by_exporters
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
+from health.sources.exporting import Exporting, NodesCounted, exporting_of
+from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, standing_of, telemetry_of
 from health.sources.reading import ReadingState
 from health.telemetry.metrics import METRICS, Metric, lacking
 from health.web.gpu_readings import other_readings
@@ -26,25 +26,54 @@ from people.rights import Permission, scope_of, why_not
 
 
 @dataclass(frozen=True)
+class MetricOnPage:
+    metric: Metric
+    nodes: NodesCounted | None = None  # None: nobody has counted
+
+    @property
+    def is_partly(self) -> bool:
+        return self.nodes is not None and self.nodes.not_exported > 0
+
+
+@dataclass(frozen=True)
 class SourceCard:
     """A cluster's source as its page shows it."""
 
     source: TelemetrySource | None
     state: str  # none, off, waiting, answering, late, silent
-    exported: Sequence[Metric] = ()
+    exported: Sequence[MetricOnPage] = ()
     not_exported: Sequence[Metric] = ()  # usual ones
     to_be_switched_on: Sequence[Metric] = ()
+    exporting: Exporting | None = None  # None: nobody knows
+
+    @property
+    def partly(self) -> int:
+        """How many metrics only some exporters have."""
+        return sum(one.is_partly for one in self.exported)
 
 
-def source_card(source: TelemetrySource | None, *, told: Collection[str] = (), now: datetime) -> SourceCard:
-    """`told`: what exporters have that are asked one by one, where there is no Prometheus."""
-    exported = told if source is None else source.exported
-    has = [metric for key, metric in METRICS.items() if key in exported]
+def source_card(
+    source: TelemetrySource | None,
+    *,
+    told: Collection[str] | None = None,
+    exporting: Exporting | None = None,
+    now: datetime,
+) -> SourceCard:
+    """`told`: what one has that is tried, and is not the cluster's. None, and no `exporting`: nobody knows."""
+    exported = source.exported if source else exporting.exported if exporting else told or ()
+    has = [
+        MetricOnPage(metric, exporting.of_metric(key) if exporting else None)
+        for key, metric in METRICS.items()
+        if key in exported
+    ]
     usual, others = lacking(exported)
     if source is None:
-        return SourceCard(None, "none", has, usual, others) if has else SourceCard(None, "none")
+        is_known = told is not None or exporting is not None
+        return SourceCard(None, "none", has, usual, others, exporting) if is_known else SourceCard(None, "none")
     state = source.state_at(now)
-    return SourceCard(source, state) if source.answered_at is None else SourceCard(source, state, has, usual, others)
+    if source.answered_at is None:
+        return SourceCard(source, state)
+    return SourceCard(source, state, has, usual, others, exporting)
 
 
 @part
@@ -54,11 +83,12 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
     if not scope_of(request.user, Permission.SEE).covers_cluster(row.pk):
         return HttpResponse()
     source, where = TelemetrySource.objects.filter(cluster=row).first(), f"cluster {row.name}"
-    exporters = ExporterRound.objects.filter(cluster=row).first()
-    asks_them = source is None and exporters is not None and exporters.read_at is not None
+    exporters, now = ExporterRound.objects.filter(cluster=row).first(), timezone.now()
+    standing = standing_of(source, exporters, now=now)
+    exporting = exporting_of({row.pk: standing}, Node.objects.filter(cluster=row)).get(row.pk)
     shown = {
         "cluster": row,
-        "card": source_card(source, told=exported_by_exporters(row) if asks_them else (), now=timezone.now()),
+        "card": source_card(source, exporting=exporting, now=now),
         "exporters": exporters,
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),

@@ -1,11 +1,14 @@
 """Rules in REST: what the page of a rule shows and does."""
 
+import math
+from array import array
+
 import pytest
 
 from health.models import PoolLimits, RuleShadow
 from health.sources import frames
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.make import NOON
 
@@ -36,10 +39,13 @@ def test_every_rule_is_told_with_its_limits(bob, now):
 
 def test_a_rule_names_the_clusters_in_which_nothing_that_it_reads_is_exported(bob, now, redis):
     by_prometheus, by_exporters, silent = (make.a_cluster(name) for name in ("prod", "west", "z-silent"))
+    for cluster in (by_prometheus, by_exporters, silent):
+        make.a_node(cluster)
     make.a_source(by_prometheus, exported=["temperature_celsius"])
     make.a_source(silent, state="silent", exported=["temperature_celsius"])
     make.an_exporter_round(by_exporters, read_at=NOON, answered=1)
     frames.keep(by_exporters.pk, TelemetryReading(Frame(NOON.timestamp(), ()), frozenset({"xid"}), {}))
+    make.a_source(make.a_cluster("without-gpus"), exported=["xid"])
     make.a_cluster("without-a-source")
 
     assert {key: rule(bob, key)["blind_in"] for key in ("gpu-hot", "gpu-xid", "gpu-dcgm-health", "gpu-silent")} == {
@@ -48,7 +54,25 @@ def test_a_rule_names_the_clusters_in_which_nothing_that_it_reads_is_exported(bo
         "gpu-dcgm-health": ["prod", "west"],
         "gpu-silent": [],
     }
-    assert rule(bob, "node-not-ready")["blind_in"] == []
+    assert rule(bob, "node-not-ready")["blind_in"] == rule(bob, "node-not-ready")["seen_in"] == []
+
+
+def test_a_rule_says_on_how_many_nodes_of_a_cluster_it_sees_something(bob, now, redis):
+    cluster = make.a_cluster("prod")
+    for number in range(4):
+        make.a_node(cluster, f"gpu-{number}")
+    devices = tuple(GpuDevice(f"gpu-{number}", 0, f"GPU-{number}") for number in range(3))
+    times = array("d", [NOON.timestamp(), math.nan, math.nan])
+    frames.forget(cluster.pk)
+    frame = Frame(NOON.timestamp(), devices, {"xid": MetricColumn(times[:], times)})
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"xid"}), {}))
+    make.a_source(cluster, exported=["xid"])
+
+    told = rule(bob, "gpu-xid")
+
+    nodes = {"exported": 1, "not_exported": 2, "never_heard": 1}
+    assert (told["blind_in"], told["seen_in"]) == ([], [{"cluster": "prod", "nodes": nodes}])
+    assert bob.get("/api/v1/telemetry-sources").json()["results"][0]["nodes"]["xid"] == nodes
 
 
 def test_a_rule_on_gpus_names_the_clusters_of_whose_gpus_nothing_is_heard(bob, now):

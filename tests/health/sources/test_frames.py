@@ -3,7 +3,7 @@ from redis import Redis
 
 from health.sources import frames
 from health.telemetry.base import TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn
 
 pytestmark = [pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 NODES = ("gpu-1", "gpu-2", "gpu-3")
@@ -92,6 +92,55 @@ def test_forgets_a_cluster_whole(redis):
 def test_says_that_redis_is_away(settings, tmp_path):
     settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
 
-    for act in (lambda: frames.newest(CLUSTER), lambda: frames.of_node(CLUSTER, "gpu-1")):
+    for act in (frames.newest, frames.exporters, lambda cluster: frames.of_node(cluster, "gpu-1")):
         with pytest.raises(frames.FramesAway):
-            act()
+            act(CLUSTER)
+
+
+def exporting(**has: float) -> Frame:
+    """By node when its first device last said how much power it draws; how warm all are, they say."""
+    frame = a_frame(*NODES)
+    column = frame.columns["power_watts"] = MetricColumn.empty(len(frame.devices))
+    for node, at in has.items():
+        column.times[2 * NODES.index(node.replace("_", "-"))] = at
+    return frame
+
+
+WARM, BOTH = frozenset({"temperature_celsius"}), frozenset({"temperature_celsius", "power_watts"})
+
+
+def test_knows_of_each_node_what_its_exporter_has():
+    frames.keep(CLUSTER, taken(exporting(gpu_2=1000.0, gpu_3=WITHOUT)))
+
+    kept = frames.exporters(CLUSTER)
+
+    assert kept.exported == WARM
+    assert kept.by_node == {"gpu-1": WARM, "gpu-2": BOTH, "gpu-3": BOTH}
+
+
+@pytest.mark.parametrize("then", [{"gpu_1": 1015.0}, {"gpu_2": WITHOUT}, {}, {"gpu_2": 1015.0, "gpu_3": 1.0}])
+def test_what_an_exporter_has_anew_or_no_more_is_known_at_once(then):
+    frames.keep(CLUSTER, taken(exporting(gpu_2=1000.0)))
+
+    frames.keep(CLUSTER, taken(exporting(**then)))
+
+    its = {node: BOTH if node.replace("-", "_") in then else WARM for node in NODES}
+    assert frames.exporters(CLUSTER).by_node == its
+
+
+def test_a_node_whose_exporter_has_nothing_that_is_read_was_heard():
+    frame = a_frame(*NODES)
+    frame.columns = {}
+
+    frames.keep(CLUSTER, taken(frame))
+
+    assert frames.exporters(CLUSTER).by_node == dict.fromkeys(NODES, frozenset())
+
+
+def test_of_a_frame_from_before_it_is_not_known_which_nodes_have_what(redis):
+    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    (key,) = Redis.from_url(redis).keys(f"*:{CLUSTER}:*:exporters")
+    Redis.from_url(redis).delete(key)
+
+    assert frames.exporters(CLUSTER) == (WARM, {})
+    assert frames.exporters(8) is None

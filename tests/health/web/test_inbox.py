@@ -1,6 +1,8 @@
 """The inbox: tabs whose numbers add up, the chosen finding, the buttons, and what is said where nothing is."""
 
+import math
 import re
+from array import array
 from datetime import timedelta
 
 import pytest
@@ -10,15 +12,16 @@ from django.test.utils import CaptureQueriesContext
 from fleet.models import Bookmark, Observer
 from fleet.web.summary import cluster_lines
 from health.inbox import acts
-from health.inbox.ages import ages_of
+from health.inbox.ages import MISSED, ages_of
 from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
-from health.models import Finding, FindingAct, Mute, RuleShadow
+from health.models import Finding, FindingAct, Mute, RuleShadow, TelemetrySource
 from health.sources import frames
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame
+from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
+from people.models import User
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting, wrong_beside
@@ -545,18 +548,73 @@ BLIND = (
 )
 
 
-@pytest.mark.parametrize(("exported", "said"), [(USUAL, BLIND), (frozenset(METRICS), ""), (frozenset(), "")])
-def test_all_quiet_says_which_rules_see_nothing_as_what_they_read_is_not_exported(cluster, redis, exported, said):
-    make.a_node(cluster, gpus=1)
-    source = make.a_source(cluster, exported=sorted(exported))
-    root = make.a_user("root", role="admin")
-
-    assert ages_of(root, cluster_lines(root, now=NOON), now=NOON)[1].because == said
-    source.delete()
-    make.an_exporter_round(cluster, read_at=NOON, answered=1)
+def hear(cluster, **has: frozenset[str]) -> None:
+    """By node what its exporter says a moment ago."""
+    for name in has:
+        make.a_node(cluster, name, gpus=1)
+    frame = Frame(NOON.timestamp(), tuple(GpuDevice(name, 0, f"GPU-{name}") for name in sorted(has)))
+    for key in frozenset().union(*has.values()):
+        times = [NOON.timestamp() if key in has[device.node_name] else math.nan for device in frame.devices]
+        frame.columns[key] = MetricColumn(array("d", times), array("d", times))
     frames.forget(cluster.pk)
-    frames.keep(cluster.pk, TelemetryReading(Frame(NOON.timestamp(), ()), exported, {}))
-    assert ages_of(root, cluster_lines(root, now=NOON), now=NOON)[1].because == said
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
+    make.a_source(cluster, exported=sorted(frame.columns))
+
+
+def of_telemetry(cluster):
+    root = User.objects.filter(username="root").first() or make.a_user("root", role="admin")
+    return ages_of(root, cluster_lines(root, now=NOON), now=NOON)[1]
+
+
+@pytest.mark.parametrize(("exported", "said"), [(USUAL, BLIND), (frozenset(METRICS), "")])
+def test_all_quiet_says_which_rules_see_nothing_as_what_they_read_is_not_exported(cluster, redis, exported, said):
+    hear(cluster, gpu1=exported)
+
+    assert (of_telemetry(cluster).because, of_telemetry(cluster).is_late) == (said, False)
+    TelemetrySource.objects.all().delete()
+    make.an_exporter_round(cluster, read_at=NOON, answered=1)
+    assert (of_telemetry(cluster).because, of_telemetry(cluster).is_late) == (said, False)
+
+
+def test_all_quiet_is_no_green_word_where_nothing_at_all_is_exported(cluster, redis):
+    hear(cluster, gpu1=frozenset())
+
+    age = of_telemetry(cluster)
+
+    assert age.is_late
+    assert age.because.startswith(f"Not exported is what {len(MISSED)} rules would read, so that they find nothing")
+
+
+def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
+    """Each exporter has its own metrics: those of others speak for nobody."""
+    every = frozenset(METRICS)
+    hear(cluster, gpu1=every, gpu2=every - {"temperature_celsius"}, gpu3=every - {"temperature_celsius", "xid"})
+    make.a_node(cluster, "unheard", gpus=1)
+
+    age = of_telemetry(cluster)
+
+    assert not age.is_late
+    assert age.because == (
+        "On 2 of 4 nodes not exported is what 1 rule would read, so that it finds nothing there: GPU too hot. "
+        "Of 1 of 4 nodes nothing was heard within a day."
+    )
+
+
+def test_all_quiet_says_beside_what_exporters_say_which_rules_see_nothing(cluster, redis):
+    hear(cluster, gpu1=USUAL)
+    TelemetrySource.objects.all().delete()
+    make.an_exporter_round(cluster, read_at=NOON, answered=1, message="Left out: 1 value, which cannot be.")
+
+    assert of_telemetry(cluster).because == f"Left out: 1 value, which cannot be. {BLIND}"
+
+
+def test_who_sees_a_pool_is_told_of_its_nodes_alone(cluster, redis):
+    hear(cluster, gpu1=frozenset(METRICS), gpu2=USUAL)
+    pool = make.a_pool(cluster)
+    pool.nodes.add(cluster.nodes.get(name="gpu2"))
+    bob = make.a_user("bob", role="viewer", on=pool)
+
+    assert ages_of(bob, cluster_lines(bob, now=NOON), now=NOON)[1].because == BLIND
 
 
 def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():

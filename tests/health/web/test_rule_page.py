@@ -38,6 +38,7 @@ def limits(pool, **given) -> dict:
 
 def test_it_says_where_nothing_that_it_reads_is_exported(bob, pool):
     """Z23."""
+    make.a_node(pool.cluster)
     make.a_source(pool.cluster, exported=["power_watts"])
 
     assert "Sees nothing in eu-1: none of what it reads is exported there" in page(bob, HOT).text

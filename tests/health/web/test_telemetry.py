@@ -277,7 +277,7 @@ def test_what_the_pages_cost(admin, cluster, queries_of):
     make.a_source(cluster)
     node = make.a_node(cluster)
 
-    assert queries_of(admin, f"/parts/clusters/{cluster.pk}/telemetry") <= 6
+    assert queries_of(admin, f"/parts/clusters/{cluster.pk}/telemetry") <= 7
     assert queries_of(admin, f"/parts/nodes/{node.pk}/telemetry") <= 7
 
 

@@ -160,3 +160,46 @@ def test_the_map_has_it(told, root):
 
     assert warm == [61, 55, NO_DATA]
     assert busy == [40, NOT_EXPORTED, NO_DATA]
+
+
+def counts(key) -> dict[str, int]:
+    its = [NODES[name][key] for name in NODES]
+    return {
+        "exported": its.count("fresh"),
+        "not_exported": its.count("not-exported"),
+        "never_heard": its.count("never"),
+    }
+
+
+def test_on_how_many_nodes_it_is_exported_is_the_same_everywhere(told, root):
+    """As it is said of each of them, and each is counted once."""
+    card = page(root, f"/parts/clusters/{told.pk}/telemetry").text
+    for key, metric in METRICS.items():
+        its = counts(key)
+        assert sum(its.values()) == len(NODES)
+        partly = f"{metric.title} (not on {its['not_exported']} of 3 nodes)"
+        assert (partly in card) == (key in HAS_NVIDIA | HAS_AMD and its["not_exported"] > 0), key
+        found = {
+            state: len({row["node"]["name"] for row in rows(root, metric=key, reading=state)})
+            for state in ("fresh", "not-exported", "never")
+        }
+        assert found == dict(zip(found, its.values(), strict=True)), key
+    assert "Not heard within a day 1 of 3 nodes with GPUs" in card
+    for source in root.get("/api/v1/telemetry-sources").json()["results"]:
+        assert source["nodes"] == {key: counts(key) for key in METRICS}
+
+
+def rows(root, **asked):
+    return root.get("/api/v1/gpu-health", asked).json()["results"]
+
+
+def test_rules_say_of_how_many_nodes_they_see_nothing(told, root):
+    rules = {row["rule"]: row for row in root.get("/api/v1/rules").json()}
+    shown = page(root, "/findings/rules/gpu-xid").text
+
+    assert rules["gpu-xid"]["seen_in"] == [{"cluster": "eu-1", "nodes": counts("xid")}]
+    assert rules["gpu-hot"]["seen_in"] == [{"cluster": "eu-1", "nodes": counts("temperature_celsius")}]
+    assert "Sees part of eu-1: on 2 of 3 nodes nothing that it reads is exported" in shown
+    listed = page(root, "/findings/rules").text
+    assert "not exported on 2 of 3 nodes" in listed
+    assert "nothing heard of 1 of 3 nodes" in listed

@@ -1,0 +1,111 @@
+"""Which metrics exporters have: each its own, and counted by nodes with GPUs alike for every page and REST.
+
+Of one that was not heard within a day nobody knows it, but what those of its vendor never have.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from fleet.models.node import NodeQuerySet
+from health.rules.gpus.base import GpuRule, can_see
+from health.sources import frames
+from health.sources.frames import FramesAway, KeptExporters
+from health.sources.reading import Standing
+from health.telemetry.metrics import exportable
+
+
+class AlikeExporters(NamedTuple):
+    """Of nodes whose exporters have the same metrics."""
+
+    has: frozenset[str]  # where none was heard: those that it may have
+    is_heard: bool = True
+
+
+class NodesCounted(NamedTuple):
+    """Of all nodes with GPUs: each is in one of these."""
+
+    exported: int
+    not_exported: int
+    never_heard: int  # within a day, and it may be exported there
+
+    @property
+    def of(self) -> int:
+        return sum(self)
+
+
+@dataclass(frozen=True)
+class Exporting:
+    """What the exporters of some nodes of a cluster have now."""
+
+    exported: frozenset[str]  # by any of the cluster
+    nodes: Mapping[AlikeExporters, int]
+
+    @property
+    def of(self) -> int:
+        """How many nodes these are."""
+        return sum(self.nodes.values())
+
+    def of_metric(self, key: str) -> NodesCounted:
+        return self._counted(lambda has: key in has)
+
+    def of_rule(self, rule: GpuRule) -> NodesCounted:
+        """By whether it has anything to read there."""
+        return self._counted(partial(can_see, rule))
+
+    def blind(self, rule: GpuRule) -> frozenset[AlikeExporters]:
+        """Where it has nothing to read."""
+        return frozenset(alike for alike in self.nodes if not can_see(rule, alike.has))
+
+    def number_of(self, those: Collection[AlikeExporters]) -> int:
+        return sum(self.nodes[alike] for alike in those)
+
+    @property
+    def never_heard(self) -> int:
+        return self.number_of([alike for alike in self.nodes if not alike.is_heard])
+
+    def _counted(self, is_there: Callable[[frozenset[str]], bool]) -> NodesCounted:
+        exported = not_exported = never_heard = 0
+        for (has, is_heard), number in self.nodes.items():
+            if not is_there(has):
+                not_exported += number
+            elif is_heard:
+                exported += number
+            else:
+                never_heard += number
+        return NodesCounted(exported, not_exported, never_heard)
+
+
+def exporting_of(standings: Mapping[int, Standing], nodes: NodeQuerySet) -> dict[int, Exporting]:
+    """By cluster with a source, where it is known what is exported: by those of these nodes that have GPUs. Of one
+    that is silent as it was said last.
+
+    A query, and two questions to Redis a cluster. Of 5,000 nodes: 20 ms.
+    """
+    told = {key: known for key, standing in standings.items() if (known := _told(key, standing))}
+    counted: dict[int, Counter[AlikeExporters]] = {key: Counter() for key in told}
+    rows = nodes.with_gpus().filter(cluster__in=list(told)).order_by() if told else nodes.none()
+    for cluster_id, name, vendor in rows.values_list("cluster_id", "name", "gpu_vendor"):
+        counted[cluster_id][_of_node(told[cluster_id], name, vendor)] += 1
+    return {key: Exporting(known.exported, counted[key]) for key, known in told.items()}
+
+
+def _of_node(told: KeptExporters, name: str, vendor: str) -> AlikeExporters:
+    if (has := told.by_node.get(name)) is not None:
+        return AlikeExporters(has & told.exported)
+    return AlikeExporters(told.exported & exportable(vendor), is_heard=False)
+
+
+def _told(cluster_id: int, standing: Standing) -> KeptExporters | None:
+    """None: nobody knows. Without a frame a Prometheus' row says what it has, and not of which nodes."""
+    if not standing.has_source:
+        return None
+    try:
+        kept = frames.exporters(cluster_id)
+    except FramesAway:
+        kept = None  # pages of nodes say that it is away
+    if kept is None:
+        return KeptExporters(standing.exported, {}) if standing.exported else None
+    return kept._replace(exported=standing.exported or kept.exported)
