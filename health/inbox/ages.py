@@ -10,19 +10,14 @@ from fleet.messages.announce import cluster_group
 from fleet.models import Cluster, ExporterRound, Node
 from fleet.queries import ClusterRow
 from health.models import SourceState, TelemetrySource
-from health.rules.gpus import GPU_RULES
-from health.sources.exporting import AlikeExporters, Exporting, exporting_of
+from health.sources.exporting import MISSED, AlikeExporters, Exporting, exporting_of
 from health.sources.of_node import standing_of
 from health.sources.reading import Standing
-from health.telemetry.metrics import METRICS
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import moment
 from wording.lists import names
 from wording.numbers import count, either
-
-# Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
-MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,8 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     gpu_node = Node.objects.visible_to(user).with_gpus().filter(cluster=OuterRef("pk"))
     with_gpus = set(Cluster.objects.filter(Exists(gpu_node)).order_by().values_list("pk", flat=True))
     standings = {one.pk: standing_of(sources.get(one.pk), rounds.get(one.pk), now=now) for one in clusters}
-    speaking = {key: standing for key, standing in standings.items() if not standing.is_silent}
-    exporting = exporting_of(speaking, Node.objects.visible_to(user))
+    heard = {key: standing for key, standing in standings.items() if standing.is_heard}
+    exporting = exporting_of(heard, Node.objects.visible_to(user))
     return found + [
         _with_blind(_of_telemetry(one, source, asked, standing, is_whole=is_whole, now=now), exporting.get(one.pk))
         for one in clusters
@@ -103,8 +98,9 @@ def _with_blind(age: Age, exporting: Exporting | None) -> Age:
     said = [_of_blind(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
     if exporting.never_heard:
         said.append(f"Of {exporting.never_heard} of {count(exporting.of, 'node')} nothing was heard within a day.")
-    sees_none = all(exporting.number_of(exporting.blind(rule)) == exporting.of for rule in MISSED)
-    return replace(age, is_late=age.is_late or sees_none, because=" ".join(filter(None, (age.because, *said))))
+    return replace(
+        age, is_late=age.is_late or exporting.is_unread, because=" ".join(filter(None, (age.because, *said)))
+    )
 
 
 def _of_blind(titles: Sequence[str], nodes: int, of: int) -> str:

@@ -161,9 +161,8 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
 def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
     """By rule, and by the names of clusters."""
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
-    standings = standings_of(clusters, now=now)
-    speaking = {key: standing for key, standing in standings.items() if not standing.is_silent}
-    exporting = exporting_of(speaking, Node.objects.visible_to(user))
+    heard = {key: standing for key, standing in standings_of(clusters, now=now).items() if standing.is_heard}
+    exporting = exporting_of(heard, Node.objects.visible_to(user))
     return {
         rule.key: tuple(SeenIn(clusters[key], each.of_rule(rule)) for key, each in exporting.items())
         for rule in GPU_RULES

@@ -71,7 +71,7 @@ def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
     return {
         key: LastSeen(instant(standing.silent_since))
         for key, standing in standings_of(list(clusters), now=now).items()
-        if standing.is_silent or not standing.has_source
+        if not standing.is_heard
     }
 
 

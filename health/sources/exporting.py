@@ -10,11 +10,15 @@ from functools import partial
 from typing import NamedTuple
 
 from fleet.models.node import NodeQuerySet
+from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuRule, can_see
 from health.sources import frames
 from health.sources.frames import FramesAway, KeptExporters
 from health.sources.reading import Standing
-from health.telemetry.metrics import exportable
+from health.telemetry.metrics import METRICS, exportable
+
+# Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
+MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
 
 
 class AlikeExporters(NamedTuple):
@@ -61,6 +65,16 @@ class Exporting:
 
     def number_of(self, those: Collection[AlikeExporters]) -> int:
         return sum(self.nodes[alike] for alike in those)
+
+    @property
+    def blind_rules(self) -> frozenset[str]:
+        """Of `MISSED` those that have nothing to read on some node."""
+        return frozenset(rule.key for rule in MISSED if self.blind(rule))
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether there are nodes, and no rule has anything to read on any of them."""
+        return self.of > 0 and all(self.number_of(self.blind(rule)) == self.of for rule in MISSED)
 
     @property
     def never_heard(self) -> int:

@@ -38,6 +38,10 @@ class Standing:
     silent_since: float | None = None  # seconds since the epoch; None: it is not, or nobody knows
     exported: frozenset[str] = frozenset()  # keys of metrics, by any exporter; `of_exporter`: by that one
 
+    @property
+    def is_heard(self) -> bool:
+        return self.has_source and not self.is_silent
+
     def of_exporter(self, has: Collection[str]) -> "Standing":
         """Of one node's, which has these: two of one source may export what they like, and of two vendors never do."""
         return replace(self, exported=frozenset(has))

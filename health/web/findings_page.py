@@ -17,10 +17,12 @@ from fleet.web.node_once import node_for
 from fleet.web.summary import line_for, lines_for
 from health.inbox.grouping import FindingGroup, groups_of
 from health.inbox.reading import code_of, counts_of, titles
-from health.inbox.seeing import dated, not_heard
+from health.inbox.seeing import dated
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.models.finding import WORST_FIRST, FindingQuerySet
+from health.sources.exporting import exporting_of
+from health.sources.of_clusters import standings_of
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50
@@ -54,7 +56,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
     """How many findings and faulty nodes there are, for the head of a cluster's page."""
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
-    trouble = trouble_of(counts_of(request.user, cluster=line.cluster), [line], now=now)
+    trouble = trouble_of(request.user, counts_of(request.user, cluster=line.cluster), [line], now=now)
     return render(request, "health/_cluster_trouble.html", {"cluster": line.cluster, "trouble": trouble})
 
 
@@ -96,13 +98,17 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
     found = Finding.objects.on_their_own_to(request.user).told().filter(is_of_a_member, cluster=row.cluster_id)
-    first, now = found.open().select_related("node").unacknowledged_first()[:SHOWN], timezone.now()
+    first, now = list(found.open().select_related("node").unacknowledged_first()[:SHOWN]), timezone.now()
+    standing = standings_of([row.cluster_id], now=now)[row.cluster_id]
     shown = {
         "number": found.open().count(),
         "findings": dated(first, heard_at=SAID_ABOVE, now=now),
         "confirming": found.confirming().count(),
         "muted": found.filter(state=FindingState.MUTED).count(),
-        "is_unheard": row.nodes.with_gpus().exists() and bool(not_heard([row.cluster_id], now=now)),
+        "is_unheard": not standing.is_heard and row.nodes.with_gpus().exists(),
+        "exporting": exporting_of({row.cluster_id: standing}, row.nodes.all()).get(row.cluster_id)
+        if standing.is_heard and not first
+        else None,
     }
     return render(request, "health/_pool_findings.html", shown)
 
@@ -119,7 +125,7 @@ def _strip(request: PersonRequest) -> dict[str, Any]:
     what has just begun. A group is one.
     """
     now, counts = timezone.now(), counts_of(request.user)
-    trouble = trouble_of(counts, lines_for(request, now=now), now=now)
+    trouble = trouble_of(request.user, counts, lines_for(request, now=now), now=now)
     told = groups_of(open_findings(request).unacknowledged_first()) if trouble.open else []
     newest_first = confirming_findings(request).order_by(WORST_FIRST, "-since", "-pk")  # as groups say
     waiting = groups_of(newest_first) if trouble.confirming else []

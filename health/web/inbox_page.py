@@ -162,7 +162,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     wanted = Filter.read(request)
     clusters = lines_for(request, now=now)
     counts = counts_of(user)
-    trouble = trouble_of(counts, clusters, now=now)
+    trouble = trouble_of(user, counts, clusters, now=now)
     rows = wanted.of(_rows(user, tab))
     page = Paginator(_listed(rows, tab, wanted, user), PER_PAGE).get_page(asked.get("page"))
     listed = (one if isinstance(one, FindingGroup) else FindingGroup((one,)) for one in page.object_list)

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.allocation.tally import tally
+from fleet.models import Node
 from fleet.queries import ClusterRow
 from fleet.web.summary import counted_by
 from health.inbox.reading import FindingCounts
-from health.inbox.seeing import not_heard
+from health.sources.exporting import exporting_of
+from health.sources.of_clusters import standings_of
+from people.models import User
 
 
 @dataclass(frozen=True)
@@ -20,18 +23,28 @@ class Trouble:
     unseen: Sequence[str]  # clusters that are not live
     heard_at: Mapping[int, datetime | None]  # those by their keys: when each was heard last
     unheard: Sequence[str]  # clusters that are live, and of whose GPUs nothing is heard
+    unread: Sequence[str]  # those that are heard, and of which no rule on GPUs reads anything: it is not exported
+    blind: int  # rules on GPUs that read nothing on some nodes; this and `unread` only where nothing is found
     has_clusters: bool
 
     @property
     def is_calm(self) -> bool:
         """Whether a green word may be said."""
-        unsure = self.confirming or self.muted or self.unseen or self.unheard
+        unsure = self.confirming or self.muted or self.unseen or self.unheard or self.unread
         return self.has_clusters and not (self.open or self.faulty or unsure)
 
 
-def trouble_of(counts: FindingCounts, lines: Sequence[ClusterRow], *, now: datetime) -> Trouble:
-    """Of what is found and counted in these clusters. Two queries."""
+def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *, now: datetime) -> Trouble:
+    """Of what is found and counted in these clusters, as far as the person sees them. Two queries; where nothing is
+    found one more, and two questions to Redis for each cluster that is heard.
+    """
     unseen = [line for line in lines if not line.freshness.is_fresh]
+    # One that is not seen is said to be that; one without GPUs has none to be heard.
+    seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
+    standings = standings_of([line.cluster.pk for line in seen], now=now)
+    heard = {key: standing for key, standing in standings.items() if standing.is_heard}
+    is_told = counts.open or counts.acknowledged or counts.confirming  # then no word is green, and nobody is to be told
+    exporting = {} if is_told else exporting_of(heard, Node.objects.visible_to(user))
     return Trouble(
         open=counts.open + counts.acknowledged,
         confirming=counts.confirming,
@@ -39,13 +52,8 @@ def trouble_of(counts: FindingCounts, lines: Sequence[ClusterRow], *, now: datet
         faulty=tally(counted_by(lines)).faulty,
         unseen=[line.cluster.name for line in unseen],
         heard_at={line.cluster.pk: line.freshness.heard_at for line in unseen},
-        unheard=_unheard(lines, now=now),
+        unheard=[line.cluster.name for line in seen if line.cluster.pk not in heard],
+        unread=[line.cluster.name for line in seen if (its := exporting.get(line.cluster.pk)) and its.is_unread],
+        blind=len(frozenset().union(*(each.blind_rules for each in exporting.values()))),
         has_clusters=bool(lines),
     )
-
-
-def _unheard(lines: Sequence[ClusterRow], *, now: datetime) -> list[str]:
-    """By name. One that is not seen is said to be that; one without GPUs has none to be heard."""
-    seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
-    silent = not_heard([line.cluster.pk for line in seen], now=now)
-    return [line.cluster.name for line in seen if line.cluster.pk in silent]

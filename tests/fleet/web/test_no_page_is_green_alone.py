@@ -7,6 +7,8 @@ import pytest
 from fleet.models import Bookmark, Cluster, Node, Observer, Pod
 from health.judging import looking
 from health.models import TelemetrySource
+from health.sources.exporting import MISSED
+from health.telemetry.metrics import METRICS
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -159,6 +161,34 @@ def test_a_cluster_whose_gpus_nobody_hears_is_green_nowhere(node, wrong):
     for name in ("findings", "fleet"):
         assert CALM not in seen[name], name
         assert "Nobody hears how the GPUs of north are." in seen[name], name
+
+
+def test_where_no_rule_has_anything_to_read_no_page_is_green(node):
+    """Its source answers, and exports what exporters of these GPUs never have."""
+    TelemetrySource.objects.update(exported=["called_healthy"])
+
+    seen = pages(node)
+
+    for name in ("findings", "fleet"):
+        assert CALM not in seen[name], name
+        assert "No rule sees how the GPUs of north are: nothing that rules read is exported there." in seen[name], name
+
+
+def test_where_some_rules_have_nothing_to_read_the_green_word_says_so(node):
+    """Of the temperature alone."""
+    viewer = visiting(make.a_user("bob", role="viewer"))
+    pool = make.a_pool(node.cluster)
+    pool.nodes.add(node)
+    blind = f"{len(MISSED) - 1} rules find nothing on some GPUs: what they read is not exported there."
+
+    seen = {**pages(node), "pool": page(viewer, f"/parts/pools/{pool.pk}/findings").text}
+
+    assert CALM in seen["findings"]
+    assert "Nothing is open about its nodes." in seen["pool"]
+    for name in ("findings", "fleet", "pool"):
+        assert blind in seen[name], name
+    TelemetrySource.objects.update(exported=list(METRICS))
+    assert "find nothing" not in page(viewer, "/").text + page(viewer, f"/parts/pools/{pool.pk}/findings").text
 
 
 def test_a_cluster_without_gpus_has_none_to_be_heard(node):

@@ -52,7 +52,7 @@ def on_trial(rule: str = RULE) -> RuleShadow:
 def what_people_are_told(cluster) -> tuple[int, ...]:
     user = a_user(role="viewer")
     counts = counts_of(user)
-    trouble = trouble_of(counts, cluster_lines(user, now=NOON), now=NOON)
+    trouble = trouble_of(user, counts, cluster_lines(user, now=NOON), now=NOON)
     told = Finding.objects.open().count(), Finding.objects.confirming().count()
     nodes = sum(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
     return (*told, nodes, trouble.open, trouble.confirming, counts.unresolved)

@@ -12,12 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from fleet.models import Bookmark, Observer
 from fleet.web.summary import cluster_lines
 from health.inbox import acts
-from health.inbox.ages import MISSED, ages_of
+from health.inbox.ages import ages_of
 from health.inbox.markdown import as_markdown
 from health.inbox.reading import detail_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow, TelemetrySource
 from health.sources import frames
+from health.sources.exporting import MISSED
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
