@@ -104,6 +104,24 @@ def test_gpus_of_a_node_that_begin_anew_together_were_not_reset_one_by_one():
     assert prometheus.targets[alone].anew == {"1": 1}
 
 
+@pytest.mark.parametrize(
+    ("away", "forgotten", "seen"), [((), (), 3), ((4,), (), 3), ((4, 5, 6), (), 2), ((), (4,), 2), ((4,), (5,), 2)]
+)
+def test_resets_that_nobody_can_tell_apart_are_one_and_those_before_what_is_forgotten_none(away, forgotten, seen):
+    stage = Stage(1)
+    prometheus, (node,) = Prometheus(stage), stage.machines
+    stage.run_until(600.0)
+    prometheus.scrape(frozenset(stage.machines), period_s=60.0)
+    stage.board.put(GpuResets(node, 1, every_s=100.0))  # it shows by the first look, the fourth and the seventh
+
+    for time in range(1, 8):
+        stage.run_until(600.0 + 60.0 * time)
+        prometheus.is_away, prometheus.is_forgotten = time in away, time in forgotten
+        prometheus.scrape(frozenset(stage.machines), period_s=60.0)
+
+    assert prometheus.targets[node].anew["1"] == seen
+
+
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):
     without = tuple(rule for rule in gpus.GPU_RULES if not isinstance(rule, LastXid))
     monkeypatch.setattr(gpus, "GPU_RULES", without)
@@ -204,7 +222,17 @@ def test_of_an_hour_that_is_not_heard_whole_nobody_knows_what_was_in_it(kind: st
     plant = Plant(1, KINDS[kind], place, KINDS[kind].make(Random(1), place), 0.0, 10_000.0)
 
     for can_look in (*[True] * 60, *[False] * away_min):
-        plant.wait(60.0, can_look=can_look)
+        plant.wait(60.0, can_look=can_look, is_forgotten=False)
+
+    assert plant.waited_s == waited_min * 60
+
+
+@pytest.mark.parametrize(("kind", "waited_min"), [(IDLE, 0), ("hot", 1)])
+def test_nor_of_one_whose_sums_were_forgotten(kind: str, waited_min: int):
+    place = Place("gpu-1", 0, 8)
+    plant = Plant(1, KINDS[kind], place, KINDS[kind].make(Random(1), place), 0.0, 10_000.0)
+
+    plant.wait(60.0, can_look=True, is_forgotten=True)
 
     assert plant.waited_s == waited_min * 60
 

@@ -55,7 +55,7 @@ def told_of(asked: Any, day: Any, cpu_s: float) -> Told:
     verdict = day.verdict
     plants = [plant for plant in verdict.schedule.plants if plant.is_trouble]
     outages = [outage for outage in verdict.schedule.outages if OUTAGES[outage.what].rule]
-    visible = [plant for plant in plants if plant.visible_s is not None]
+    in_vain = [plant for plant in plants if not plant.is_judged and plant.ends_s <= asked.hours * 3600]
     troubles = [
         *(Trouble("missed", one.number, _said(one)) for one in plants if one.missed),
         *(
@@ -66,14 +66,14 @@ def told_of(asked: Any, day: Any, cpu_s: float) -> Told:
         *(Trouble("wrong cause", one.number, f"{_said(one)}; told: {one.wrong}") for one in plants if one.wrong),
         *(Trouble("duplicate", one.number, f"{_said(one)}; told: {one.doubled}") for one in plants if one.doubled),
         *(Trouble("false", one.number, one.says) for one in verdict.false.values()),
-        *(Trouble("in vain", one.number, _said(one)) for one in verdict.in_vain),
+        *(Trouble("in vain", one.number, _said(one)) for one in in_vain),
     ]
     return Told(
         nodes=asked.nodes,
         hours=asked.hours,
-        planted=len(visible) + len(outages),
+        planted=sum(plant.is_judged for plant in plants) + len(outages),
         harmless=len(verdict.schedule.plants) - len(plants) + len(verdict.schedule.outages) - len(outages),
-        in_vain=len(verdict.in_vain),
+        in_vain=len(in_vain),
         missed=sum(one.missed for one in [*plants, *outages]),
         wrong=sum(bool(plant.wrong) for plant in plants),
         doubled=sum(bool(plant.doubled) for plant in plants),

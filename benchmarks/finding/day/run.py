@@ -94,13 +94,15 @@ class Playing:
         is_api = not away & {Outage.API, Outage.WATCHING}
         self.prometheus.ahead_s = sum(one.amount for one in on)
         self.prometheus.is_away = bool(away & {Outage.PROMETHEUS, Outage.MOMENT})
+        is_forgotten = any(one.what is Outage.MEMORY and now_s - PERIOD_S < one.begins_s for one in on)
+        self.prometheus.is_forgotten = is_forgotten
         ended = {node for node, until_s in self._lively.items() if now_s < until_s}
         self.prometheus.scrape(frozenset(ended | {plant.place.node for plant in self._on}), period_s=PERIOD_S)
         if is_api:
             self.observing.look()
         elif Outage.API in away:
             self.observing.miss()
-        if any(one.what is Outage.MEMORY and now_s - PERIOD_S < one.begins_s for one in on):
+        if is_forgotten:
             frames.redis_client().flushdb()
         clock = self.stage.clock
         began, answering_s = time.process_time(), self._answering_s

@@ -1,5 +1,6 @@
 """What is planted when and where, all of it from the seed: so one of it can be planted alone."""
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,11 +37,17 @@ class Plant:
     doubled: str = ""  # what else was told of it at the same time
     missed: bool = False
 
-    def wait(self, period_s: float, *, can_look: bool) -> None:
+    def wait(self, period_s: float, *, can_look: bool, is_forgotten: bool) -> None:
+        """`is_forgotten`: what was seen so far, an hour's sums as well (docs/architecture.md: Redis)."""
         self.unseen_s = 0.0 if can_look else self.unseen_s + period_s
         self.waited_s += period_s if can_look else 0.0
-        if self.unseen_s > self.kind.lacks_s:
+        if self.unseen_s > self.kind.lacks_s or (is_forgotten and math.isfinite(self.kind.lacks_s)):
             self.waited_s = 0.0
+
+    @property
+    def is_judged(self) -> bool:
+        """Else it did not show, or its end came before its rule had waited while somebody could look."""
+        return self.found_s is not None or self.missed
 
     @property
     def is_trouble(self) -> bool:

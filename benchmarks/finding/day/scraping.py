@@ -67,6 +67,7 @@ class Target:
     devices: list[dict[str, str]] = field(default_factory=list)  # with the labels that tell which it is
     values: dict[tuple[str, str], float] = field(default_factory=dict)  # by series and index of the GPU
     anew: Counter[str] = field(default_factory=Counter)  # by index of the GPU, how often its energy alone fell
+    joules: dict[str, float] = field(default_factory=dict)  # by index of the GPU, as whoever asks saw it last
     said: dict[str, bytes] = field(default_factory=dict)  # by series, its part of an answer
     times: dict[str, bytes] = field(default_factory=dict)
     is_even: bool = True  # every series is of the same devices
@@ -86,11 +87,13 @@ class Target:
 
 
 class Prometheus:
-    """`is_away`: it does not answer. `ahead_s`: its clock is that much ahead of ours."""
+    """`is_away`: it does not answer. `is_forgotten`: nobody knows what it answered before. `ahead_s`: its clock is that
+    much ahead of ours.
+    """
 
     def __init__(self, stage: Stage) -> None:
         self._stage, self._clock = stage, stage.clock
-        self.is_away = False
+        self.is_away = self.is_forgotten = False
         self.ahead_s = 0.0
         self.targets = {called: Target() for called in stage.machines}
         self._turn = {called: place / len(self.targets) for place, called in enumerate(self.targets)}
@@ -125,7 +128,7 @@ class Prometheus:
 
     def _scraped(self, called: str, run: str) -> Target:
         before = self.targets[called]
-        target = Target(run, self._stage.passed_s, anew=before.anew)
+        target = Target(run, self._stage.passed_s, anew=before.anew, joules=before.joules)
         pod = self._stage.exporter_on(called)
         served = self._stage.play.exporters.serve(pod, "/metrics") if pod else None
         if pod is None or served is None or served.status != 200 or served.pace in (Pace.NEVER, Pace.DRIP):
@@ -141,13 +144,17 @@ class Prometheus:
             if not -LOOKBACK_S <= target.skew_s <= AHEAD_S:
                 return target
         self._take(target, rows, _labels_of_target(pod))
-        fallen = [
-            gpu for (series, gpu), joules in target.values.items()
-            if series == ENERGY and joules < before.values.get((series, gpu), 0.0)
-        ]  # fmt: skip
-        if len(fallen) == 1:  # of several at once the driver was loaded anew
-            target.anew.update(fallen)
+        if not self.is_away:
+            self._count_anew(target)
         return target
+
+    def _count_anew(self, target: Target) -> None:
+        """Several resets between two looks are one to whoever asks, and none where the first of these is forgotten."""
+        said = {gpu: joules for (series, gpu), joules in target.values.items() if series == ENERGY}
+        fallen = [gpu for gpu, joules in said.items() if joules < target.joules.get(gpu, 0.0)]
+        if len(fallen) == 1 and not self.is_forgotten:  # of several at once the driver was loaded anew
+            target.anew.update(fallen)
+        target.joules = {**target.joules, **said}
 
     def _take(self, target: Target, rows: list, added: Mapping[str, str]) -> None:
         devices: dict[tuple[str, str], dict[str, str]] = {}

@@ -24,7 +24,7 @@ class Told:
     hours: float
     planted: int  # troubles that were visible
     harmless: int
-    in_vain: int  # planted, and never visible
+    in_vain: int  # planted, and over before they showed, or had to be found
     missed: int
     wrong: int
     doubled: int

@@ -46,7 +46,6 @@ class Verdict:
     period_s: float
     false: dict[tuple[int, int], FalseFinding] = field(default_factory=dict)
     beside: Counter[tuple[int, int]] = field(default_factory=Counter)  # by plant and finding, for how many looks
-    in_vain: list[Plant] = field(default_factory=list)  # planted, and never visible
     notes: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -69,8 +68,6 @@ class Verdict:
             if plant.is_trouble and plant.begins_s <= now_s < plant.ends_s:
                 can_look = is_api and (is_telemetry or not plant.kind.needs_telemetry)
                 self._judge(plant, of_plants.get(plant.number, ()), stage, prometheus, now_s, can_look=can_look)
-            elif plant.is_trouble and plant.visible_s is None and plant.ends_s <= now_s and plant not in self.in_vain:
-                self.in_vain.append(plant)
         for outage in self.schedule.outages:
             self._judge_outage(outage, rows, now_s)
 
@@ -92,7 +89,7 @@ class Verdict:
             if plant.found_s is not None or (not is_hidden and plant.kind.is_visible(seen)):
                 plant.visible_s = now_s
         else:
-            plant.wait(self.period_s, can_look=can_look)
+            plant.wait(self.period_s, can_look=can_look, is_forgotten=prometheus.is_forgotten)
         is_late = plant.waited_s > plant.kind.after_s + 2 * self.period_s
         if is_late and plant.found_s is None:
             plant.missed = True
