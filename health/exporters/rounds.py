@@ -131,7 +131,7 @@ def _ask_all(
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     _keep_frame(cluster, epoch, said, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
-    odd = " ".join(filter(None, (*_untrue(said, nodes), _nameless(said), _odd(said))))
+    odd = " ".join(filter(None, (*_untrue(said, nodes), _unread(said), _nameless(said), _odd(said))))
     return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
 
 
@@ -139,6 +139,14 @@ def _untrue(said: Mapping[str, NodeSaid], nodes: Collection[str]) -> tuple[str, 
     """What exporters say of where they are, and of whose GPUs, that cannot be, as a Prometheus is told of it."""
     named = sorted((node, name) for node, each in said.items() for name in each.called if name in nodes)
     return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(said))
+
+
+def _unread(said: Mapping[str, NodeSaid]) -> str:
+    """Blank: of each that has series of GPUs some are read."""
+    where = sorted(node for node, each in said.items() if each.unread)
+    if not where:
+        return ""
+    return f"Series of GPUs that are not read, such as {said[where[0]].unread}, and no others: on {names(where)}."
 
 
 def _nameless(said: Mapping[str, NodeSaid]) -> str:

@@ -40,6 +40,7 @@ class NodeSaid:
     without: dict[GpuDeviceKey, set[str]] = field(default_factory=dict)  # metrics with a series whose value none can be
     called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
     nameless: int = 0  # series of a GPU that do not say which
+    unread: str = ""  # the first name of a GPU's series, where none that has one is read
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
 
 
@@ -57,10 +58,15 @@ def read_node(text: str, node_name: str) -> NodeSaid:
         if match is None:
             continue
         is_text = True
-        for series in SERIES.get(match.group(1), ()):
+        known = SERIES.get(match.group(1), ())
+        for series in known:
             _take(said, match, series, node_name)
+        if not (known or said.devices or said.unread) and device_of(_labels(match.group(2)), ""):
+            said.unread = match.group(1)[:100]
     if text.strip() and not is_text:
         raise UnreadableMetrics("What it answers is no text of metrics.")
+    if said.devices or said.nameless:
+        said.unread = ""
     return said
 
 

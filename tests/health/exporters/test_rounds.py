@@ -309,6 +309,23 @@ def test_series_that_name_no_gpu_are_counted_with_their_nodes(cluster, told, mon
     assert first in outcome.message
 
 
+def test_an_exporter_of_which_nothing_is_read_is_named_and_no_other(cluster, told, monkeypatch):
+    first = cluster.nodes.order_by("name").first().name
+    its = Pod.objects.get(cluster=cluster, operand="dcgm-exporter", node_name=first)
+    series = 'mi300_gpu_power_usage{gpu_id="0",serial_number="6924"} 142\n'
+
+    def renaming(connection, namespace, pod, port):
+        return series if pod == its.name else metrics_of(connection, namespace, pod, port)
+
+    monkeypatch.setattr(asking, "metrics_of", renaming)
+
+    outcome = ask(cluster)
+
+    assert outcome.message == (
+        f"Series of GPUs that are not read, such as mi300_gpu_power_usage, and no others: on {first}."
+    )
+
+
 def test_an_exporter_that_does_not_run_is_not_asked(cluster):
     Pod.objects.filter(cluster=cluster, operand="dcgm-exporter").update(phase="Pending")
 

@@ -128,6 +128,23 @@ def test_a_field_that_is_no_number_costs_no_other():
     assert read_node(words + TEXT, "gpu-1").values == read_node(TEXT, "gpu-1").values
 
 
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('mi300_gpu_power_usage{gpu_id="0",serial_number="6924"} 142\n', "mi300_gpu_power_usage"),
+        ('nvidia_smi_temperature_gpu{uuid="df6e7a7c-7314-46f8"} 61\n', "nvidia_smi_temperature_gpu"),
+        ('DCGM_FI_DEV_FAN_SPEED{gpu="0",UUID="GPU-a"} 30\n', "DCGM_FI_DEV_FAN_SPEED"),
+        ('DCGM_FI_DEV_FAN_SPEED{gpu="0",UUID="GPU-a"} 30\nDCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 61\n', ""),
+        ('amd_gpu_nodes_total{hostname="gpu-1"} 8\ngo_info{version="go1.22"} 1\n', ""),
+        ('DCGM_FI_DEV_NVSWITCH_TEMPERATURE_CURRENT{nvswitch="nvswitch0",Hostname="gpu-1"} 40\n', ""),
+    ],
+)
+def test_series_of_gpus_of_which_none_is_read_are_named(line, named):
+    said = read_node("# HELP x y\n" + line, "gpu-1")
+
+    assert said.unread == named
+
+
 def test_an_exporter_without_a_driver_says_nothing_and_is_read():
     assert read_node("", "gpu-1").devices == {}
     assert read_node("# HELP up x\n", "gpu-1").devices == {}
