@@ -56,6 +56,19 @@ class Whereabouts:
         alike = [node for node in several if not domain or node == host]
         return alike[0] if len(several) == len(alike) == 1 else ""
 
+    def is_service(self, target: str) -> bool:
+        """Whether what Prometheus scrapes under this name is now one exporter's, now another's."""
+        name, _, rest = target.partition(".")
+        return rest != "" and name in self._services
+
+    @cached_property
+    def _services(self) -> frozenset[str]:
+        """What a Service of exporters on several nodes is called: as their pods, without what is each one's own."""
+        nodes: dict[str, set[str]] = {}
+        for pod, node in self.exporters.items():
+            nodes.setdefault(pod.rpartition("-")[0], set()).add(node)
+        return frozenset(stem for stem, of in nodes.items() if stem and len(of) > 1)
+
     @cached_property
     def _by_host(self) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
@@ -103,6 +116,7 @@ class _Odd:
     placeless: int = 0  # series that name no node
     unknown: dict[str, None] = field(default_factory=dict)  # names that are no node's
     untrue: dict[str, None] = field(default_factory=dict)
+    services: dict[str, None] = field(default_factory=dict)  # that stand for the exporters of several nodes
 
 
 def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
@@ -112,7 +126,10 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     claimed = next((node for name in said if (node := _claimed(name, where))), "")
     if runs_on and claimed and claimed != runs_on:
         odd.untrue[untrue_name(runs_on, claimed)] = None
-    target = labels.get("instance", "").rpartition(":")[0] or labels.get("instance", "")
+    instance = labels.get("instance", "")
+    target = instance.rpartition(":")[0] or instance
+    if where.is_service(target):
+        odd.services[instance[:100]] = None
     node = runs_on or claimed or where.called(target)
     if not node:
         name = next(iter([*said, *filter(None, map(labels.get, WRITTEN))]), "")
@@ -188,6 +205,11 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
         notes.append(
             f"{count(odd.placeless, 'series', 'series')} that no node's name is on, left out: let Prometheus write it, "
             "as the label node."
+        )
+    if odd.services:
+        notes.append(
+            "Exporters are scraped through a Service, which answers for one node after another: "
+            f"{_some(list(odd.services))}. Let Prometheus scrape their pods."
         )
     return (*notes, *notes_on_claims(list(odd.untrue), contested))
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,6 +122,41 @@ def test_knows_a_host_with_its_domain_and_without_where_only_one_is_called_so(la
 
     assert [device.node_name for device in inventory.devices] == ([node] if node else [])
     assert len(inventory.notes) == (not node)
+
+
+SERVED = Whereabouts(
+    frozenset({"gpu-1", "gpu-2"}), {"nvidia-dcgm-exporter-x7k2p": "gpu-1", "nvidia-dcgm-exporter-9zq4d": "gpu-2"}
+)
+
+
+@pytest.mark.parametrize(
+    "instance", ["nvidia-dcgm-exporter.gpu-operator:9400", "nvidia-dcgm-exporter.conformance.svc.cluster.local:9400"]
+)
+def test_says_that_exporters_are_scraped_through_a_service(instance):
+    rows = [(key, {"Hostname": "gpu-1", "instance": instance}) for key in (A, B)]
+
+    inventory = take_inventory(rows, SERVED)
+
+    assert {device.node_name for device in inventory.devices} == {"gpu-1"}
+    (note,) = inventory.notes
+    assert note == (
+        f"Exporters are scraped through a Service, which answers for one node after another: {instance}. "
+        "Let Prometheus scrape their pods."
+    )
+
+
+@pytest.mark.parametrize(
+    ("instance", "where"),
+    [
+        ("10.0.0.7:9400", SERVED),
+        ("gpu-1:9400", SERVED),
+        ("nvidia-dcgm-exporter-x7k2p:9400", SERVED),
+        ("nvidia-dcgm-exporter", SERVED),
+        ("nvidia-dcgm-exporter.gpu-operator:9400", replace(SERVED, exporters={"nvidia-dcgm-exporter-x7k2p": "gpu-1"})),
+    ],
+)
+def test_a_target_that_is_one_exporter_is_no_service(instance, where):
+    assert take_inventory([(A, {"Hostname": "gpu-1", "instance": instance})], where).notes == ()
 
 
 def test_believes_prometheus_before_an_exporter():
