@@ -46,6 +46,7 @@ CONTAINERS = {
     "health/gpus/remembered.py:_kept": A_CLUSTER,
     "health/judging/sources.py:SOURCES": REGISTERED,
     "health/sources/frames.py:_clients": "an address of Redis",
+    "health/sources/frames.py:_exporters": "so many, and the oldest goes",
     "health/sources/frames.py:_orders": "so many, and the oldest goes",
     "health/sources/history.py:_kept": A_CLUSTER,
     "health/sources/rounds.py:_known": A_CLUSTER,
