@@ -32,6 +32,7 @@ class WouldBe:
     times: int = 1
     evidence: Mapping[str, Any] = field(default_factory=dict)
     worst: Severity | None = None  # that people would have been told of
+    said: str = ""  # the sentence of that, as it was last; blank: they were told of nothing
 
     @property
     def identity(self) -> str:
@@ -39,8 +40,8 @@ class WouldBe:
 
     def tell(self) -> None:
         """People hear how bad it is now."""
-        if self.worst is None or self.worst.is_less_than(self.severity):
-            self.worst = self.severity
+        if self.worst is None or not self.severity.is_less_than(self.worst):
+            self.worst, self.said = self.severity, self.sentence
 
     @property
     def would_page(self) -> bool:

@@ -82,7 +82,7 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
                         "resolved_at": _iso(each.resolved_at),
                         "severity": each.worst,
                         "times": each.times,
-                        "sentence": each.sentence,
+                        "sentence": each.said,
                         "would_page": each.would_page,
                     }
                     for each in one.found
@@ -99,7 +99,7 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
 def _said(each: WouldBe) -> str:
     until = _when(each.resolved_at) if each.resolved_at else "still so"
     again = f", opened {each.times} times" if each.times > 1 else ""
-    return f"{_when(each.opened_at or each.since)}  {until:16}  {each.worst or each.severity:8}  {each.sentence}{again}"
+    return f"{_when(each.opened_at or each.since)}  {until:16}  {each.worst or each.severity:8}  {each.said}{again}"
 
 
 def _when(at: datetime) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fleet.models import Bookmark, Observer, PodPlacement
 from health.backtest.replay import Replay
 from health.backtest.running import NoReplay, replay, why_not
+from health.backtest.telling import as_json, lines
 from health.backtest.timelines import NodePast
 from health.judging import looking
 from health.judging.signals import Signal, Subject
@@ -81,6 +82,22 @@ def test_finds_what_the_rule_would_have_with_its_times_and_says_how_much_was_hea
     assert one.begin == NOON - 12 * 60 * MINUTE
     assert [(gap.begin, gap.end) for gap in one.gaps] == [(NOON - DAY, one.begin)]
     assert 0.99 < one.heard_ratio <= 1
+
+
+def test_how_bad_it_was_is_told_with_what_was_said_then(cluster):
+    """It may be less bad before it is over: what is called critical is not told with the sentence of a warning."""
+    past = remembering()
+    cooling = said(
+        lambda age: 86.0 if 120 < age <= 180 else 84.0 if 60 < age <= 120 else 60.0, minutes=range(300, 0, -1)
+    )
+    past.add(TEMPERATURE, labels(0), cooling)
+
+    one = run(cluster, past)
+
+    (line,) = (each for each in lines("gpu-hot", [one], most=9) if "GPU 0" in each)
+    assert "  critical  GPU 0 of gpu-001 has 85 °C or more" in line
+    (found,) = as_json("gpu-hot", [one])["clusters"][0]["findings"]
+    assert (found["severity"], found["sentence"][:31]) == ("critical", "GPU 0 of gpu-001 has 85 °C or m")
 
 
 def test_what_was_not_heard_is_no_all_clear(cluster):
