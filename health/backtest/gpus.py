@@ -88,7 +88,8 @@ class _Then(Mapping[str, Mapping[str, Any]]):
             raise KeyError(name)
         states = {column: node.was(column, self.at) for column in ("upgrade_state", "mig_config_state")}
         # How many GPUs it had then is not kept: none is taken for replaced.
-        return {"id": node.node_id, "uid": node.uid, "name": name, "gpu_expected": None, **states}
+        who = {"id": node.node_id, "uid": node.uid, "name": name, "gpu_vendor": node.vendor}
+        return {**who, "gpu_expected": None, **states}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.pasts)

@@ -282,7 +282,7 @@ class Judging:
             node_name=device.node_name,
             name=self._name(device),
             product=device.product,
-            vendor=node.get("gpu_vendor", ""),  # of the past nobody says
+            vendor=node["gpu_vendor"],
             now=fresh,
             grown=grown,
             parts={key: parts for key, parts in self.kept.parts.get(device.key, {}).items() if key in fresh},

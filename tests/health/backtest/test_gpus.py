@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fleet.models import Bookmark, Observer, PodPlacement
+from fleet.models import Bookmark, Node, Observer, PodPlacement
 from health.backtest.replay import Replay
 from health.backtest.running import NoReplay, replay, why_not
 from health.backtest.telling import as_json, lines
@@ -82,6 +82,15 @@ def test_finds_what_the_rule_would_have_with_its_times_and_says_how_much_was_hea
     assert one.begin == NOON - 12 * 60 * MINUTE
     assert [(gap.begin, gap.end) for gap in one.gaps] == [(NOON - DAY, one.begin)]
     assert 0.99 < one.heard_ratio <= 1
+
+
+def test_whose_gpus_a_node_has_is_known_of_the_past_too(cluster):
+    """AMD's have limits of their own."""
+    Node.objects.update(gpu_vendor="amd")
+    past = remembering()
+    past.add(TEMPERATURE, labels(0), said(warm, minutes=range(12 * 60, 0, -1)))
+
+    assert run(cluster, past).found == []
 
 
 def test_how_bad_it_was_is_told_with_what_was_said_then(cluster):

@@ -283,6 +283,29 @@ def test_a_gpu_that_went_silent_alone_is_lost():
     assert "Its last Xid was 79." in GpuSilent().judge(with_xid(79, now={})).sentence
 
 
+@pytest.mark.parametrize(
+    ("vendor", "celsius", "severity"),
+    [
+        ("amd", 94.9, None), ("amd", 95, Severity.WARNING), ("amd", 100, Severity.CRITICAL),
+        ("nvidia", 83, Severity.WARNING), ("nvidia", 85, Severity.CRITICAL), ("habana", 85, Severity.CRITICAL),
+        ("", 85, Severity.CRITICAL),
+    ],
+)  # fmt: skip
+def test_a_gpu_is_too_hot_by_what_its_vendors_slow_down_at(vendor, celsius, severity):
+    """AMD's tell of the hottest spot of the die, and slow down at 100 °C there."""
+    hot = Hot().judge(replace(WELL, vendor=vendor, now={"temperature_celsius": celsius}))
+
+    assert (hot.severity if hot else None) == severity
+
+
+def test_a_pools_own_limits_hold_whosever_its_gpus_are():
+    rule = Hot(Limits(70, None, timedelta(minutes=1), whose=A_POOL))
+
+    hot = rule.judge(replace(WELL, vendor="amd", now={"temperature_celsius": 71}))
+
+    assert "has 70 °C or more: a pool’s limit" in hot.sentence
+
+
 @pytest.mark.parametrize(("vendor", "tool"), [("", "nvidia-smi"), ("amd", "amd-smi"), ("habana", "hl-smi")])
 def test_a_gpu_is_looked_for_by_the_program_of_its_vendor(vendor, tool):
     assert f"lspci and {tool} on" in GpuSilent().judge(replace(WELL, now={}, vendor=vendor)).action
