@@ -30,7 +30,6 @@ KINDS_AND_MISSING = """
 """
 Costs = dict[str, dict[str, float]]  # of pages and of lists, by path: milliseconds of CPU
 GROWTH_AT_MOST = 1.5
-CLIENTS = 100
 STORM_PER_S = 50.0
 CHURN_PER_S = 5.0
 
@@ -42,6 +41,7 @@ class Length:
     rounds: int
     changes: int  # a round
     storm_s: float
+    clients: int  # that listen meanwhile
     kubectl: int
     settle_s: float
     quiet_s: float
@@ -49,8 +49,10 @@ class Length:
     times: int  # that a page is asked for
 
 
-FULL = Length(rounds=3, changes=100, storm_s=30, kubectl=100, settle_s=30, quiet_s=300, churn_s=600, times=40)
-SHORT = Length(rounds=1, changes=5, storm_s=2, kubectl=5, settle_s=3, quiet_s=5, churn_s=10, times=10)
+FULL = Length(
+    rounds=3, changes=100, storm_s=30, clients=100, kubectl=100, settle_s=30, quiet_s=300, churn_s=600, times=40
+)
+SHORT = Length(rounds=1, changes=5, storm_s=2, clients=10, kubectl=5, settle_s=3, quiet_s=5, churn_s=10, times=4)
 
 
 class Introduced(Stack):
@@ -113,7 +115,7 @@ def latency(
     rounds = [changes.alone(api, ear, ids, changes=length.changes) for _ in range(length.rounds)]
     figures.at_most("change_to_socket_p50_ms", median_of(rounds, 0.5), 60, "ms")
     figures.at_most("change_to_socket_p99_ms", median_of(rounds, 0.99), 250, "ms")
-    with crowd(person, CLIENTS - 1):
+    with crowd(person, length.clients - 1):
         rounds = [changes.storm(api, ear, ids, per_s=STORM_PER_S, for_s=length.storm_s) for _ in range(length.rounds)]
     figures.at_most("change_to_socket_loaded_p99_ms", median_of(rounds, 0.99), 500, "ms")
     program = shutil.which("kubectl")
