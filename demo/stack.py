@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from demo import kept, parts, prometheus, rights, tied, valkey
+from demo import kept, parts, prometheus, rights, tables, tied, valkey
 from demo.parts import Fleet
 from demo.ports import LOOPBACK
 from demo.settings import ROOT, environment
@@ -99,7 +99,7 @@ class Stack:
         )
         self._start_cluster()
         self._say("database and people")
-        self.make_database()
+        self._make_database()
         self._start_product()
         self._wait_for_cluster()
         if self._with_prometheus:
@@ -121,8 +121,15 @@ class Stack:
         """Where the web process is."""
         return f"http://{LOOPBACK}:{self.port}"
 
-    def make_database(self) -> None:
-        """Make what is not there yet of the tables and of the people; the flows make both once for all stacks."""
+    def _make_database(self) -> None:
+        """Make what is not there yet of the tables and of the people."""
+        database = self.folder / kept.DATABASE
+        if self._database_url or database.exists():
+            self._migrate()
+        else:
+            tables.put(database, self._migrate)
+
+    def _migrate(self) -> None:
         self.manage(["migrate", "--verbosity", "0"], ["create_demo_people", "--password", PASSWORD])
 
     def way_in(self) -> tuple[Path, str]:

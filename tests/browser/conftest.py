@@ -13,7 +13,6 @@ from demo.parts import Fleet
 from demo.stack import PASSWORD, Stack
 from demo.visitor import Visitor
 from tests.patience import PATIENCE_MS
-from tests.stacks import OnMadeTables, folder_of_the_run
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -35,9 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package")
-def stack(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Stack]:
-    of_the_run = folder_of_the_run(tmp_path_factory, worker_id)
-    with OnMadeTables(tmp_path_factory.mktemp("browser"), Fleet(nodes=NODES), of_the_run=of_the_run) as running:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(tmp_path_factory.mktemp("browser"), Fleet(nodes=NODES)) as running:
         yield running
 
 

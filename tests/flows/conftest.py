@@ -16,7 +16,6 @@ from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import BAD, MISSING, Plan
 from tests.flows.proxy import Proxy
 from tests.flows.recorded import RecordedStack
-from tests.stacks import folder_of_the_run
 
 FLOWS = Path(__file__).parent
 FAULTS = (f"bad_driver:version={BAD},how=workloads", f"bad_image:image=driver:{MISSING}")
@@ -40,17 +39,9 @@ def fleet() -> Fleet:
 
 
 @pytest.fixture(scope="session")
-def of_the_run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    return folder_of_the_run(tmp_path_factory, worker_id)
-
-
-@pytest.fixture(scope="session")
-def stack(
-    tmp_path_factory: pytest.TempPathFactory, of_the_run: Path, fleet: Fleet, database_url: str
-) -> Iterator[RecordedStack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, fleet: Fleet, database_url: str) -> Iterator[RecordedStack]:
     """Every process, on free ports. Put back what you break: the next flow has the same one."""
-    folder = tmp_path_factory.mktemp("stack")
-    with RecordedStack(folder, fleet, of_the_run=of_the_run, database_url=database_url) as running:
+    with RecordedStack(tmp_path_factory.mktemp("stack"), fleet, database_url=database_url) as running:
         yield running
 
 

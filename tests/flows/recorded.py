@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from demo.parts import QUEUES
+from demo.stack import Stack
 from tests.flows.proxy import CONTEXT, Proxy
-from tests.stacks import OnMadeTables
 
 # Whom deploy/rbac/quarterdeck.yaml gives its rights: all that the flows see Quarterdeck do, it does with these alone.
 QUARTERDECK = "system:serviceaccount:quarterdeck:quarterdeck"
 
 
-class RecordedStack(OnMadeTables):
+class RecordedStack(Stack):
     """Everything Quarterdeck asks of the cluster goes through `proxy`; the flows themselves ask the API server."""
 
     proxy: Proxy

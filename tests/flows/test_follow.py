@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +25,9 @@ Shown = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory, of_the_run: Path) -> Iterator[RecordedStack]:
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedStack]:
     fleet = replace(FLEET, name="cluster-policy", nodes=6)
-    with RecordedStack(tmp_path_factory.mktemp("follow"), fleet, of_the_run=of_the_run) as running:
+    with RecordedStack(tmp_path_factory.mktemp("follow"), fleet) as running:
         kubeconfig = str(running.proxy.kubeconfig)
         running.manage(["add_cluster", CLUSTER, "--kubeconfig", kubeconfig, "--context", CONTEXT, "--mode", "follow"])
         wait_until(lambda: looked_at(running), what="a first look at the ClusterPolicy", timeout_s=PATIENCE_S)

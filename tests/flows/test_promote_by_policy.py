@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,9 +24,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def by_policy(tmp_path_factory: pytest.TempPathFactory, of_the_run: Path) -> Iterator[RecordedStack]:
+def by_policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedStack]:
     fleet = replace(FLEET, name="cluster-policy", nodes=6)
-    with RecordedStack(tmp_path_factory.mktemp("by-policy"), fleet, of_the_run=of_the_run) as running:
+    with RecordedStack(tmp_path_factory.mktemp("by-policy"), fleet) as running:
         yield running
 
 
