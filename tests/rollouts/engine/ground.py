@@ -1,5 +1,6 @@
 """A small cluster that answers over HTTP, its rows, and a plan in it. Nothing moves but what a test moves."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -51,6 +52,7 @@ MOVING = (
     KINDS["clusterpolicies.nvidia.com"],
 )
 QUICK_GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}}
+NONE: Mapping[str, str] = {}
 PLANTED: dict[Mode, "Planted"] = {}
 ARMED: dict[str, "Armed"] = {}  # by mode, and what its plan was given
 
@@ -289,18 +291,21 @@ class Ground:
         plan = self.take_lease()
         return Writer(plan, self.connection, self.clock, plan.commands.newest())
 
-    def armed(self, **given: Any) -> Plan:
+    def armed(self, *, labels: Mapping[str, str] = NONE, labelled: Sequence[str] = NODES, **given: Any) -> Plan:
         """Held and written; the operator has queued every node, and the canary's first wave is the next round's.
+        Those nodes have the labels before anything begins.
 
         On a ground that nobody has touched the first test of a process walks there, and the others go on from it.
         """
-        if self.state() != self.born:
-            return self.walk(**given)
-        way = repr((self.mode, MOVING, sorted(given.items())))
-        if armed := ARMED.get(way):
+        way = repr((self.mode, MOVING, sorted(labels.items()), tuple(labelled), sorted(given.items())))
+        is_as_made = self.state() == self.born
+        if is_as_made and (armed := ARMED.get(way)):
             return self._take_up(armed)
+        for name in labelled if labels else ():
+            self.label(name, **labels)
         self.walk(**given)
-        ARMED[way] = self._armed()
+        if is_as_made:
+            ARMED[way] = self._armed()
         return self.plan
 
     def state(self) -> tuple[Rows, int, datetime]:

@@ -97,6 +97,26 @@ def test_who_touched_the_cluster_or_a_row_before_walks(later: Ground):
     later.connection.close()
 
 
+def test_labels_that_nodes_have_before_are_part_of_the_way(
+    later: Ground,
+    start: Callable[..., Simulation],  # noqa: F811
+):
+    labels = {"example.com/labelled": "true"}
+    later.armed(labels=labels, labelled=[CANARY])
+    assert patches(later)
+    its_nodes = [later.node(name) for name in NODES]
+    later.connection.close()
+    put_rows({}, instead_of=rows())
+
+    third = a_ground(start())
+    third.armed(labels=labels, labelled=[CANARY])
+
+    assert patches(third) == []
+    assert [third.node(name) for name in NODES] == its_nodes
+    assert [name for name in NODES if labels.items() <= third.labels(name).items()] == [CANARY]
+    third.connection.close()
+
+
 def test_a_plan_that_is_given_something_else_is_another_way(later: Ground):
     later.armed(canaries=2)
 

@@ -51,9 +51,7 @@ def ours(ground: Ground) -> dict[str, str]:
 
 
 def watched(ground: Ground, *names: str) -> Ground:
-    for name in names or NODES:
-        ground.label(name, **WATCHED)
-    ground.armed()
+    ground.armed(labels=WATCHED, labelled=names or NODES)
     return ground
 
 
