@@ -1,12 +1,15 @@
 """A rollout that somebody else drives by writing the ClusterPolicy, where Quarterdeck may only follow (Z34)."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from demo.kept import DATABASE
 from demo.stack import CLUSTER, PASSWORD
 from demo.visitor import Visitor, wait_until
 from tests.flows.cluster import HOLD, PATIENCE_S, POLICY, UPGRADE_STATE, ByPolicy
@@ -36,8 +39,8 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedStack
 
 def looked_at(running: RecordedStack) -> bool:
     """Whether what each node is like is kept in mind: nothing of that is shown before a rollout begins."""
-    count = "from rollouts.models import FollowedNode; print(FollowedNode.objects.count())"
-    return running.manage(["shell", "--no-imports", "-c", count]).split()[-1:] == ["6"]
+    with closing(sqlite3.connect(running.folder / DATABASE)) as rows:
+        return rows.execute("SELECT count(*) FROM rollouts_followednode").fetchone() == (6,)
 
 
 @pytest.fixture(scope="module")
