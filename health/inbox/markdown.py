@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from health.impact import Impact
 from health.inbox.handing_over import Handover, ReportedFinding, ReportSection
 from health.inbox.reading import Detail
 from health.models import Finding
@@ -30,8 +31,7 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
         yield f"- Resolved {to_the_second(finding.resolved_at)}{because}"
     yield from _whose(finding)
     if detail.impact:
-        named = f" ({', '.join(detail.impact.names)})" if detail.impact.names else ""
-        yield f"- Impact: {detail.impact.sentence}{_plain(named)}"
+        yield f"- Impact: {detail.impact.sentence}{_named(detail.impact)}"
     if finding.probable_cause:
         yield f"- Probable cause: {_plain(finding.probable_cause)}"
     yield f"- Do: {_plain(finding.action)}"
@@ -50,6 +50,12 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     yield f"- {link}"
     yield ""
     yield f"As of {to_the_second(now)}."
+
+
+def _named(impact: Impact) -> str:
+    """The first of its pods. Blank: there is none."""
+    more = ", …" if impact.pods > len(impact.names) else ""
+    return f" ({_plain(', '.join(impact.names))}{more})" if impact.names else ""
 
 
 def _whose(finding: Finding) -> Iterator[str]:

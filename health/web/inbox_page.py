@@ -1,6 +1,8 @@
 """The inbox: what is wrong as incidents that somebody handles. A list, and beside it the chosen one."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -49,8 +51,13 @@ from health.web.trouble import trouble_of
 from health.web.written import take
 from people.models import User
 from people.rights import Permission, who_may
+from wording.instants import to_the_second
 
 PER_PAGE = 50
+DIGITS = 12  # of a number of the evidence: what comes after says how a machine keeps it
+INSTANT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?\+00:00"
+)  # as rules write one
 TABS = {
     "mine": "Mine",
     "unacknowledged": "Unacknowledged",
@@ -296,6 +303,11 @@ def _in_words(value: object) -> str:
         return _in_one([f"{name} {_in_words(inner)}" for name, inner in value.items()])
     if isinstance(value, list | tuple):
         return _in_one([_in_words(inner) for inner in value])
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}"
+    if isinstance(value, str) and INSTANT.fullmatch(value):
+        with suppress(ValueError):  # what a cluster says may only look like one
+            return to_the_second(datetime.fromisoformat(value))
     return "–" if value is None or value == "" else str(value)
 
 

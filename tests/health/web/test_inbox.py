@@ -272,6 +272,28 @@ def test_a_sentence_in_the_evidence_ends_before_what_follows_it(cluster, ada):
     assert "pod a, b" in seen
 
 
+def test_instants_and_numbers_of_the_evidence_are_written_as_people_read_them(cluster, ada):
+    had = {"79": ["2026-11-21T11:18:10.995554+00:00"], "likeness": "2026-99-21T11:18:10+00:00"}
+    finding = make.a_finding(cluster, evidence={"had": had, "energy_joules": 525495285.03400004, "ratio": 0.000125})
+
+    seen = page(ada, f"/findings?finding={finding.pk}").text
+
+    assert "79 2026-11-21 11:18:10 UTC, likeness 2026-99-21T11:18:10+00:00" in seen
+    assert "energy_joules 525495285.034 " in seen
+    assert "ratio 0.000125" in seen
+
+
+def test_the_pods_that_it_hits_are_named_in_what_is_copied(cluster, ada):
+    node = make.a_node(cluster)
+    for number in range(6):
+        make.a_pod(node, f"train-{number}")
+    detail = detail_of(make.a_finding(cluster, node=node), make.a_user("root", role="admin"), now=NOON)
+
+    text = as_markdown(detail, link="https://qd.example/findings", now=NOON)
+
+    assert re.search(r"^- Impact: 6 pods .*\. \(.*/train-0, .*, …\)$", text, re.MULTILINE)
+
+
 def test_the_buttons_do_what_they_say(cluster, ada):
     finding = make.a_finding(cluster)
     back = f"/findings?tab=all&finding={finding.pk}"
