@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from edges.digits import SENTENCE
+from edges.offsets import with_offset
 from people.models import User
 
 M = TypeVar("M", bound=Model)
@@ -54,6 +55,16 @@ class Asked(serializers.Serializer):
     def _unknown(self, data: Mapping[str, Any]) -> dict[str, str]:
         names = [name for name in data if name not in self.fields][:MOST_UNKNOWN]
         return {name[:100]: f"There is no such field. There are: {', '.join(self.fields)}." for name in names}
+
+
+class AskedInstant(serializers.DateTimeField):
+    """In a query. Without a zone it is UTC."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(required=False, default_timezone=UTC, **given)
+
+    def to_internal_value(self, value: Any) -> Any:
+        return super().to_internal_value(with_offset(value) if isinstance(value, str) else value)
 
 
 class Edge(APIView):

@@ -1,13 +1,13 @@
 """What happened to one GPU, and which pods had it: the same as its page."""
 
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Asked
+from edges.rest import Asked, AskedInstant
 from fleet.api.node_history import TimelineAsked, TimelineLineSerializer, asked_in, span_of
 from fleet.api.nodes import OfAGpu
 from fleet.history.lines import lines_of
@@ -18,9 +18,7 @@ MOST = 200
 
 
 class PlacementsAsked(Asked):
-    since = serializers.DateTimeField(
-        required=False, default_timezone=UTC, help_text="Who had it after that. Without it, the last 72 hours."
-    )
+    since = AskedInstant(help_text="Who had it after that. Without it, the last 72 hours.")
     most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
 
 

@@ -1,6 +1,5 @@
 """What happened to a node, and how it was at a moment: the same as its page of history."""
 
-from datetime import UTC
 from typing import Any
 
 from django.http import Http404
@@ -10,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from edges.rest import KEY, Asked, Edge
+from edges.rest import KEY, Asked, AskedInstant, Edge
 from fleet.history import notes
 from fleet.history.lines import ID_CHARS, LINE_KINDS, LONG_AGO, MOST, NodeKept, Span, lines_of, position_of
 from fleet.history.moment import moment_of
@@ -22,10 +21,8 @@ class TimelineAsked(Asked):
     kind = serializers.MultipleChoiceField(
         choices=[(key, title) for key, (title, _) in LINE_KINDS.items()], required=False, help_text="May be repeated."
     )
-    since = serializers.DateTimeField(required=False, default_timezone=UTC)
-    before = serializers.DateTimeField(
-        required=False, default_timezone=UTC, help_text="For the next page: the `at` of the last line."
-    )
+    since = AskedInstant()
+    before = AskedInstant(help_text="For the next page: the `at` of the last line.")
     below = serializers.RegexField(
         r"\A[0-9]+-[0-9]+\Z", max_length=ID_CHARS, required=False,
         help_text="With `before`: the `id` of the last line, so that none of its instant is missed.",
@@ -34,9 +31,7 @@ class TimelineAsked(Asked):
 
 
 class MomentAsked(Asked):
-    at = serializers.DateTimeField(
-        required=False, default_timezone=UTC, help_text="Without a zone it is UTC; without any it is now."
-    )
+    at = AskedInstant(help_text="Without a zone it is UTC; without any it is now.")
 
 
 class TimelineLineSerializer(serializers.Serializer):

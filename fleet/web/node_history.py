@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from edges.digests import digest
+from edges.offsets import with_offset
 from edges.parts import part
 from edges.requests import PersonRequest, answered, text_of
 from edges.written import kept_if_refused, take
@@ -50,7 +51,7 @@ class InstantField(forms.CharField):
         if not text:
             return None
         try:
-            at = parse_datetime(text)
+            at = parse_datetime(with_offset(text))
             in_utc = at and (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))
         except (ValueError, OverflowError):  # of the year 1 or 9999, where UTC has another year than there is
             in_utc = None
@@ -97,6 +98,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "kept": node,
         "is_gone": isinstance(node, GoneNode),
         "form": form,
+        "at": form.data.get("at", "") if at is None else f"{at:%Y-%m-%dT%H:%M:%S}",  # its field takes no zone
         "may_note": not notes.why_not_note(request.user, node),
         "longest_note": notes.LONGEST,
         "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in LINE_KINDS.items()],

@@ -77,6 +77,18 @@ def test_how_it_was_at_a_moment(node):
     assert said["unseen"] == ""
 
 
+def test_a_moment_of_another_zone_is_asked_for_as_people_write_it(node):
+    """In an address the + of an offset is a blank, unless somebody spells it %2B."""
+    ada = make.a_user(role="viewer")
+
+    seen = visiting(ada).get(f"/nodes/{node.pk}/history?at=2026-11-21T13:30+02:00").content.decode()
+    said = rest(ada).get(f"/api/v1/nodes/{node.pk}/moment?at=2026-11-21T13:30+02:00").json()
+
+    assert "How it was at 2026-11-21 11:30:00 UTC" in seen
+    assert 'name="at" value="2026-11-21T11:30:00"' in seen
+    assert said["at"] == "2026-11-21T11:30:00Z"
+
+
 def test_of_a_node_that_is_cut_and_shared_slices_and_shares_are_said(node):
     amounts = {"gpu_capacity": None, "gpu_allocatable": None, "slices_allocatable": 14, "shares_allocatable": 32}
     type(node).objects.filter(pk=node.pk).update(**amounts)
