@@ -1,0 +1,39 @@
+"""A server that does not answer is said once above the page, and by each part that holds something."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests import make
+from tests.browser.conftest import PROGRAMS
+from tests.browser.test_found_at_once import PARTS, answer_of, opened
+from tests.pages import visiting
+
+pytestmark = pytest.mark.django_db
+ABOVE, PANEL = ("unwatched", "stop-banner"), "fleet-clusters"
+FAIL = """([state, ids]) => {
+  document.documentElement.dataset.link = state;
+  for (const id of ids) document.getElementById(id).dataset.error = "The server did not answer.";
+  const drawn = ids.map((id) => getComputedStyle(document.getElementById(id), "::before"));
+  return [drawn.map(({ display }) => display), document.querySelector(".topbar").offsetHeight];
+}"""
+
+
+def test_while_nothing_is_heard_only_what_holds_something_says_so_beside_the_link():
+    make.a_cluster("demo")
+    client = visiting(make.a_user("ada", role="viewer"))
+    answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
+
+    with sync_playwright() as playwright:
+        program = next(filter(None, map(shutil.which, PROGRAMS)))
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": 1600, "height": 900}).new_page()
+        opened(page, answers)
+        high = page.locator(".topbar").evaluate("bar => bar.offsetHeight")
+        ids = [*ABOVE, PANEL, "approvals-count"]
+        seen = {state: page.evaluate(FAIL, [state, ids]) for state in ("live", "stale", "lost")}
+        browser.close()
+
+    assert seen["live"] == [["block", "block", "block", "inline"], high]
+    assert seen["stale"] == seen["lost"] == [["none", "none", "block", "inline"], high]
