@@ -66,7 +66,7 @@ def migrations_trouble() -> str:
     if not missing:
         _migrated.set()
         return ""
-    return f"{missing} of this version's migrations are not applied: run `bin/manage migrate`."
+    return f"{missing} of this version's migrations {are(missing)} not applied: run `bin/manage migrate`."
 
 
 def redis_trouble() -> str:

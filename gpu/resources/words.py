@@ -33,7 +33,8 @@ def in_words(number: int, way: Way) -> str:
 def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int], layout: Layout) -> str:
     """What was there and cannot be allocated: `1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
     gone = {name: amount - allocatable.get(name, 0) for name, amount in sorted(expected.items())}
-    return " and ".join(_missing(number, layout.way(name)) for name, number in gone.items() if number > 0)
+    parts = [_missing(number, layout.way(name)) for name, number in gone.items() if number > 0]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def layout_in_words(text: str, offered: Iterable[str] = ()) -> str:

@@ -73,6 +73,12 @@ def test_only_gpus_are_gpu_resources(name, vendor):
         ({GPU: 16}, {GPU: 14}, Layout.read("gpu=whole/mps*2"), "1 GPU (2 of its MPS shares)"),
         ({SLICE: 14}, {SLICE: 12}, BLANK, "2 slices 1g.10gb"),
         ({GPU: 4, SLICE: 7}, {GPU: 3, SLICE: 6}, BLANK, "1 GPU and 1 slice 1g.10gb"),
+        (
+            {GPU: 4, SLICE: 7, f"{SLICE}.me": 1},
+            {GPU: 3, SLICE: 5},
+            BLANK,
+            "1 GPU, 2 slices 1g.10gb and 1 slice 1g.10gb.me",
+        ),
     ],
 )
 def test_what_is_missing_is_said_in_what_the_node_offers(expected, allocatable, layout, words):
