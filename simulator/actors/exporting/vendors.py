@@ -5,23 +5,48 @@ Intel Gaudi's metric exporter (vault.habana.ai/gaudi-metric-exporter): series an
 Prometheus' client for Go: labels are sorted, those without a value are empty, and numbers are Go's.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
 
 from simulator.actors.exporting.loads import Load, fraction
 from simulator.actors.exporting.misbehaving import answered, distorted
+from simulator.actors.exporting.sickness import Sickness, Since
 from simulator.actors.objects import Obj, is_finished, is_true, labels, name, namespace, node_of, status, uid
 from simulator.actors.world import World
 from simulator.faults.board import Board
+from simulator.faults.ecc_errors import CORRECTED, UNCORRECTED
+from simulator.faults.strain import Strain
 from simulator.kinds import NODE, POD
 from simulator.pod_ends import Served
 from simulator.quantities import requests
 
 AMD_PORT, GAUDI_PORT = 5000, 41611
 EPOCH_S = 1_700_000_000  # since when these have drawn power
+REPLAYS, PENDING = "DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "DCGM_FI_DEV_ROW_REMAP_PENDING"
 Series = Iterator[tuple[str, dict[str, str], float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Suffered:
+    """What faults do to one of them. They speak of counters and gauges by their DCGM fields."""
+
+    strain: Strain = field(default_factory=Strain)
+    counted: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def by(cls, faults: Iterable[Since], index: int, at_s: float) -> "Suffered":
+        its = cls()
+        for fault, since_s in faults:
+            if fault.has(index):
+                alone, on_s = Strain(), at_s - since_s
+                fault.bear(its.strain, on_s=on_s, is_reset=False)
+                fault.bear(alone, on_s=on_s, is_reset=False)
+                its.counted.update({counter: int(per_s * on_s) for counter, per_s in alone.per_s.items()})
+                its.counted.update(fault.at_start())
+        return its
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +60,7 @@ class Accelerator:
     idle_watts: float
     busy_watts: float
     memory_bytes: int
+    suffered: Suffered = field(default_factory=Suffered)
 
     @property
     def load(self) -> Load | None:
@@ -42,7 +68,7 @@ class Accelerator:
 
     @property
     def activity(self) -> float:
-        return self.load.activity(self.at_s) if self.load else 0.0
+        return self.load.activity(self.at_s) * self.suffered.strain.work_ratio if self.load else 0.0
 
     @property
     def watts(self) -> float:
@@ -54,11 +80,20 @@ class Accelerator:
 
     @property
     def celsius(self) -> float:
-        return round(32 + 6 * fraction(self.serial) + 34 * self.activity)
+        cooled = 32 + 6 * fraction(self.serial) + 34 * self.activity
+        return round(max(cooled, self.suffered.strain.celsius or 0.0))
+
+    @property
+    def clock_ratio(self) -> float:
+        return self.suffered.strain.clock_ratio
 
     @property
     def used_bytes(self) -> int:
-        return int(self.memory_bytes * self.load.memory) if self.load else 290 << 20
+        by_load = int(self.memory_bytes * self.load.memory) if self.load else 290 << 20
+        return max(by_load, int(self.memory_bytes * self.suffered.strain.memory_ratio))
+
+    def counted(self, counter: str) -> int:
+        return self.suffered.counted[counter]
 
     @property
     def serial(self) -> str:
@@ -90,14 +125,15 @@ def _amd(each: Accelerator) -> Series:
     used = each.used_bytes >> 20
     system = {"clock_index": "0", "clock_type": "GPU_CLOCK_TYPE_SYSTEM"}
     memory = {"clock_index": "8", "clock_type": "GPU_CLOCK_TYPE_MEMORY"}
-    yield "gpu_clock", tags | system, 2100 if each.activity else 132
+    lost = each.counted(UNCORRECTED[0])
+    yield "gpu_clock", tags | system, round(2100 * each.clock_ratio) if each.activity else 132
     yield "gpu_clock", tags | memory, 1300 if each.activity else 900
-    yield "gpu_ecc_correct_total", tags, 0
-    yield "gpu_ecc_uncorrect_total", tags, 0
+    yield "gpu_ecc_correct_total", tags, each.counted(CORRECTED[0])
+    yield "gpu_ecc_uncorrect_total", tags, lost
     yield "gpu_energy_consumed", tags, int(each.joules * 1_000_000)
     yield "gpu_free_vram", tags, mib - used
     yield "gpu_gfx_activity", tags, round(100 * each.activity)
-    yield "gpu_health", tags, 1
+    yield "gpu_health", tags, 0 if lost else 1
     yield "gpu_junction_temperature", tags, each.celsius
     yield "gpu_memory_temperature", tags, each.celsius - 6
     yield "gpu_package_power", tags, round(each.watts)
@@ -105,7 +141,7 @@ def _amd(each: Accelerator) -> Series:
     yield "gpu_total_vram", tags, mib
     yield "gpu_umc_activity", tags, round(60 * each.activity)
     yield "gpu_used_vram", tags, used
-    yield "pcie_replay_count", tags, 0
+    yield "pcie_replay_count", tags, each.counted(REPLAYS)
 
 
 def _gaudi(each: Accelerator) -> Series:
@@ -122,13 +158,13 @@ def _gaudi(each: Accelerator) -> Series:
         "spi": "Preboot version hl-gaudi3-1.22.0-fw-60.0.1-sec-10",
     }
     yield "habanalabs_clock_soc_max_mhz", tags, 1600
-    yield "habanalabs_clock_soc_mhz", tags, 1600 if each.activity else 800
+    yield "habanalabs_clock_soc_mhz", tags, round(1600 * each.clock_ratio) if each.activity else 800
     yield "habanalabs_energy", tags, int(each.joules)
     yield "habanalabs_memory_free_bytes", tags, each.memory_bytes - each.used_bytes
     yield "habanalabs_memory_total_bytes", tags, each.memory_bytes
     yield "habanalabs_memory_used_bytes", tags, each.used_bytes
-    yield "habanalabs_pcie_replay_count", tags, 0
-    yield "habanalabs_pending_rows_state", tags, 0
+    yield "habanalabs_pcie_replay_count", tags, each.counted(REPLAYS)
+    yield "habanalabs_pending_rows_state", tags, each.suffered.strain.gauges.get(PENDING, 0)
     yield "habanalabs_pending_rows_with_double_bit_ecc_errors", tags, 0
     yield "habanalabs_pending_rows_with_single_bit_ecc_errors", tags, 0
     yield "habanalabs_power_default_limit_mW", tags, 900_000
@@ -159,6 +195,7 @@ class VendorExporters:
     def __init__(self, world: World, faults: Board) -> None:
         self._world = world
         self._faults = faults
+        self._sickness = Sickness(faults, lambda: world.loop.clock.now().timestamp(), lambda _: None)
         self._held: dict[str, dict[str, tuple[int, ...]]] = {}
         self._asked = 0
 
@@ -172,16 +209,17 @@ class VendorExporters:
             return Served(b"404 page not found\n", status=404)
         at_s = self._world.loop.clock.now().timestamp()
         holders = self._holders(node_of(pod), vendor.resource, count)
-        text = _text(
-            series
-            for index in range(count)
-            for series in vendor.series(
-                Accelerator(
-                    *(node_of(pod), index, holders.get(index), at_s),
-                    *(vendor.idle_watts, vendor.busy_watts, vendor.memory_bytes),
-                )
+        faults = self._sickness.on(node_of(pod))
+        every = [
+            Accelerator(
+                *(node_of(pod), index, holders.get(index), at_s),
+                *(vendor.idle_watts, vendor.busy_watts, vendor.memory_bytes),
+                Suffered.by(faults, index, at_s),
             )
-        )
+            for index in range(count)
+        ]
+        there = (each for each in every if not each.suffered.strain.is_gone)
+        text = _text(series for each in there for series in vendor.series(each))
         self._asked += 1
         text = distorted(self._faults, node_of(pod), text, now_s=at_s, asked=self._asked)
         return answered(self._faults, node_of(pod), text)

@@ -4,6 +4,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from simulator.actors.exporting.vendors import AMD_PORT, GAUDI_PORT, VendorExporters, go_number
+from simulator.faults.ecc_errors import EccErrors
+from simulator.faults.fallen_gpu import FallenGpu
+from simulator.faults.full_memory import FullMemory
+from simulator.faults.hot_gpu import HotGpu
+from simulator.faults.pcie_replays import PcieReplays
+from simulator.faults.row_remap import Remap, RowRemap
 from simulator.faults.silent_exporter import SilentExporter
 from tests.simulator.actors.exporting.scraping import samples
 from tests.simulator.actors.stage import a_mix
@@ -56,6 +62,47 @@ def test_their_exporters_fall_silent_too():
     stage.faults.put(SilentExporter("gpu-amd-001", "empty"))
 
     assert scraped(stage, "amd-metrics-exporter", AMD_PORT) == ""
+
+
+def test_what_is_wrong_with_an_amd_gpu_is_what_its_exporter_says_of_it():
+    stage = a_mix("amd=1", 1)
+    (pod,) = stage.pods("", "app=amd-metrics-exporter")
+    ask = VendorExporters(stage.play.world, stage.faults).serve_at(AMD_PORT)
+    for fault in (
+        HotGpu("gpu-amd-001", 1, celsius=104),
+        EccErrors("gpu-amd-001", 2, uncorrected=3, corrected_per_hour=3600),
+        PcieReplays("gpu-amd-001", 3, per_minute=60),
+        FullMemory("gpu-amd-001", 4, used_ratio=0.99),
+        FallenGpu("gpu-amd-001", 5, after_s=60),
+    ):
+        stage.faults.put(fault)
+    stage.run(120)
+
+    written = ask(pod, "metrics").body.decode()
+
+    def said(series: str) -> dict[str, float]:
+        return {labels["gpu_id"]: value for labels, value in samples(written, series)}
+
+    assert "5" not in said("gpu_health")
+    assert said("gpu_junction_temperature")["1"] == 104
+    assert max(value for index, value in said("gpu_junction_temperature").items() if index != "1") < 80
+    assert (said("gpu_ecc_uncorrect_total")["2"], said("gpu_ecc_uncorrect_total")["1"]) == (3, 0)
+    assert 110 <= said("gpu_ecc_correct_total")["2"] <= 130
+    assert {index for index, value in said("gpu_health").items() if not value} == {"2"}
+    assert 110 <= said("pcie_replay_count")["3"] <= 130
+    assert said("gpu_free_vram")["4"] < 0.02 * said("gpu_total_vram")["4"]
+
+
+def test_what_is_wrong_with_a_gaudi_is_what_its_exporter_says_of_it():
+    stage = a_mix("gaudi=1", 1)
+    stage.faults.put(HotGpu("gpu-gaudi-001", 1, celsius=104))
+    stage.faults.put(RowRemap("gpu-gaudi-001", 2, Remap.PENDING))
+
+    written = scraped(stage, "gaudi-metrics-exporter", GAUDI_PORT)
+
+    hot = {labels["id"] for labels, value in samples(written, "habanalabs_temperature_onchip") if value == 104}
+    pending = {labels["id"] for labels, value in samples(written, "habanalabs_pending_rows_state") if value}
+    assert (hot, pending) == ({"1"}, {"2"})
 
 
 def test_a_node_that_brings_its_driver_has_an_exporter_of_its_own():
