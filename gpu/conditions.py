@@ -10,9 +10,11 @@ asked on the machine itself.
 from collections.abc import Mapping
 
 KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
+RUNS_OUT = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
+NETWORK = "NetworkUnavailable"
 
 BAD_WHEN_TRUE: Mapping[str, str] = {
-    **dict.fromkeys(("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"), KUBELET),
+    **dict.fromkeys((*RUNS_OUT, NETWORK), KUBELET),
     **dict.fromkeys(
         (
             "KernelDeadlock", "ReadonlyFilesystem", "CorruptDockerOverlay2", "FrequentKubeletRestart",

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from gpu.conditions import AFTER_A_BOOT, BAD_WHEN_TRUE, KUBELET, NVSENTINEL, USUAL_DURING_UPGRADE
+from gpu.conditions import (
+    AFTER_A_BOOT,
+    BAD_WHEN_TRUE,
+    DETECTOR,
+    NETWORK,
+    NVSENTINEL,
+    RUNS_OUT,
+    USUAL_DURING_UPGRADE,
+)
 from health.rules.base import NODE, NODES, NodeCondition, NodeFacts, Severity, Wrong
 from wording.instants import to_the_minute
 from wording.numbers import either
@@ -31,7 +39,7 @@ class NodeConditions:
         return Wrong(
             Severity.CRITICAL if NVSENTINEL in by else Severity.WARNING,
             f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: {_said(bad)}.",
-            _action(bad),
+            _action({each.type for each in bad}),
             {each.type: each.message[:300] for each in bad},
             why=" ".join(sorted(each.type for each in bad)),
             probable_cause=_probable_cause({each.type for each in bad}, node),
@@ -46,16 +54,18 @@ def _probable_cause(types: Collection[str], node: NodeFacts) -> str:
     if not AFTER_A_BOOT.isdisjoint(types):
         boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
         return f"The kubelet or its container runtime starts again and again: {boot} the two may race."
-    return "The machine runs out of it." if {BAD_WHEN_TRUE[each] for each in types} == {KUBELET} else ""
+    return "The machine runs out of it." if RUNS_OUT.issuperset(types) else ""
 
 
-def _action(bad: list[NodeCondition]) -> str:
-    types = {each.type for each in bad}
-    by = {BAD_WHEN_TRUE[each] for each in types}
-    if types & AFTER_A_BOOT:
-        return "Look at both logs (journalctl -u kubelet -u containerd) and restart the runtime first."
-    if NVSENTINEL in by:
-        return "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself."
-    if by == {KUBELET}:
-        return "Look at what uses it before pods are evicted."
-    return "Look at the node's kernel log and events."
+def _action(types: Collection[str]) -> str:
+    """What helps against each, the first thing first."""
+    rest = frozenset(types) - AFTER_A_BOOT
+    by = {BAD_WHEN_TRUE[each] for each in rest}
+    asked = {
+        "Look at both logs (journalctl -u kubelet -u containerd) and restart the runtime first.": rest != set(types),
+        "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself.": NVSENTINEL in by,
+        "Look at what uses up what the machine runs out of, before pods are evicted.": bool(rest & RUNS_OUT),
+        "Look at the pods of the cluster's network plugin on it.": NETWORK in rest,
+        "Look at the node's kernel log and events.": DETECTOR in by,
+    }
+    return " ".join(sentence for sentence, is_asked in asked.items() if is_asked)

@@ -64,6 +64,30 @@ def test_a_condition_that_nobody_knows_is_nobodys_to_judge():
     assert NodeConditions().judge(with_conditions("GcfsSnapshotterReady")) is None
 
 
+@pytest.mark.parametrize(
+    ("types", "asked"),
+    [
+        (("GpuMemWatch",), ("NVSentinel",)),
+        (("KernelDeadlock",), ("kernel log",)),
+        (("GpuMemWatch", "KernelDeadlock"), ("NVSentinel", "kernel log")),
+        (("DiskPressure",), ("runs out of",)),
+        (("NetworkUnavailable",), ("network plugin",)),
+        (("FrequentKubeletRestart",), ("both logs",)),
+        (("FrequentKubeletRestart", "GpuMemWatch", "DiskPressure"), ("both logs", "NVSentinel", "runs out of")),
+    ],
+)
+def test_each_of_several_conditions_says_what_helps_against_it(types, asked):
+    action = NodeConditions().judge(with_conditions(*types)).action
+
+    every = ("both logs", "NVSentinel", "runs out of", "network plugin", "kernel log")
+    assert tuple(word for word in every if word in action) == asked
+
+
+def test_a_network_that_is_away_is_nothing_that_a_machine_runs_out_of():
+    assert NodeConditions().judge(with_conditions("NetworkUnavailable")).probable_cause == ""
+    assert NodeConditions().judge(with_conditions("DiskPressure")).probable_cause == "The machine runs out of it."
+
+
 def test_while_a_driver_is_replaced_dcgm_is_away():
     """Z18, Z21."""
     assert NodeConditions().judge(with_conditions("GpuDcgmConnectivityFailure", is_changing=True)) is None
