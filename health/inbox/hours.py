@@ -19,6 +19,7 @@ from wording.numbers import count
 
 HOUR = timedelta(hours=1)
 HOURS = 72  # of a strip
+LEAST_H = 0.05  # GPU-hours that are worth a word
 MOST = 24 * 31
 
 
@@ -51,6 +52,11 @@ class NodeHour:
         """GPU-hours under load, of any of its slices. None: nothing says how busy any of them was."""
         known = [busy for busy, _ in self._loads]
         return sum(known) / HOUR.total_seconds() if known else None
+
+    @property
+    def unsaid_h(self) -> float:
+        """GPU-hours heard of which nothing says how busy they were."""
+        return self.seen_h - sum(seen for _, seen in self._loads) / HOUR.total_seconds()
 
     @property
     def load(self) -> float | None:
@@ -98,6 +104,8 @@ class NodeHour:
         if not self.devices:
             return "Nobody heard a GPU of it."
         busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
+        if self.busy_h is not None and self.unsaid_h >= LEAST_H:
+            busy += f" and {self.unsaid_h:.1f} of which nothing says it"
         had = "" if self.allocated_h is None else f", {self.allocated_h:.1f} allocated to pods"
         said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}{had}."]
         warm = "How warm they were nothing says." if self.hottest is None else f"The hottest had {self.hottest:.0f} °C."

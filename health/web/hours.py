@@ -1,4 +1,5 @@
-"""The strip of 72 hours of a node's or a GPU's page: a bar an hour, as high as it was busy. Grey: nobody heard it."""
+"""The strip of 72 hours of a node's or a GPU's page: a bar an hour, as high as it was busy. Grey: nobody heard it, or
+nothing says how busy it was."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Gpu
 from fleet.web.node_once import node_for
-from health.inbox.hours import HOURS, NodeHour, hours_of
+from health.inbox.hours import HOURS, LEAST_H, NodeHour, hours_of
 from wording.instants import to_the_minute
 from wording.lists import names
 
@@ -33,7 +34,9 @@ class Bar:
     def look(self) -> str:
         if self.hour.severity:
             return self.hour.severity
-        return "heard" if self.hour.devices else "unheard"
+        if not self.hour.devices:
+            return "unheard"
+        return "unsaid" if self.hour.load is None else "heard"
 
     @property
     def words(self) -> str:
@@ -60,6 +63,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
     known = [hour for hour in hours if hour.devices]
     allocated = [hour.allocated_h for hour in known]
     busy = [hour.busy_h for hour in known if hour.busy_h is not None]
+    unsaid_h = sum(hour.unsaid_h for hour in known)
     xids = [hour.xids for hour in known if hour.xids is not None]
     return {
         "bars": bars,
@@ -69,6 +73,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
         "heard": len(known),
         "asked": len(hours),
         "busy_h": sum(busy) if busy else None,
+        "unsaid_h": unsaid_h if unsaid_h >= LEAST_H else 0,
         "allocated_h": None if None in allocated else sum(allocated),
         "seen_h": sum(hour.seen_h for hour in known),
         "hottest": max((hour.hottest for hour in known if hour.hottest is not None), default=None),
@@ -78,6 +83,4 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
 
 
 def _height(hour: NodeHour) -> int:
-    if not hour.devices:
-        return TALL
-    return LOW if hour.load is None else max(LOW, round(TALL * min(1.0, hour.load)))
+    return TALL if hour.load is None else max(LOW, round(TALL * min(1.0, hour.load)))

@@ -47,11 +47,28 @@ def test_the_strip_and_rest_sum_to_the_same(node):
     assert len(rest) == 72
     assert sum(hour["gpu_hours_seen"] for hour in rest) == 9
     assert (
-        "2 of 72 hours heard: 9.0 GPU-hours, 4.0 under load; the hottest GPU had 81 °C; at least 8 Xids." in seen.text
+        "2 of 72 hours heard: 9.0 GPU-hours, 4.0 under load and 1.0 of which nothing says it; the hottest GPU had "
+        "81 °C; at least 8 Xids." in seen.text
     )
     assert "Findings were open in 1 hour." in seen.text
     assert [hour["severity"] for hour in rest if hour["findings"]] == ["critical"]
     assert {hour["gpu_hours_busy"] for hour in rest if hour["devices"]} == {4.0, None}
+
+
+def test_an_hour_of_which_nothing_says_how_busy_it_was_is_drawn_as_no_idle_one(node):
+    an_hour(node, 2, busy_s=None)
+    an_hour(node, 3, busy_s=0.0)
+    an_hour(node, 4)
+    an_hour(node, 4, index=1, busy_s=None)
+
+    html = visiting(make.a_user(role="viewer")).get(f"/parts/nodes/{node.pk}/hours").content.decode()
+    (half, idle, unsaid) = (hour for hour in strip_and_rest(node)[1] if hour["devices"])
+
+    assert (html.count('class="is-heard"'), html.count('class="is-unsaid"')) == (2, 1)
+    assert html.count('height="2"') == 1  # of the idle one
+    assert "2.0 GPU-hours heard, 0.5 of them under load and 1.0 of which nothing says it." in html
+    assert [hour["gpu_hours_unsaid"] for hour in (half, idle, unsaid)] == [1.0, 0.0, 1.0]
+    assert [hour["gpu_hours_busy"] for hour in (half, idle, unsaid)] == [0.5, 0.0, None]
 
 
 def test_what_no_exporter_says_is_said_and_not_nought(node):
