@@ -64,7 +64,8 @@ class Exposure(Gate):
         if evidence.not_changed:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
-        return passed(f"{_amount(minutes, worked)} since the change: {self._asked}.", measured=measured)
+        seen = f"{_amount(minutes, worked)} since the change: {self._asked}.{_unsaid(worked)}"
+        return passed(seen, measured=measured)
 
     @property
     def _asked(self) -> str:
@@ -85,7 +86,7 @@ class Exposure(Gate):
             idle = tuple(target.name for target in evidence.changed)
             none = f"No GPU-minute of tenants' work was seen on {names(idle)} since the change: {self._asked}.{later}"
             return wait(none, cause="idle", nodes=idle, measured=measured)
-        little = f"{_amount(minutes, worked)} since the change: {self._asked}.{later}"
+        little = f"{_amount(minutes, worked)} since the change: {self._asked}.{_unsaid(worked)}{later}"
         return wait(little, cause="too-little", measured=measured)
 
 
@@ -97,6 +98,14 @@ def _seen(target: TargetEvidence) -> timedelta:
 def _amount(minutes: int, worked: list[TargetEvidence]) -> str:
     of = f"{count(minutes, 'GPU-minute')} of tenants' work {was(minutes)} seen"
     return f"{of} on {names([target.name for target in worked])}" if worked else of
+
+
+def _unsaid(worked: list[TargetEvidence]) -> str:
+    """What the time that was counted is, where no telemetry tells. Blank: it tells of all."""
+    unheard = [target.name for target in worked if not (target.work and target.work.is_heard)]
+    if not unheard:
+        return ""
+    return f" How busy the GPUs of {names(unheard)} were nothing says: there it is for how long pods have had them."
 
 
 def _later(evidence: Evidence) -> str:

@@ -11,6 +11,8 @@ from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.make import a_held_target, a_target, evidence
 
+NOTHING_SAYS = " How busy the GPUs of {} were nothing says: there it is for how long pods have had them."
+
 
 def worked(name: str = "node-1", minutes: float = 60, *, is_heard: bool = False, **given):
     return a_target(name, work=SeenWork(timedelta(minutes=minutes), is_heard), **given)
@@ -26,6 +28,7 @@ def test_passes_once_tenants_have_worked_for_long_enough():
     assert judgement.answer is Answer.PASS
     assert judgement.because == (
         "61 GPU-minutes of tenants' work were seen on node-1 since the change: it asks for 60 on 1 node."
+        f"{NOTHING_SAYS.format('node-1')}"
     )
     assert judgement.measured == {
         "gpu_minutes": 61, "gpu_minutes_needed": 60, "nodes": 1, "nodes_needed": 1,
@@ -59,6 +62,7 @@ def test_little_work_is_another_cause_than_none():
     assert (judgement.answer, judgement.cause) == (Answer.WAIT, "too-little")
     assert judgement.because == (
         "1 GPU-minute of tenants' work was seen on node-1 since the change: it asks for 2 on 1 node."
+        f"{NOTHING_SAYS.format('node-1')}"
     )
 
 
@@ -67,6 +71,15 @@ def test_what_nobody_sees_is_never_enough_and_is_not_called_idle(unseen):
     judgement = judged(unseen)
 
     assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, UNSEEN, ("node-1",))
+
+
+def test_it_says_of_which_nodes_nothing_tells_whether_their_gpus_were_busy():
+    """Where utilisation is not exported, or nothing is heard, pods that had GPUs may have done nothing with them."""
+    judgement = judged(worked(minutes=60, is_heard=True), worked("node-2", minutes=2), worked("node-3", minutes=0))
+
+    assert judgement.answer is Answer.PASS
+    assert judgement.because.endswith(NOTHING_SAYS.format("node-2"))
+    assert "nothing says" not in judged(worked(minutes=60, is_heard=True)).because
 
 
 def test_where_telemetry_is_heard_it_says_that_hours_count_once_they_are_over():
