@@ -172,7 +172,7 @@ def drawn_of(
     plots = [_plot(key, lines, devices, subjects) for key in metrics]
     empty = [] if answer.why_none else [plot for plot in plots if not plot.lines]
     has = known.standing.exported
-    lacked = {plot.key for plot in empty if has and not has & {plot.key, INSTEAD.get(plot.key, plot.key)}}
+    lacked = {plot.key for plot in empty if not has & {plot.key, INSTEAD.get(plot.key, plot.key)}}
     return TelemetryHistory(
         window,
         asked,

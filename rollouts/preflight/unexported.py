@@ -77,9 +77,11 @@ def _of_each_node(
 
 
 def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset[str], list[GpuRule]]:
-    """By the names of the nodes on which they are: none where nobody knows yet what is exported."""
+    """By the names of the nodes on which they are: none where nobody knows yet what is exported. That nothing is, is
+    known of a frame.
+    """
     exported, found = telemetry.standing.exported, dict[frozenset[str], list[GpuRule]]()
-    for rule in WANTED if exported else ():
+    for rule in WANTED if exported or telemetry.kept else ():
         reads = exported.intersection(rule.metrics)
         blind = frozenset(
             node.name

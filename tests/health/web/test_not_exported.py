@@ -1,5 +1,7 @@
 """An exporter with any series taken out: each place says that it is not exported, and none has a number for it."""
 
+import csv
+import json
 from array import array
 from datetime import timedelta
 from io import StringIO
@@ -7,14 +9,21 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from fleet.models import ExporterRound, Gpu
+from fleet.models import ExporterRound, Gpu, Node, Observer
 from health.gpus import remembered
+from health.gpus.columns import COLUMNS
 from health.inbox.plotting import RULES, metrics_of, plots_of
+from health.judging.gpus import judge_gpus
 from health.models import TelemetrySource
-from health.sources import frames, history, rounds
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import can_see
+from health.sources import frames, history, hours, rounds
+from health.sources.exporting import MISSED
+from health.sources.reading import UTILISATION
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
 from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
+from health.telemetry.hours import HourTally
 from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
@@ -206,3 +215,193 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
 
     assert told.not_exported == [METRICS[key].title]
     assert METRICS[key].title not in told.not_drawn
+
+
+def test_plots_of_a_gpu_of_which_nothing_is_read_call_nothing_exported(node, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule="gpu-hot")
+    frames.keep(
+        node.cluster_id,
+        TelemetryReading(Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),)), frozenset(), {}),
+    )
+    history._kept.clear()
+
+    with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
+        make.a_source(node.cluster, url=url, exported=[])
+        told = plots_of(finding, node, now=NOON)
+
+    assert "Temperature" in told.not_exported
+    assert told.not_drawn == []
+
+
+# One exporter without its optional series, walked through: what each place says of it.
+WALKED = {"nothing that is read": tuple(METRICS), **LEFT}
+
+
+@pytest.fixture(params=WALKED.values(), ids=WALKED)
+def recorded(request, node, settings):
+    """Heard by a Prometheus that forgets, with an hour that is over and a node like it."""
+    settings.TELEMETRY_LOOPBACK = True
+    history._kept.clear()
+    Node.objects.update(gpu_product="H100", driver_version="580.1", created_at=NOON - timedelta(days=3))
+    pool = make.a_pool(node.cluster, "h100")
+    twin = make.a_node(node.cluster, "gpu-2", gpus=1, gpu_product="H100", driver_version="580.1")
+    pool.nodes.add(node, twin)
+    Observer.objects.create(cluster=node.cluster, lease_until=NOON + timedelta(hours=1))
+    hear(node, a_text(request.param), by_prometheus=True)
+    kept = frames.newest(node.cluster_id)
+    tally = HourTally.begun(kept.frame, now=kept.frame.taken_at - 4000)
+    for second in range(0, 3600, 60):
+        tally.add(kept.frame, now=tally.hour + second)
+    hours.write(node.cluster_id, tally, now=NOON)
+    with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
+        TelemetrySource.objects.update(url=url)
+        yield node, request.param
+
+
+def without(missing, *keys) -> bool:
+    return set(keys) <= set(missing)
+
+
+def is_heard(missing) -> bool:
+    """Of whose series none is read nobody hears anything."""
+    return len(missing) < len(METRICS)
+
+
+def test_hours_have_no_number_for_it(recorded, root):
+    node, missing = recorded
+    busy, warm, xids = (
+        without(missing, *UTILISATION), without(missing, "temperature_celsius"), without(missing, "xid"),
+    )  # fmt: skip
+
+    for place in (f"nodes/{node.pk}/hours", f"nodes/{node.pk}/gpus/0/hours"):
+        if not is_heard(missing):
+            assert not any(each["devices"] for each in root.get(f"/api/v1/{place}").json())
+            assert "Nothing is known of an hour yet." in page(root, f"/parts/{place}").text
+            continue
+        (hour,) = (each for each in root.get(f"/api/v1/{place}").json() if each["devices"])
+        (said,), text = hour["devices"], page(root, f"/parts/{place}").text
+
+        assert said["seen_s"] > 0
+        assert (hour["gpu_hours_busy"] is None, said["busy_s"] is None) == (busy, busy)
+        assert (hour["gpu_hours_unsaid"] > 0) == busy
+        assert {key for key, of in OF_AN_HOUR.items() if said[key] is None} == {
+            key for key, of in OF_AN_HOUR.items() if without(missing, *of)
+        }
+        for is_lacking, words in ((busy, "how busy"), (warm, "how warm nothing says"), (xids, "which Xids nothing")):
+            assert (words in text) == is_lacking, words
+
+
+OF_AN_HOUR = {
+    "utilisation": UTILISATION, "tensor": ("tensor_active_ratio",), "bandwidth": ("memory_active_ratio",),
+    "temperature": ("temperature_celsius",), "temperature_max": ("temperature_celsius",),
+    "power_watts": ("power_watts",), "memory_max_mib": ("memory_used_mib",), "xids": ("xid",),
+}  # fmt: skip
+COMPARED = {
+    "Utilisation now, mean": UTILISATION, "Hottest GPU now": ("temperature_celsius",),
+    "Power now, mean": ("power_watts",), "Power limit, lowest": ("power_limit_watts",),
+    "SM clock now, lowest": ("sm_clock_mhz",), "Memory clock now, lowest": ("memory_clock_mhz",),
+    "ECC errors not corrected": ("ecc_uncorrected",), "PCIe replays": ("pcie_replays",),
+}  # fmt: skip
+
+
+def test_beside_a_twin_it_has_no_number(recorded, root):
+    node, missing = recorded
+
+    twin = root.get(f"/api/v1/nodes/{node.pk}/twin").json()
+    measured = {one["title"]: one["here"] for one in twin["measured"]}
+
+    for title, keys in COMPARED.items():
+        assert (measured[title] == "not exported") == without(missing, *keys), title
+    assert (measured["GPU-hours under load, of the last 72 h"] == "") == without(missing, *UTILISATION)
+    assert (measured["Xids, at least"] == "") == without(missing, "xid")
+
+
+def test_plots_say_it_of_each(recorded, root):
+    node, missing = recorded
+
+    for place in (f"nodes/{node.pk}/telemetry/history", f"nodes/{node.pk}/gpus/0/telemetry/history"):
+        told = root.get(f"/api/v1/{place}").json()
+        if not is_heard(missing):
+            assert told["trouble"].startswith("The cluster's Prometheus never had a series of ")
+            assert told["plots"] == told["not_drawn"] == []
+            continue
+
+        lacking = {
+            METRICS[key].title for key in history.PLOTTED if without(missing, key, history.INSTEAD.get(key, key))
+        }
+        assert (told["plots"], told["trouble"]) == ([], "")
+        assert set(told["not_exported"]) == lacking
+        assert lacking.isdisjoint(told["not_drawn"])
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous")
+def test_the_table_of_all_columns_and_its_files_have_no_number_for_it(recorded, root):
+    _, missing = recorded
+    asked = "q=gpu-1&" + "&".join(f"column={key}" for key in COLUMNS)
+
+    (row,) = csv.DictReader(StringIO(b"".join(root.get(f"/gpus.csv?{asked}")).decode()))
+    (gpu,) = json.loads(b"".join(root.get(f"/gpus.json?{asked}")))["gpus"]
+    (told,) = root.get(f"/api/v1/gpu-health?{asked}").json()["results"]
+
+    for key in METRICS:
+        if key in gpu["metrics"]:
+            state = "not-exported" if key in missing else "fresh"
+            assert row[f"{key}_state"] == gpu["metrics"][key]["state"] == told["metrics"][key]["state"] == state, key
+            assert (row[key] == "") == (gpu["metrics"][key]["value"] is None) == (key in missing), key
+    shown = page(root, f"/parts/gpus?{asked}").text
+    assert "no data" not in shown
+    assert ("not exported" in shown) == bool(missing)
+
+
+@pytest.mark.parametrize("reading", ["", "zero", "fresh", "never", "stale"])
+def test_no_filter_by_its_value_finds_it(recorded, root, reading):
+    _, missing = recorded
+
+    for key in missing:
+        asked = {"q": "gpu-1", "metric": key}
+        found = root.get("/api/v1/gpu-health", asked | ({"reading": reading} if reading else {})).json()
+        assert found["results"] == [], key
+        assert root.get("/api/v1/gpu-health", asked | {"reading": "not-exported"}).json()["count"] == 1, key
+
+
+def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
+    """Home, the inbox, the pool; each rule's own page, and REST: the same rules."""
+    node, missing = recorded
+    sees = {rule.key: can_see(rule, set(METRICS) - set(missing)) for rule in GPU_RULES}
+    blind = [rule for rule in MISSED if not sees[rule.key]]
+    pool = node.pools.get()
+
+    places = [page(root, path).text for path in ("/", "/findings", f"/parts/pools/{pool.pk}/findings")]
+
+    if len(blind) == len(MISSED):
+        says = "nothing that rules read is exported there."
+        assert all("Nothing is wrong that a rule would find." not in text for text in places)
+    else:
+        of = "1 rule finds" if len(blind) == 1 else f"{len(blind)} rules find"
+        says = (
+            f"{of} nothing on some GPUs: what {'it reads' if len(blind) == 1 else 'they read'} is not exported there."
+        )
+    for text in places:
+        assert says in text
+    for rule in blind:
+        assert rule.title in places[1].partition("exported is what")[2]
+    told = {one["rule"]: one for one in root.get("/api/v1/rules").json()}
+    for rule in GPU_RULES:
+        (cluster,) = told[rule.key]["seen_in"]
+        # Of the other node nothing was heard: what any exporter has, its own may have.
+        assert cluster["nodes"] == {
+            "exported": int(sees[rule.key] and is_heard(missing)), "not_exported": 0 if sees[rule.key] else 2,
+            "never_heard": (1 if is_heard(missing) else 2) * sees[rule.key],
+        }  # fmt: skip
+        assert ("none of what it reads is exported there" in page(root, f"/findings/rules/{rule.key}").text) == (
+            not sees[rule.key]
+        )
+
+
+def test_no_finding_is_made_of_it(recorded):
+    node, _ = recorded
+
+    judged = judge_gpus(node.cluster, now=NOON)
+
+    assert judged.signals == ()

@@ -13,6 +13,7 @@ from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.telemetry.metrics import METRICS
 from rollouts.checks import Check
+from rollouts.preflight.unexported import WANTED
 from rollouts.steering.preview import preview
 from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
 from tests.make import NOON, a_node, a_source, an_exporter_round
@@ -120,6 +121,18 @@ def test_another_vendors_exporter_does_not_speak_for_the_nodes_of_the_plan(clust
     assert [check.code for check in found] == ["telemetry-not-exported"]
     assert "“Many memory errors corrected”, “NVLink errors”, " in found[0].sentence
     assert "the rules that read it find nothing on all 3 nodes of this plan," in found[0].sentence
+
+
+def test_exporters_of_which_nothing_is_read_are_no_reason_for_silence(cluster, owner):
+    """They were heard: that nothing is exported is known."""
+    a_source(cluster, exported=[])
+    heard(cluster, node_0=(), node_1=(), node_2=())
+
+    (check,) = told(cluster, owner)
+
+    assert check.code == "telemetry-not-exported"
+    assert all(f"“{rule.title}”" in check.sentence for rule in WANTED)
+    assert "find nothing on all 3 nodes of this plan" in check.sentence
 
 
 @pytest.mark.usefixtures("by")
