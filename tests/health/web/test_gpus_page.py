@@ -110,6 +110,16 @@ def test_a_filter_that_finds_nothing_says_what_less_of_it_would_find(viewer, clu
     assert "Without the product : 3 GPUs" in seen.text
 
 
+@pytest.mark.parametrize("path", ["/", "/gpus"])
+@pytest.mark.parametrize("name", ["pool", "cluster", "product"])
+def test_a_filter_by_what_is_gone_shows_what_it_asks_for(viewer, cluster, path, name):
+    make.a_node(cluster, "gpu-1", gpus=1)
+
+    seen = viewer.get(f"{path}?{name}=renamed").content.decode()
+
+    assert seen.count("<option selected>renamed</option>") == 1
+
+
 def test_without_a_gpu_it_says_when_there_will_be_one(viewer):
     assert "No GPU is known." in page(viewer, "/gpus").text
 
