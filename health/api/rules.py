@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
-from health.api.telemetry import NodesCountedSerializer
+from health.api.exported import NodesCountedSerializer
 from health.inbox import limiting, shadowing
 from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit
 from health.inbox.rulebook import on_page

@@ -15,6 +15,7 @@ from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health import wake
+from health.api.exported import NodesCountedSerializer
 from health.inbox.listening import mark_of, put_source, remove_source
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import LATE
@@ -29,18 +30,6 @@ ADMINS = "Where its secret is found, never what it is. Null: only admins see it.
 STATES = [(state, state) for state in (*SourceState.values, LATE)]
 READINGS = [(state.value, state.value) for state in ReadingState]
 METRIC_KEYS = [(key, key) for key in METRICS]
-
-
-class NodesCountedSerializer(serializers.Serializer):
-    """All nodes with GPUs: each is in one of these numbers."""
-
-    exported = serializers.IntegerField(min_value=0, help_text="On which it is.")
-    not_exported = serializers.IntegerField(
-        min_value=0, help_text="On which it is not, or whose vendor's exporters never do."
-    )
-    never_heard = serializers.IntegerField(
-        min_value=0, help_text="Of which nothing was heard within a day: it may be exported there."
-    )
 
 
 class TelemetrySourceSerializer(RowSerializer):
