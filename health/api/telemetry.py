@@ -15,7 +15,7 @@ from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health import wake
-from health.api.exported import NodesCountedSerializer
+from health.api.exported import METRIC_KEYS, NodesCountedSerializer
 from health.inbox.listening import mark_of, put_source, remove_source
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import LATE
@@ -29,7 +29,6 @@ from people.rights import Permission, require, scope_of
 ADMINS = "Where its secret is found, never what it is. Null: only admins see it."
 STATES = [(state, state) for state in (*SourceState.values, LATE)]
 READINGS = [(state.value, state.value) for state in ReadingState]
-METRIC_KEYS = [(key, key) for key in METRICS]
 
 
 class TelemetrySourceSerializer(RowSerializer):

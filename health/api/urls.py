@@ -1,6 +1,7 @@
 from django.urls import path
 
 from health.api.acts import Assignments, Feedback, FindingAcknowledgements, Unassignments
+from health.api.exported import ExportedMetrics
 from health.api.findings import FindingDetail, FindingGroups, FindingList, FindingTelemetry
 from health.api.gpu import GpuDetail
 from health.api.gpu_views import GpuViewDetail, GpuViewList
@@ -22,6 +23,7 @@ from health.api.twins import GpuTwinDetail, NodeTwin
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/compatibility", CompatibilityDetail.as_view(), name="api-cluster-compatibility"),
+    path("clusters/<int:cluster_id>/exported-metrics", ExportedMetrics.as_view()),
     path(
         "clusters/<int:cluster_id>/telemetry-source",
         TelemetrySourceDetail.as_view(),
