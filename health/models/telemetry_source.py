@@ -12,7 +12,7 @@ from fleet.models.visible import Visible
 
 ROUND_LEASE = timedelta(seconds=90)  # longer than a round may take
 PERIOD = timedelta(seconds=15)  # as the operator's ServiceMonitor scrapes
-PERIOD_AT_MOST = timedelta(seconds=30)  # as dcgm-exporter collects, unless it is told otherwise
+PERIOD_AT_MOST = timedelta(seconds=45)  # twice in the time in which a sample grows stale: one may be missed
 SHARE = 40  # a round may take this part of its period, and the look after it as much, unless that makes it too long
 AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
 LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was not asked since
