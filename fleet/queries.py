@@ -235,6 +235,12 @@ def seen_pools_of(node: Node, *, user) -> QuerySet[Pool]:
     return Pool.objects.visible_to(user).filter(nodes=node).order_by("name")
 
 
+def pools_named(user) -> list[str]:
+    """Those that the user sees as selects name them: cluster/name."""
+    seen = Pool.objects.visible_to(user).order_by("cluster__name", "name")
+    return [f"{cluster}/{pool}" for cluster, pool in seen.values_list("cluster__name", "name")]
+
+
 def nodes_for(user) -> QuerySet[Node]:
     """Those that the user sees, each with its cluster and who observes it, and pools. Asks once for their roles."""
     prefetch_related_objects([user], "bindings")

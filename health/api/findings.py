@@ -14,6 +14,7 @@ from edges.rest import Edge, Listing, RowSerializer
 from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
+from fleet.models import Pool
 from health.api.mutes import MuteSerializer
 from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, told_to
 from health.inbox.grouping import told_together
@@ -28,6 +29,9 @@ from health.models.finding import SEVERITIES, STATES
 
 class FindingFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
+    pool = filters.NumberFilter(
+        method="filter_pool", label="Key of the pool: what is about its nodes.", min_value=1, decimal_places=0
+    )
     node = filters.NumberFilter(label="Key of the node.", min_value=1, decimal_places=0)
     rule = Text()
     severity = filters.ChoiceFilter(choices=SEVERITIES)
@@ -44,6 +48,10 @@ class FindingFilters(filters.FilterSet):
     class Meta:
         model = Finding
         fields: list[str] = []
+
+    def filter_pool(self, rows, _name, value):
+        pool = Pool.objects.visible_to(self.request.user).filter(pk=value)
+        return rows.filter(rows.in_pools(pool.values("pk")))
 
     def filter_own(self, rows, _name, value):
         own = Finding.objects.on_their_own_to(self.request.user).values("pk")

@@ -94,13 +94,14 @@ def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
 
 @part
 def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
-    row = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
+    row = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
     found = Finding.objects.on_their_own_to(request.user).told().filter(is_of_a_member, cluster=row.cluster_id)
     first, now = list(found.open().select_related("node").unacknowledged_first()[:SHOWN]), timezone.now()
     standing = standings_of([row.cluster_id], now=now)[row.cluster_id]
     shown = {
+        "pool": row,
         "number": found.open().count(),
         "findings": dated(first, heard_at=SAID_ABOVE, now=now),
         "confirming": found.confirming().count(),

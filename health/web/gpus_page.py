@@ -16,7 +16,8 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from edges.written import take
 from fleet.messages.numbers import numbers_of
-from fleet.models import Node, Observer, Pool
+from fleet.models import Node, Observer
+from fleet.queries import pools_named
 from fleet.states.node import TITLES, state_key
 from health.gpus.asking import PARTS, READINGS, SEVERITIES, GpuFilter
 from health.gpus.columns import COLUMNS, ORDER_TITLES, USUAL, GpuColumn
@@ -246,10 +247,9 @@ def _orders(wanted: GpuFilter) -> list[tuple[str, str]]:
 def _choices(user: User) -> dict[str, Any]:
     """What each select of the filter offers: what there really is."""
     nodes = Node.objects.visible_to(user).with_gpus().order_by("gpu_product")
-    pools = Pool.objects.visible_to(user).order_by("cluster__name", "name").values_list("cluster__name", "name")
     return {
         "cluster_choices": list(clusters_seen(user).values()),
-        "pool_choices": [f"{cluster}/{pool}" for cluster, pool in pools],
+        "pool_choices": pools_named(user),
         "product_choices": list(nodes.exclude(gpu_product="").values_list("gpu_product", flat=True).distinct()),
         "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
         "severity_choices": SEVERITIES,

@@ -19,8 +19,9 @@ from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
-from fleet.models import GoneNode
-from fleet.queries import seen_pools_of
+from fleet.models import GoneNode, Pool
+from fleet.models.node import members_of
+from fleet.queries import pools_named, seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.acts import mark_of
@@ -79,6 +80,7 @@ class Filter:
     """As the address has it: what there is not finds nothing."""
 
     cluster: str = ""
+    pool: str = ""  # cluster/name
     severity: str = ""
     rule: str = ""
     together: int | None = None  # the key of a finding: those that began together with it
@@ -87,17 +89,24 @@ class Filter:
     def read(cls, request: PersonRequest) -> "Filter":
         asked = request.GET
         return cls(
-            *(asked.get("cluster", "")[:63], asked.get("severity", "")[:16], asked.get("rule", "")[:63]),
+            *(asked.get("cluster", "")[:63], asked.get("pool", "")[:127]),
+            *(asked.get("severity", "")[:16], asked.get("rule", "")[:63]),
             whole(asked.get("together", "")[:18]),
         )
 
     @property
     def is_set(self) -> bool:
-        return bool(self.cluster or self.severity or self.rule or self.together)
+        return bool(self.cluster or self.pool or self.severity or self.rule or self.together)
 
-    def of(self, rows: QuerySet[Finding]) -> QuerySet[Finding]:
+    def of(self, rows: QuerySet[Finding], user: User) -> QuerySet[Finding]:
+        """Of a pool what is about its nodes."""
         named = {"cluster__name": self.cluster, "severity": self.severity, "rule": self.rule}
-        return rows.filter(**{name: value for name, value in named.items() if value})
+        rows = rows.filter(**{name: value for name, value in named.items() if value})
+        if not self.pool:
+            return rows
+        cluster, _, pool = self.pool.rpartition("/")
+        pools = Pool.objects.visible_to(user).filter(cluster__name=cluster, name=pool)
+        return rows.filter(node__in=members_of(pools.values("pk")))
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     clusters = lines_for(request, now=now)
     counts = counts_of(user)
     trouble = trouble_of(user, counts, clusters, now=now)
-    rows = wanted.of(_rows(user, tab))
+    rows = wanted.of(_rows(user, tab), user)
     page = Paginator(_listed(rows, tab, wanted, user), PER_PAGE).get_page(asked.get("page"))
     listed = (one if isinstance(one, FindingGroup) else FindingGroup((one,)) for one in page.object_list)
     groups = {group.first: group for group in listed}
@@ -195,6 +204,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "is_gone": key is not None and chosen is None,
         "chosen": detail and _shown(request, detail, shown, now=now),
         "clusters": [line.cluster.name for line in clusters],
+        "pools": pools_named(user),
         "severities": list(Severity),
         "ages": [] if page.paginator.count else ages_of(user, clusters, now=now),
         "titles": titles(),

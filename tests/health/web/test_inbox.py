@@ -24,6 +24,7 @@ from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
 from people.models import User
 from tests import make
+from tests.callers import calling
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting, wrong_beside
 
@@ -146,6 +147,37 @@ def test_a_finding_that_is_gone_or_not_theirs_says_so(cluster, ada):
     assert "There is no such finding" in theirs
     assert "Nobody's business." not in theirs
     assert "There is no such finding" not in page(ada, "/findings?finding=nonsense").text
+
+
+def test_a_pool_narrows_it_to_what_is_about_its_nodes_and_its_page_leads_there(cluster, ada):
+    pool = make.a_pool(cluster, "h100")
+    mine, other = (make.a_node(cluster, name, pool=of) for name, of in (("gpu-1", pool), ("gpu-2", None)))
+    for node in (mine, other):
+        make.a_finding(cluster, f"GPU 0 of {node.name}", node=node, sentence=f"It is hot on {node.name}.")
+    make.a_finding(cluster, "node gone", sentence="It is of no node.")
+
+    link = re.search(r'href="(/findings[?]pool=[^"]+)"', ada.get(f"/parts/pools/{pool.pk}/findings").content.decode())
+    seen = page(ada, link.group(1)).text
+
+    assert "It is hot on gpu-1." in seen
+    assert "It is hot on gpu-2." not in seen
+    assert "It is of no node." not in seen
+    assert "0 of 3 findings match." in page(ada, "/findings?pool=prod/gone").text
+    assert "0 of 3 findings match." in page(ada, "/findings?pool=h100").text
+
+
+def test_nobody_finds_by_a_pool_that_they_do_not_see(cluster):
+    mine, other = (make.a_pool(cluster, name) for name in ("mine", "other"))
+    node = make.a_node(cluster, "gpu-1", pool=mine)
+    other.nodes.add(node)
+    finding = make.a_finding(cluster, node=node, sentence="It is hot.")
+    pat = make.a_user("pat", role="viewer", on=mine)
+
+    shown = {pool.name: page(visiting(pat), f"/findings?pool=prod/{pool.name}").text for pool in (mine, other)}
+    told = {pool.name: calling(pat).get(f"/api/v1/findings?pool={pool.pk}").json()["results"] for pool in (mine, other)}
+
+    assert {name: "It is hot." in text for name, text in shown.items()} == {"mine": True, "other": False}
+    assert {name: [row["id"] for row in rows] for name, rows in told.items()} == {"mine": [finding.pk], "other": []}
 
 
 def test_an_empty_filter_is_not_all_quiet(cluster, ada):
