@@ -12,9 +12,10 @@ from fleet.freshness.sight import sights_of_all
 from health.inbox.unheard import TOLD_BY_GPUS
 from health.judging.hearing import of_silent_nodes
 from health.models import Finding
+from health.models.telemetry_source import STALE_AFTER
 from health.rules.exporter_silent import ExporterSilent
 from health.sources.of_clusters import standings_of
-from health.sources.of_node import STALE_AFTER, instant
+from health.sources.of_node import instant
 from wording.instants import to_the_second
 
 

@@ -9,13 +9,15 @@ from django.db.models.functions import Least
 
 from fleet.models.observer import LostLease
 from fleet.models.visible import Visible
+from health.telemetry.base import STALE_AFTER_S
 
 ROUND_LEASE = timedelta(seconds=90)  # longer than a round may take
 PERIOD = timedelta(seconds=15)  # as the operator's ServiceMonitor scrapes
 PERIOD_AT_MOST = timedelta(seconds=45)  # twice in the time in which a sample grows stale: one may be missed
 SHARE = 40  # a round may take this part of its period, and the look after it as much, unless that makes it too long
 AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
-LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was not asked since
+STALE_AFTER = timedelta(seconds=STALE_AFTER_S)  # its answer is of now no more: nobody hears its GPUs
+LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was not asked since; or `STALE_AFTER`
 
 
 def period_after(took: timedelta) -> timedelta:
@@ -86,7 +88,8 @@ class TelemetrySource(models.Model):
 
     def state_at(self, now: datetime) -> str:
         """As pages and REST say it: nobody calls answering what nobody asked for a while."""
-        was_asked = self.answered_at is not None and now - self.answered_at <= LATE_AFTER * self.period
+        late_after = min(LATE_AFTER * self.period, STALE_AFTER)
+        was_asked = self.answered_at is not None and now - self.answered_at <= late_after
         return LATE if self.state == SourceState.ANSWERING and not was_asked else self.state
 
     @classmethod

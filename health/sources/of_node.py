@@ -2,18 +2,18 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from fleet.models import ExporterRound, Gpu, Node
 from health.models import SourceState, TelemetrySource
+from health.models.telemetry_source import STALE_AFTER
 from health.sources import frames
 from health.sources.frames import FramesAway, KeptFrame
 from health.sources.reading import MetricReading, Standing, nothing_read, read_device, utilisation
-from health.telemetry.base import STALE_AFTER_S, XidTold
+from health.telemetry.base import XidTold
 from health.telemetry.frame import GpuDevice
 from health.telemetry.metrics import exportable
 
-STALE_AFTER = timedelta(seconds=STALE_AFTER_S)
 NUMBERLESS = (
     "The source names GPUs of this node by their serial numbers or UUIDs alone: nothing tells which of them is this."
 )

@@ -7,6 +7,7 @@ from health.announce import number_of
 from health.inbox.listening import BadSource, put_source, remove_source, try_source
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, hours, rounds
+from health.sources.of_node import standing_of
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -316,10 +317,22 @@ def test_removing_it_is_kept_as_a_decision(cluster, url):
 
 @pytest.mark.parametrize(("took_ms", "period_s"), [(None, 15), (40, 15), (500, 20), (1000, 40), (60_000, 45)])
 def test_one_that_takes_long_is_asked_less_often(cluster, url, took_ms, period_s):
-    """A twentieth of its period at most, as long as that is no longer than exporters collect."""
+    """A twentieth of its period at most, as long as one more may be missed before what it said grows stale."""
     TelemetrySource.objects.filter(pk=a_source(cluster, url).pk).update(took_ms=took_ms)
 
     row, _ = TelemetrySource.take(cluster.pk, now=NOON)
     row.refresh_from_db()
 
     assert row.next_look_at == NOON + timedelta(seconds=period_s)
+
+
+@pytest.mark.parametrize("took_ms", [None, 500, 1000, 60_000])
+@pytest.mark.parametrize("age_s", [0, 44, 46, 89, 91, 134, 136, 3600])
+def test_its_card_calls_nothing_answering_of_which_pages_of_gpus_hear_nothing(cluster, url, took_ms, age_s):
+    source = a_source(cluster, url)
+    source.state, source.took_ms, source.answered_at = SourceState.ANSWERING, took_ms, NOON - timedelta(seconds=age_s)
+
+    is_silent = standing_of(source, None, now=NOON).is_silent
+
+    assert is_silent == (age_s > 90)
+    assert source.state_at(NOON) in (("late",) if is_silent else ("answering", "late"))
