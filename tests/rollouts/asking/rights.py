@@ -14,7 +14,8 @@ from tests.rollouts.engine.ground import Ground
 def asked_in(ground: Ground, act: Callable[[], object]) -> set[Act]:
     """While it went on. Each as the RBAC authorizer is asked about it."""
     log = ground.simulation.log
-    client.server_version(ground.connection)  # an answer is logged once it is sent: by the next one, the last ones are
+    for _ in range(2):  # an answer is logged once it is sent: by the next one, the last ones are
+        client.server_version(ground.connection)
     since = log.since(0)[-1]["n"]
     act()
     client.server_version(ground.connection)
