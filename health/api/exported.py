@@ -7,10 +7,9 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from fleet.api.serializers import RefSerializer
-from fleet.models import Cluster, ExporterRound, Node
-from health.models import TelemetrySource
+from fleet.models import Cluster, Node
 from health.sources.exporting import exporting_of
-from health.sources.of_node import standing_of
+from health.sources.of_clusters import standings_of
 from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require
 
@@ -54,15 +53,13 @@ class ExportedMetrics(Edge):
         """Of a cluster that the caller sees whole."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, Permission.SEE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        source = TelemetrySource.objects.filter(cluster=cluster).first()
-        asked = ExporterRound.objects.filter(cluster=cluster).first()
-        standing = standing_of(source, asked, now=timezone.now())
+        standing = standings_of([cluster.pk], now=timezone.now())[cluster.pk]
         exporting = exporting_of({cluster.pk: standing}, Node.objects.filter(cluster=cluster)).get(cluster.pk)
         usual, others = lacking(exporting.exported) if exporting else ([], [])
         said = {
             "cluster": cluster,
             "is_heard": standing.is_heard,
-            "nodes": {key: exporting.of_metric(key)._asdict() for key in METRICS} if exporting else None,
+            "nodes": exporting.by_metric() if exporting else None,
             "not_exported": [metric.key for metric in usual],
             "to_be_switched_on": [metric.key for metric in others],
         }

@@ -88,7 +88,7 @@ class TelemetrySourceSerializer(RowSerializer):
     @extend_schema_field(serializers.DictField(child=NodesCountedSerializer(), allow_null=True))
     def get_nodes(self, source: TelemetrySource) -> dict[str, dict[str, int]] | None:
         counted: Exporting | None = self.context["exporting"].get(source.cluster_id)
-        return {key: counted.of_metric(key)._asdict() for key in METRICS} if counted else None
+        return {key: nodes._asdict() for key, nodes in counted.by_metric().items()} if counted else None
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
     def get_not_exported(self, source: TelemetrySource) -> list[str]:

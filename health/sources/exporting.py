@@ -55,6 +55,10 @@ class Exporting:
     def of_metric(self, key: str) -> NodesCounted:
         return self._counted(lambda has: key in has)
 
+    def by_metric(self) -> dict[str, NodesCounted]:
+        """Of every one there is."""
+        return {key: self.of_metric(key) for key in METRICS}
+
     def of_rule(self, rule: GpuRule) -> NodesCounted:
         """By whether it has anything to read there."""
         return self._counted(partial(can_see, rule))
