@@ -180,6 +180,16 @@ def test_nobody_finds_by_a_pool_that_they_do_not_see(cluster):
     assert {name: [row["id"] for row in rows] for name, rows in told.items()} == {"mine": [finding.pk], "other": []}
 
 
+@pytest.mark.parametrize("asked", ["cluster=no", "pool=prod/no", "severity=note", "rule=no", "together=999"])
+def test_a_filter_that_finds_nothing_is_left_by_one_link(cluster, ada, asked):
+    make.a_finding(cluster, severity="critical", sentence="It is hot.")
+
+    seen = ada.get(f"/findings?tab=unacknowledged&{asked}").content.decode()
+    link = re.search(r'href="([^"]+)">Clear the filters', seen)
+
+    assert "It is hot." in page(ada, link.group(1).replace("&amp;", "&")).text
+
+
 def test_an_empty_filter_is_not_all_quiet(cluster, ada):
     make.a_finding(cluster)
 
