@@ -141,7 +141,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
     "socket_keepalive": True,
-    "retry_policy": {"max_retries": 0},
+    # A nudge is sent once: a broker that is away would hold up those behind it for four seconds each.
+    "max_retries": 0,
     # A nudge may be lost, since rows say what is due; a worker that had to give one back to a Redis that is away dies.
     "ack_emulation": False,
 }

@@ -5,13 +5,15 @@ import time
 from threading import Thread, current_thread
 
 import pytest
+import time_machine
 from celery import current_app
 from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from edges.background import Background
 from fleet.messages import wake
-from tests.patience import PATIENCE_S
+from tests.make import NOON
+from tests.patience import PATIENCE_S, get_through
 
 
 @pytest.fixture
@@ -81,6 +83,21 @@ def test_a_refusing_broker_fails_and_delays_nobody(broker, senders):
 
     wait_for(lambda: senders)
     assert current_thread() not in senders
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_nudge_that_is_refused_holds_up_none_behind_it(broker, senders, monkeypatch: pytest.MonkeyPatch):
+    """Between two tries kombu sleeps, and it tries until a clock that a test may have stopped has gone on."""
+    broker(1)
+    slept: list[float] = []
+    monkeypatch.setattr("kombu.utils.functional.sleep", slept.append)
+
+    with time_machine.travel(NOON, tick=False):
+        for _ in range(5):
+            wake.queue("any.task", queue="default", kwargs={}, expires=PATIENCE_S)
+        get_through(wake._nudges)
+
+    assert (len(senders), slept) == (5, [])
 
 
 @pytest.mark.django_db(transaction=True)
