@@ -10,8 +10,9 @@ from rest_framework.response import Response
 
 from edges.rest import RowSerializer
 from fleet.api.serializers import RefSerializer
+from health.api.exported import NodesCountedSerializer
 from health.api.telemetry import ADMINS, METRIC_KEYS, OfASource, TelemetrySourcePut, context_of
-from health.inbox.trying import TRIED, ask_trial, told_of
+from health.inbox.trying import TRIED, ask_trial, exporting_by, told_of
 from health.models import TelemetryTrial, TrialState
 from health.telemetry.metrics import lacking
 from people.rights import Permission
@@ -36,6 +37,10 @@ class TelemetryTrialSerializer(RowSerializer):
     notes = serializers.ListField(child=serializers.CharField(), help_text="What is odd about its answer.")
     devices = serializers.SerializerMethodField(help_text=f"Boards and slices of its answer. {NONE_YET}")
     exported = serializers.SerializerMethodField(help_text=NONE_YET)
+    nodes = serializers.SerializerMethodField(
+        help_text="By metric, every one there is, on how many nodes it is exported; never heard: those that it has no "
+        f"series of. {NONE_YET}"
+    )
     not_exported = serializers.SerializerMethodField(help_text=f"Usual ones that it has no series of. {NONE_YET}")
     to_be_switched_on = serializers.SerializerMethodField(
         help_text=f"Those that an exporter has only where somebody switched them on, and that it has not. {NONE_YET}"
@@ -45,7 +50,8 @@ class TelemetryTrialSerializer(RowSerializer):
         model = TelemetryTrial
         fields = (
             "id", "cluster", "url", "matchers", "user", "secret_from", "ca_file", "asked_by", "asked_at", "begun_at",
-            "ended_at", "state", "sentence", "notes", "devices", "exported", "not_exported", "to_be_switched_on",
+            "ended_at", "state", "sentence", "notes", "devices", "exported", "nodes", "not_exported",
+            "to_be_switched_on",
         )  # fmt: skip
 
     def to_representation(self, trial: TelemetryTrial) -> dict[str, Any]:
@@ -69,6 +75,11 @@ class TelemetryTrialSerializer(RowSerializer):
     @extend_schema_field(KEYS)
     def get_exported(self, trial: TelemetryTrial) -> list[str] | None:
         return trial.exported if trial.answers else None
+
+    @extend_schema_field(serializers.DictField(child=NodesCountedSerializer(), allow_null=True))
+    def get_nodes(self, trial: TelemetryTrial) -> dict[str, dict[str, int]] | None:
+        counted = exporting_by(trial) if trial.answers else None
+        return {key: nodes._asdict() for key, nodes in counted.by_metric().items()} if counted else None
 
     @extend_schema_field(KEYS)
     def get_not_exported(self, trial: TelemetryTrial) -> list[str] | None:

@@ -1,6 +1,6 @@
 """Adding, changing, trying and removing a cluster's source of telemetry: decisions that are kept, but for the trial."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from fleet.models import Cluster
 from health.inbox.unheard import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, rounds
+from health.sources.exporting import Exporting, NodesCounted, exporting_in
 from health.sources.secrets import NoSecret, check_place
 from health.telemetry.metrics import METRICS, Metric, lacking
 from health.telemetry.prometheus.answers import Unusable
@@ -48,13 +49,26 @@ class Trial:
     exported: tuple[Metric, ...] = ()
     missing: tuple[Metric, ...] = ()  # usual ones that it has no series of, and those that somebody has to switch on
     notes: tuple[str, ...] = ()
+    exporting: Exporting | None = None  # None: nobody has counted
+
+    @property
+    def partly(self) -> list[tuple[Metric, NodesCounted]]:
+        """What only some exporters have."""
+        if self.exporting is None:
+            return []
+        counted = [(metric, self.exporting.of_metric(metric.key)) for metric in self.exported]
+        return [(metric, nodes) for metric, nodes in counted if nodes.not_exported]
 
     @property
     def sentence(self) -> str:
         if self.trouble:
             return self.trouble
         said = f"It answers: {count(self.devices, 'device')} of this cluster, {count(len(self.exported), 'metric')}."
-        return " ".join([said, *self.notes])
+        return " ".join([said, *self._unheard(), *self.notes])
+
+    def _unheard(self) -> Iterator[str]:
+        if self.exporting is not None and self.exporting.never_heard:
+            yield f"It has no series of {self.exporting.never_heard} of {count(self.exporting.of, 'node')} with GPUs."
 
 
 def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **given: Any) -> TelemetrySource:
@@ -122,14 +136,16 @@ def try_source(cluster: Cluster, **given: Any) -> Trial:
             taken = Prometheus(client, asked.matchers, asked.where).take(None, now=now.timestamp())
     except (Unusable, NoSecret) as error:
         return Trial(str(error))
-    return trial_with(len(taken.frame.devices), taken.exported, taken.notes)
+    return trial_with(len(taken.frame.devices), taken.exported, taken.notes, exporting_in(taken, cluster))
 
 
-def trial_with(devices: int, exported: Collection[str], notes: Iterable[str]) -> Trial:
+def trial_with(
+    devices: int, exported: Collection[str], notes: Iterable[str], exporting: Exporting | None = None
+) -> Trial:
     """Of a source that answers. `exported`: keys of metrics."""
     has = tuple(metric for key, metric in METRICS.items() if key in exported)
     usual, others = lacking(exported)
-    return Trial("", devices, has, (*usual, *others), tuple(notes))
+    return Trial("", devices, has, (*usual, *others), tuple(notes), exporting)
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from fleet.models import Cluster, LostLease
 from health import wake
 from health.inbox.listening import BadSource, Trial, checked, trial_with, try_source
 from health.models import TelemetryTrial, TrialState
+from health.sources.exporting import Exporting
 from people.models import AuditEntry
 
 TRIED = ("url", "matchers", "user", "secret_from", "ca_file")
@@ -61,6 +62,7 @@ def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
         trial.end(
             now=clock(), trouble=said.trouble, devices=said.devices,
             exported=[metric.key for metric in said.exported], notes=list(said.notes),
+            nodes=said.exporting.written() if said.exporting else None,
         )  # fmt: skip
     except LostLease as lost:
         log.warning("a source was tried for too long", because=str(lost))
@@ -77,5 +79,10 @@ def told_of(trial: TelemetryTrial, *, now: datetime) -> str:
             return "No worker has asked it: is one running that works off the queue “default”?"
         case TrialState.LOST:
             return "The worker that asked it has not said what came of it: it was stopped, or died. Try it again."
-    said = trial_with(trial.devices, trial.exported, trial.notes)
+    said = trial_with(trial.devices, trial.exported, trial.notes, exporting_by(trial))
     return trial.trouble or said.sentence
+
+
+def exporting_by(trial: TelemetryTrial) -> Exporting | None:
+    """As it was when it was tried. None: nobody has counted."""
+    return None if trial.nodes is None else Exporting.read(trial.exported, trial.nodes)

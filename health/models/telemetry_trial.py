@@ -50,6 +50,7 @@ class TelemetryTrial(models.Model):
     trouble = models.CharField(max_length=600, blank=True)  # blank: it answers, once it has ended
     devices = models.PositiveIntegerField(default=0)  # boards and slices of its answer
     exported = models.JSONField(default=list)  # keys of the metrics that it has any series of
+    nodes = models.JSONField(null=True)  # as `Exporting` writes it; null: nobody has counted
     notes = models.JSONField(default=list)  # what is odd about its answer, in sentences
 
     objects = TelemetryTrialQuerySet.as_manager()

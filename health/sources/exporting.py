@@ -7,15 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+from fleet.models import Cluster, Node
 from fleet.models.node import NodeQuerySet
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuRule, can_see
 from health.sources import frames
 from health.sources.frames import FramesAway, KeptExporters
 from health.sources.reading import Standing
+from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS, exportable
+
+Written = list[tuple[list[str], bool, int]]  # as a row keeps it
 
 # Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
 MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
@@ -46,6 +50,16 @@ class Exporting:
 
     exported: frozenset[str]  # by any of the cluster
     nodes: Mapping[AlikeExporters, int]
+
+    @classmethod
+    def read(cls, exported: Collection[str], written: Written) -> Self:
+        return cls(
+            frozenset(exported),
+            {AlikeExporters(frozenset(has), is_heard): number for has, is_heard, number in written},
+        )
+
+    def written(self) -> Written:
+        return [(sorted(alike.has), alike.is_heard, number) for alike, number in self.nodes.items()]
 
     @property
     def of(self) -> int:
@@ -102,7 +116,17 @@ def exporting_of(standings: Mapping[int, Standing], nodes: NodeQuerySet) -> dict
 
     A query, and two questions to Redis a cluster. Of 5,000 nodes: 20 ms.
     """
-    told = {key: known for key, standing in standings.items() if (known := _told(key, standing))}
+    return _counted({key: known for key, standing in standings.items() if (known := _told(key, standing))}, nodes)
+
+
+def exporting_in(taken: TelemetryReading, cluster: Cluster) -> Exporting:
+    """By one answer that nobody keeps: what it has no series of was never heard in it. A query."""
+    by_node = {name: frozenset(has) for name, has in taken.frame.metrics_of_nodes().items()}
+    told = {cluster.pk: KeptExporters(taken.exported, by_node)}
+    return _counted(told, Node.objects.filter(cluster=cluster))[cluster.pk]
+
+
+def _counted(told: Mapping[int, KeptExporters], nodes: NodeQuerySet) -> dict[int, Exporting]:
     counted: dict[int, Counter[AlikeExporters]] = {key: Counter() for key in told}
     rows = nodes.with_gpus().filter(cluster__in=list(told)).order_by() if told else nodes.none()
     for cluster_id, name, vendor in rows.values_list("cluster_id", "name", "gpu_vendor"):

@@ -272,12 +272,8 @@ def _exporters_of(frame: Frame, order: str) -> bytes:
         known = _exporters.get(mark)
     if known is not None:
         return known
-    has: dict[str, list[str]] = {device.node_name: [] for device in frame.devices}
-    for key in frame.columns:
-        for node in frame.nodes_with(key):
-            has[node].append(key)
     alike: dict[tuple[str, ...], list[str]] = {}
-    for node, metrics in has.items():
+    for node, metrics in frame.metrics_of_nodes().items():
         alike.setdefault(tuple(metrics), []).append(node)
     made = msgspec.json.encode(list(alike.items()))
     with _orders_lock:

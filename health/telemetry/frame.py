@@ -98,6 +98,14 @@ class Frame:
             return frozenset()
         return frozenset(device.node_name for device, at in zip(self.devices, column.times, strict=True) if at == at)
 
+    def metrics_of_nodes(self) -> "dict[str, list[str]]":
+        """By node all that its exporter has, or had within a day."""
+        has: dict[str, list[str]] = {device.node_name: [] for device in self.devices}
+        for key in self.columns:
+            for node in self.nodes_with(key):
+                has[node].append(key)
+        return has
+
     def newest_by_device(self) -> "array[float]":
         """When each device last said anything. Minus infinity: it never did."""
         newest = array("d", [-math.inf]) * len(self.devices)

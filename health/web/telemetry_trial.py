@@ -12,7 +12,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster
 from health.inbox.listening import BadSource
-from health.inbox.trying import OVER, TRIED, TrialOpen, ask_trial, told_of
+from health.inbox.trying import OVER, TRIED, TrialOpen, ask_trial, exporting_by, told_of
 from health.models import TelemetryTrial, TrialState
 from health.web.telemetry import source_card
 from health.web.telemetry_form import TelemetrySourceForm
@@ -55,6 +55,7 @@ def _shown(
         state = trial.state_at(now)
         context |= {
             "state": state, "is_over": state in OVER, "look": LOOKS.get(state, "muted"),
-            "said": told_of(trial, now=now), "card": source_card(None, told=trial.exported, now=now),
+            "said": told_of(trial, now=now),
+            "card": source_card(None, told=trial.exported, exporting=exporting_by(trial), now=now),
         }  # fmt: skip
     return render(request, "health/_telemetry_trial.html", context, status=status)

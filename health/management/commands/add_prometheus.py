@@ -8,6 +8,7 @@ from fleet.models import Cluster
 from health import wake
 from health.inbox.listening import BadSource, Trial, put_source, try_source
 from people.roster.accounts import CONSOLE
+from wording.numbers import count
 
 
 class Command(BaseCommand):
@@ -63,6 +64,12 @@ class Command(BaseCommand):
         self.stdout.write(trial.sentence)
         away = [metric for metric in trial.missing if metric.is_usual]
         off = [metric for metric in trial.missing if not metric.is_usual]
+        if trial.partly:
+            partly = [
+                f"{metric.title} (not on {nodes.not_exported} of {count(nodes.of, 'node')})"
+                for metric, nodes in trial.partly
+            ]
+            self.stdout.write(f"  Not exported on every node: {', '.join(partly)}.")
         if away:
             self.stdout.write(f"  Not exported: {', '.join(metric.title for metric in away)}.")
         if off:

@@ -13,6 +13,8 @@ from health import tasks
 from health.inbox.trying import TrialOpen, ask_trial, run_trial, told_of
 from health.models import TelemetrySource, TelemetryTrial
 from health.models.telemetry_source import ROUND_LEASE
+from health.sources import rounds
+from health.telemetry.metrics import METRICS
 from people.models import AuditEntry
 from tests import make
 from tests.callers import calling
@@ -22,7 +24,7 @@ from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 from tests.patience import get_through
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
 ADDRESS = "https://192.0.2.1"
 SECRET = "env:QUARTERDECK_SECRET_P"
 
@@ -68,6 +70,77 @@ def test_a_worker_asks_it_once_and_nothing_of_the_cluster_changes(cluster, setti
     assert told_of(trial, now=NOON) == "It answers: 1 device of this cluster, 1 metric."
     assert not TelemetrySource.objects.exists()
     assert "sesame" not in str(list(TelemetryTrial.objects.values())) + str(list(AuditEntry.objects.values()))
+
+
+@pytest.fixture
+def by_two_vendors(cluster, settings):
+    """A Prometheus with the exporters of two of three nodes, which do not have the same metrics."""
+    settings.TELEMETRY_LOOPBACK = True
+    rounds._known.clear()
+    make.a_node(cluster, "amd-1", gpu_vendor="amd")
+    make.a_node(cluster, "amd-2", gpu_vendor="amd")
+    make.a_node(cluster, "no-gpus", is_gpu_node=False)
+    make.a_node(make.a_cluster("eu-2"), "elsewhere")
+    playing = Playing(NOON.timestamp())
+    for name in ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"):
+        playing.add(name, {"UUID": "GPU-a", "Hostname": "gpu-1", "gpu": "0"}, 0.5)
+    for name in ("gpu_junction_temperature", "gpu_used_vram"):
+        playing.add(name, {"serial_number": "AMD-1", "hostname": "amd-1", "gpu_id": "0"}, 55)
+    with a_server(playing) as (url, _):
+        yield url
+
+
+# Exported, not exported, and no series of the node: each of three is in one of them.
+BY_NODES = {"temperature_celsius": (2, 0, 1), "tensor_active_ratio": (1, 2, 0), "memory_used_mib": (1, 1, 1)}
+UNHEARD = "It has no series of 1 of 3 nodes with GPUs."
+
+
+def test_what_only_some_exporters_have_is_said_by_nodes(cluster, admin, by_two_vendors):
+    trial, out = run(a_trial(cluster, url=by_two_vendors)), StringIO()
+    call_command("add_prometheus", "eu-1", by_two_vendors, "--only-try", stdout=out)
+    said = admin.get(f"{place(cluster)}/{trial.pk}").json()
+    shown = page(admin, f"/parts/clusters/{cluster.pk}/telemetry-trials/{trial.pk}").text
+
+    assert {key: tuple(said["nodes"][key].values()) for key in BY_NODES} == BY_NODES
+    assert all(sum(numbers.values()) == 3 for numbers in said["nodes"].values())
+    assert set(said["nodes"]) == set(METRICS)
+    for key, (_, not_exported, _) in BY_NODES.items():
+        words = f"{METRICS[key].title} (not on {not_exported} of 3 nodes)"
+        assert [words in shown, words in out.getvalue()] == [not_exported > 0] * 2, key
+    assert all(UNHEARD in told for told in (said["sentence"], shown, out.getvalue()))
+    assert "No series of 1 of 3 nodes with GPUs" in shown
+    assert "within a day" not in shown
+
+
+def test_a_trial_counts_what_the_source_says_once_it_is_saved(cluster, admin, by_two_vendors):
+    trial = run(a_trial(cluster, url=by_two_vendors))
+    make.a_source(cluster, url=by_two_vendors, next_look_at=NOON, lease_until=NOON)
+    rounds.ask(cluster.pk, clock=lambda: NOON)
+
+    saved = admin.get(f"/api/v1/clusters/{cluster.pk}/exported-metrics").json()
+
+    tried = admin.get(f"{place(cluster)}/{trial.pk}").json()
+    assert tried["nodes"] == saved["nodes"]
+
+
+def test_a_node_that_comes_after_a_trial_is_none_of_those_that_were_counted(cluster, admin, by_two_vendors):
+    trial = run(a_trial(cluster, url=by_two_vendors))
+    make.a_node(cluster, "amd-3", gpu_vendor="amd")
+
+    said = admin.get(f"{place(cluster)}/{trial.pk}").json()
+
+    assert tuple(said["nodes"]["temperature_celsius"].values()) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("ended", [{}, {"ended_at": NOON, "trouble": "It cannot be reached."}, {"ended_at": NOON}])
+def test_where_nothing_was_counted_rest_has_no_numbers(cluster, admin, ended):
+    trial = a_trial(cluster)
+    TelemetryTrial.objects.update(**ended)
+
+    said = admin.get(f"{place(cluster)}/{trial.pk}").json()
+
+    assert said["nodes"] is None
+    assert "nodes with GPUs" not in said["sentence"]
 
 
 def test_what_is_wrong_is_the_sentence_that_the_shell_says(cluster, settings):
