@@ -28,13 +28,14 @@ MOST = 100
 ID_CHARS = 19
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 RESET = "reset"  # of one GPU, which its `detail` has as `gpu`
+BOARD = "board"  # boards that came in the place of others: its `detail` has the UUIDs of both
 NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
 # What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
 LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready and conditions", ("ready", "condition")),
     "driver": ("Driver and system", ("version", "boot", "upgrade")),
     "cordon": ("Cordons and holds", ("cordon", "label")),
-    GPUS: ("GPUs", ("capacity", RESET, "reload")),
+    GPUS: ("GPUs", ("capacity", RESET, "reload", BOARD)),
     POD: ("Pods", ()),
     FINDING: ("Findings", ()),
     PLAN: ("Plans", ()),
@@ -44,7 +45,7 @@ WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # where who is there is named besi
 KIND_OF = {event: kind for kind, (_, events) in LINE_KINDS.items() for event in events}
 GLYPHS = {
     "version": "changing", "boot": "changing", "upgrade": "changing", "cordon": "cordoned", "condition": "warn",
-    "capacity": "warn", RESET: "warn",
+    "capacity": "warn", RESET: "warn", BOARD: "changing",
 }  # fmt: skip
 NodeKept = Node | GoneNode
 

@@ -14,7 +14,7 @@ class NodeEvent(models.Model):
     node_uid = models.CharField(max_length=64)  # not a key to the row: the timeline outlives the node
     node_name = models.CharField(max_length=253)
     at = models.DateTimeField()
-    # version, boot, ready, condition, cordon, upgrade, capacity, label, finding, reset, reload
+    # version, boot, ready, condition, cordon, upgrade, capacity, label, finding, reset, reload, board
     kind = models.CharField(max_length=32)
     sentence = models.CharField(max_length=500)
     detail = models.JSONField(default=dict)

@@ -69,7 +69,8 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
     xids = _xids(said, contested)
     put_in_words(frame, xids)
     exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
-    return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew)
+    came = frame.boards_beside(before)
+    return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew, came=came)
 
 
 def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[GpuDeviceKey, Collection[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.db import transaction
 
-from health.sources import frames, hours, resets
+from health.sources import boards, frames, hours, resets
 from health.telemetry.base import TelemetryReading
 
 
@@ -18,4 +18,5 @@ def keep(cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[],
         assert_lease()
         frames.keep(cluster_id, taken)
         resets.write(cluster_id, taken, now=now)
+        boards.write(cluster_id, taken, now=now)
     hours.count(cluster_id, taken.frame, now=now)

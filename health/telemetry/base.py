@@ -47,6 +47,7 @@ class TelemetryReading:
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first
     anew: tuple[GpuDevice, ...] = ()  # that count from nothing since the frame before
+    came: tuple[GpuDevice, ...] = ()  # of boards that the frame before had not on their nodes
     clock_offset_s: float = 0.0  # what is to be added to its clock to have ours; 0: no more than `SKEW_S`
 
 

@@ -106,6 +106,13 @@ class Frame:
                 has[node].append(key)
         return has
 
+    def boards_beside(self, before: "Frame") -> tuple[GpuDevice, ...]:
+        """The devices of boards that it has not on their nodes. None of a first frame: nobody knows what was before."""
+        if not before.devices or self.devices == before.devices:
+            return ()
+        there = {(device.node_name, device.uuid) for device in before.devices}
+        return tuple(device for device in self.devices if (device.node_name, device.uuid) not in there)
+
     def newest_by_device(self) -> "array[float]":
         """When each device last said anything. Minus infinity: it never did."""
         newest = array("d", [-math.inf]) * len(self.devices)

@@ -98,7 +98,8 @@ class Prometheus:
         exported = frozenset(row.metric for row in series)
         notes = (*notes, *known.notes, *_told(odd))
         skew_s = float(round(offset_s)) if abs(offset_s) > SKEW_S else 0.0
-        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, skew_s)
+        came = frame.boards_beside(earlier)
+        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, skew_s)
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""

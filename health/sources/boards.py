@@ -1,0 +1,127 @@
+"""GPU boards that came to a node in the place of others, as lines of its timeline: the count of its GPUs stays, and no
+object of the API tells of it.
+
+A board is known by its UUID, which no boot, reset or MIG layout changes: NVIDIA's is "globally unique immutable"
+(NVML, nvmlDeviceGetUUID). What was on a node before is in the rows of its hours, as a repair takes longer than a frame
+remembers.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import Max
+
+from fleet.history.lines import BOARD
+from fleet.models import Node, NodeEvent
+from health.models import GpuHour
+from health.telemetry.base import TelemetryReading
+from health.telemetry.frame import GpuDevice
+from health.telemetry.remembering import heard
+from wording.lists import names
+
+NODES_AT_MOST = 50  # at once: nobody swaps boards of more, and exporters that name all their GPUs anew are no swap
+_OF_NVIDIA = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class BoardsOfNode:
+    """By UUID."""
+
+    heard: Collection[str]  # now
+    came: Collection[str]  # of these since the frame before
+    hours: Mapping[str, datetime]  # of each that was heard in an hour before, also under another machine of its name
+    told: Mapping[str, bool]  # of each that its timeline told of whether it came last; else it went
+
+    def swapped(self, *, since: datetime) -> tuple[list[str], list[str]]:
+        """Those that went and those that came, as many. `since`: what was heard before is another machine's.
+
+        One that was here before is not new, unless it was told to have gone. Where no board stays and they have no
+        UUIDs of NVIDIA's, exporters may have begun to name the same ones otherwise.
+        """
+        new = {uuid for uuid in self.came if not self.told.get(uuid, uuid in self.hours)}
+        gone = {
+            uuid
+            for uuid, hour in self.hours.items()
+            if hour >= since and uuid not in self.heard and self.told.get(uuid, True)
+        }
+        stays = self.hours.keys() & set(self.heard)
+        is_sure = stays or all(map(_OF_NVIDIA.fullmatch, new | gone))
+        return (sorted(gone), sorted(new)) if is_sure and len(gone) == len(new) else ([], [])
+
+
+def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
+    """How many lines: one for each node. Four statements at most, and none while no board comes."""
+    came = _by_node(taken.came)
+    if not came or len(came) > NODES_AT_MOST:
+        return 0
+    there = _by_node(taken.frame.devices[place] for place in heard(taken.frame))
+    nodes = list(Node.objects.filter(cluster=cluster_id, name__in=came).only("name", "uid", "created_at"))
+    hours, told = _hours(cluster_id, came), _told(cluster_id, nodes)
+    lines = []
+    for node in nodes:
+        its = there[node.name]
+        boards = BoardsOfNode(its, came[node.name].keys() & its.keys(), hours[node.name], told[node.uid])
+        gone, new = boards.swapped(since=node.created_at)
+        if new:
+            lines.append(
+                NodeEvent(
+                    cluster_id=cluster_id,
+                    node_uid=node.uid,
+                    node_name=node.name,
+                    at=datetime.fromtimestamp(now, UTC),
+                    kind=BOARD,
+                    sentence=_sentence(gone, new),
+                    detail=_detail(gone, new, its, hours[node.name]),
+                )
+            )
+    NodeEvent.objects.bulk_create(lines)
+    return len(lines)
+
+
+def _by_node(devices: Iterable[GpuDevice]) -> dict[str, dict[str, int | None]]:
+    """Of each board its index."""
+    found: dict[str, dict[str, int | None]] = defaultdict(dict)
+    for device in devices:
+        found[device.node_name][device.uuid] = device.index
+    return found
+
+
+def _hours(cluster_id: int, node_names: Collection[str]) -> dict[str, dict[str, datetime]]:
+    """By node and UUID the last in which it was heard there."""
+    rows = GpuHour.objects.filter(cluster=cluster_id, node_name__in=node_names).order_by()
+    found: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for name, uuid, hour in rows.values_list("node_name", "uuid").annotate(Max("hour")):
+        found[name][uuid] = hour
+    return found
+
+
+def _told(cluster_id: int, nodes: Iterable[Node]) -> dict[str, dict[str, bool]]:
+    events = NodeEvent.objects.filter(cluster=cluster_id, node_uid__in=[node.uid for node in nodes], kind=BOARD)
+    found: dict[str, dict[str, bool]] = defaultdict(dict)
+    for uid, detail in events.order_by("at", "pk").values_list("node_uid", "detail"):
+        found[uid] |= dict(_said(detail))
+    return found
+
+
+def _said(detail: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    yield from ((each["uuid"], False) for each in detail["gone"])
+    yield from ((each["uuid"], True) for each in detail["new"])
+
+
+def _sentence(gone: Sequence[str], new: Sequence[str]) -> str:
+    if len(new) == 1:
+        return f"GPU {gone[0]} is gone, and {new[0]} is new."
+    return f"{len(new)} of its GPUs are gone, and as many are new. Gone: {names(gone)}. New: {names(new)}."
+
+
+def _detail(
+    gone: Iterable[str], new: Iterable[str], its: Mapping[str, int | None], hours: Mapping[str, datetime]
+) -> dict[str, Any]:
+    return {
+        "gone": [{"uuid": uuid, "last_hour": hours[uuid].isoformat()} for uuid in gone],
+        "new": [{"uuid": uuid, "gpu": its[uuid]} for uuid in new],
+    }
