@@ -8,8 +8,9 @@ from threading import Event
 
 from fleet.models import Pod
 from gpu.operands import EXPORTER_PORTS
-from health.telemetry.exporter import DeviceTold, UnreadableMetrics, read_devices
+from health.telemetry.exporter import DeviceTold, read_devices
 from health.telemetry.exposition import NodeSaid, read_node
+from health.telemetry.lines import UnreadableMetrics
 from kube import client
 from kube.client.proxying import metrics_of
 

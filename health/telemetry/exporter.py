@@ -13,18 +13,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from health.telemetry.identity import device_of
+from health.telemetry.lines import UnreadableMetrics, labels_in, lines_in
 
 EXPORTER = re.compile(r"(?:dcgm|device-metrics)-exporter")
 DEVICES_AT_MOST = 1024  # 16 boards of 7 slices are 112
 PODS_AT_MOST = 2048  # 112 slices with ten users each are 1,120
 JOBS_AT_MOST = 16  # of one device: more are not worth naming
-
-
-class UnreadableMetrics(Exception):
-    """What was answered is not the text of metrics."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +71,9 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
 
 
 def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
-    try:
-        for family in text_string_to_metric_families(_one_of_each(text)):
-            for sample in family.samples:
-                yield sample.labels
-    except Exception as error:  # it raises an IndexError too, and may raise anything in its next release
-        raise UnreadableMetrics(f"What it answers is no text of metrics: {str(error)[:200]}") from error
-
-
-def _one_of_each(text: str) -> str:
-    """A line for each set of labels. A device has the same in each of its 35 series, and parsing is what costs.
-
-    Its value is 1 here: exporters write `Tesla T4` or `ERROR - FAILED TO CONVERT TO STRING` for fields that are no
-    numbers (dcgm-exporter #394), and such a line names its device as well as any.
-    """
-    lines: dict[str, str] = {}
-    for line in text.replace("\x00", "").split("\n"):  # PostgreSQL keeps no NUL
-        if line and not line.startswith("#"):
-            begin, end = line.find("{"), line.rfind("}") + 1
-            lines.setdefault(line[begin:end], f"{line[:end]} 1" if begin >= 0 and end else line)
-    return "\n".join(lines.values()) + "\n"
+    """Each once: a device has the same in each of its 35 series. Whatever its value is, a line names its device."""
+    for written in dict.fromkeys(line.labels for line in lines_in(text)):
+        yield labels_in(written)
 
 
 def _device(labels: Mapping[str, str]) -> DeviceTold | None:

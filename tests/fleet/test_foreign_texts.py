@@ -17,7 +17,8 @@ from gpu.resources import registered_in
 from health.logs import redaction
 from health.logs.crashes import kept
 from health.stack.causes.affinity import _compares
-from health.telemetry.exporter import UnreadableMetrics, read_devices
+from health.telemetry.exporter import read_devices
+from health.telemetry.lines import UnreadableMetrics
 from kube import quantity
 from kube.client import kubeconfig
 from kube.client.connection import connect

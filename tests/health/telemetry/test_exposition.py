@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry import exposition
+from health.telemetry import lines
 from health.telemetry.base import XidTold
-from health.telemetry.exporter import UnreadableMetrics
-from health.telemetry.exposition import read_node
+from health.telemetry.exposition import PARTS_AT_MOST, read_node
+from health.telemetry.lines import UnreadableMetrics
 from health.telemetry.metrics import AMD, DCGM, METRICS, MetricKind
 
 RATES = ("pcie_transmitted", "pcie_received", "nvlink_mib_per_s")  # of 64 bits, and as large
@@ -156,7 +156,7 @@ def test_a_web_page_is_no_text_of_metrics():
 
 
 def test_a_series_explosion_is_refused_and_named(monkeypatch):
-    monkeypatch.setattr(exposition, "LINES_AT_MOST", 10)
+    monkeypatch.setattr(lines, "LINES_AT_MOST", 10)
 
     with pytest.raises(UnreadableMetrics, match="more than 10 series"):
         read_node('DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a"} 61\n' * 11, "gpu-1")
@@ -199,7 +199,7 @@ def test_parts_are_bounded():
 
     parts = read_node(many, "gpu-1").parts[("GPU-a", "")]["xids_counted"]
 
-    assert len(parts) == exposition.PARTS_AT_MOST
+    assert len(parts) == PARTS_AT_MOST
     assert max(map(len, parts)) <= 40
 
 

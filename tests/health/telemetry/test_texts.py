@@ -2,7 +2,8 @@
 
 import pytest
 
-from health.telemetry.exporter import UnreadableMetrics, read_devices
+from health.telemetry.exporter import read_devices
+from health.telemetry.lines import UnreadableMetrics
 
 A, B, SLICE_7, SLICE_8 = ("GPU-a", ""), ("GPU-b", ""), ("GPU-a", "7"), ("GPU-a", "8")
 MIG = (

@@ -1,0 +1,76 @@
+"""The text of metrics as an exporter answers it, line by line: no more lines than any node has, and read in one pass.
+
+prometheus.io/docs/instrumenting/exposition_formats: a line is a name, labels in braces, a value, perhaps a time; a name
+may stand in quotes as the first of its labels (docs/guides/utf8). What is no such line costs only itself.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
+# Nothing of these is tried twice (possessive quantifiers): whatever is written costs its length.
+_SERIES = re.compile(
+    r'\s*+([a-zA-Z_:][a-zA-Z0-9_:]*+)?+\s*+\{\s*+(?:"((?:[^"\\]|\\.)*+)"\s*+(?:,|(?=\})))?+'
+    r'([^"}]*+(?:"(?:[^"\\]|\\.)*+"[^"}]*+)*+)\}(.*+)'
+)
+_LABEL = re.compile(r'[\s,]*+([a-zA-Z_][a-zA-Z0-9_]*+)\s*+=\s*+"((?:[^"\\]|\\.)*+)"')
+_ESCAPED = re.compile(r"\\(.)")
+# After the value may stand a time, which OpenMetrics writes with a fraction (prometheus/common, expfmt/
+# openmetrics_create.go: as 1.7e+09), and there an exemplar.
+_VALUE = re.compile(r"\s*+(\S++)(?:\s++-?[\d.]++(?:[eE][+-]?\d++)?+)?+\s*+(?:# .*+)?+$")
+_WITHOUT_LABELS = re.compile(r"\s*+[a-zA-Z_:][a-zA-Z0-9_:]*+(\s.*+)")
+
+
+class UnreadableMetrics(Exception):
+    """What was answered is not the text of metrics."""
+
+
+class MetricLine(NamedTuple):
+    """Of a series that has labels, as all of GPUs have."""
+
+    name: str
+    labels: str  # as they are written
+    rest: str  # as it is written: exporters have words in it for fields that are no numbers (dcgm-exporter #394)
+
+    @property
+    def value(self) -> float | None:
+        """None: it is no number."""
+        return _number(self.rest)
+
+
+def lines_in(text: str) -> Iterator[MetricLine]:
+    """:raises UnreadableMetrics: it is no text of metrics, or more than any node has"""
+    number, is_text = 0, False
+    for line in text.replace("\0", "").split("\n"):  # PostgreSQL keeps no NUL
+        if not line or line.startswith("#"):
+            is_text = is_text or line.startswith("# ")
+            continue
+        number += 1
+        if number > LINES_AT_MOST:
+            raise UnreadableMetrics(f"It has more than {LINES_AT_MOST} series: no node has so many GPUs.")
+        if (match := _SERIES.match(line)) is not None:
+            name, quoted, labels, rest = match.groups()
+            is_text = is_text or not labels.strip() or bool(labels_in(labels))
+            yield MetricLine(name or quoted or "", labels, rest)
+        elif not is_text and (plain := _WITHOUT_LABELS.match(line)) is not None:
+            is_text = _number(plain.group(1)) is not None
+    if text.strip() and not is_text:
+        raise UnreadableMetrics("What it answers is no text of metrics.")
+
+
+def labels_in(written: str) -> dict[str, str]:
+    """Of a line. From one to the next: to search for one costs the square of a text that has none."""
+    found, at = dict[str, str](), 0
+    while match := _LABEL.match(written, at):
+        found[match.group(1)] = _ESCAPED.sub(r"\1", match.group(2))
+        at = match.end()
+    return found
+
+
+def _number(rest: str) -> float | None:
+    match = _VALUE.match(rest)
+    try:
+        return float(match.group(1)) if match is not None else None
+    except ValueError:
+        return None
