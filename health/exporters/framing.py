@@ -93,7 +93,8 @@ def _kept(
 ) -> list[GpuDevice]:
     """Devices that nobody named now: of nodes that did not answer, and boards that are silent on those that did."""
     there = {device.key for device in told}
-    silent = {device.key for device in silenced(before, told, Whereabouts(frozenset(nodes)), since=since)}
+    where = Whereabouts(frozenset(nodes))
+    silent = {device.key for device in silenced(before, told, where, since=since, contested=contested)}
     return [
         device
         for device in before.devices

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from health.telemetry.frame import Frame, GpuDevice, in_order
+from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, in_order
 from wording.numbers import are, count
 
 # Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
@@ -82,6 +82,7 @@ class Inventory:
     devices: tuple[GpuDevice, ...]
     notes: tuple[str, ...]  # what contradicts, in sentences
     left_out: int = 0  # that series name, and that are of no node of this cluster, or of two
+    contested: frozenset[GpuDeviceKey] = frozenset()  # of two
 
 
 def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]], where: Whereabouts) -> Inventory:
@@ -105,7 +106,8 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
             contested.setdefault(key, {before.node_name}).add(node)
     for key in contested:
         del found[key]
-    return Inventory(in_order(found.values()), _notes(odd, contested), len(named) - len(found))
+    left_out = len(named) - len(found)
+    return Inventory(in_order(found.values()), _notes(odd, contested), left_out, frozenset(contested))
 
 
 @dataclass
@@ -138,16 +140,24 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     return node
 
 
-def silenced(before: Frame, devices: Iterable[GpuDevice], where: Whereabouts, *, since: float) -> list[GpuDevice]:
+def silenced(
+    before: Frame,
+    devices: Iterable[GpuDevice],
+    where: Whereabouts,
+    *,
+    since: float,
+    contested: Collection[GpuDeviceKey] = (),
+) -> list[GpuDevice]:
     """Those of which no series is left: a GPU that fell off its bus is in no answer any more, and is not forgotten.
 
-    Not those of a node that is gone, nor of a board that is there in another shape: it was cut anew.
+    Not those of a node that is gone, nor of a board that is there in another shape: it was cut anew. Nor what several
+    nodes claim by now: what is said of it is nobody's, and it is not silent.
     """
     there = {device.uuid for device in devices}
     return [
         device
         for device, at in zip(before.devices, before.newest_by_device(), strict=True)
-        if at >= since and device.uuid not in there and device.node_name in where.nodes
+        if at >= since and device.uuid not in there and device.node_name in where.nodes and device.key not in contested
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, TelemetryReading, XidTold
 from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
-from health.telemetry.identity import Whereabouts, device_key, silenced, take_inventory
+from health.telemetry.identity import Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels, vector
 from health.telemetry.prometheus.client import Client
@@ -106,7 +106,7 @@ class Past:
                 yield NotTold(steps, str(error))
                 continue
             for number, at in enumerate(steps.times):
-                self._look(found.devices, piece.said_at(number), at + offset_s)
+                self._look(found, piece.said_at(number), at + offset_s)
                 yield self._reading(piece, number, at + offset_s, offset_s)
 
     def _reads(self, row: MetricSeries) -> bool:
@@ -135,7 +135,7 @@ class Past:
             for pod in pods.get(key, ("",)):
                 yield key, said | {"pod": pod}
 
-    def _look(self, known: Sequence[GpuDevice], said: set[GpuDeviceKey], at: float) -> None:
+    def _look(self, known: Inventory, said: set[GpuDeviceKey], at: float) -> None:
         """Who is in the frame from now on, as a round finds it: every few minutes, and at once where one is new."""
         there, strange = dict[str, bool](), said - self.in_frame
 
@@ -145,12 +145,13 @@ class Past:
                 there[name] = self.is_there(name, at)
             return there[name]
 
-        is_new = any(device.key in strange and is_there(device) for device in known) if strange else False
+        is_new = any(device.key in strange and is_there(device) for device in known.devices) if strange else False
         if not is_new and at - self.looked_at < LOOK_EVERY_S:
             return
         oldest = at - FORGET_AFTER_S
-        now = [device for device in known if device.key in said and is_there(device)]
-        lost = filter(is_there, silenced(self.before, now, self.where, since=oldest))
+        now = [device for device in known.devices if device.key in said and is_there(device)]
+        lost = silenced(self.before, now, self.where, since=oldest, contested=known.contested)
+        lost = [device for device in lost if is_there(device)]
         self.before = self.before.carried(in_order([*now, *lost]), forget_before=oldest)
         self.in_frame, self.looked_at = frozenset(device.key for device in self.before.devices), at
 

@@ -54,6 +54,7 @@ class Known:
     notes: tuple[str, ...] = ()
     exploding: tuple[Exploding, ...] = ()
     left_out: int = 0  # devices that series name and that are none of this cluster's
+    contested: frozenset[GpuDeviceKey] = frozenset()  # devices that several of its nodes claim
     beside: frozenset[str] = frozenset()  # names of series that had devices which none of `TELLING` has
     keys: dict[bytes, GpuDeviceKey] = field(default_factory=dict)  # of devices, by their labels as they are written
 
@@ -74,7 +75,8 @@ class Prometheus:
         offset_s, notes = self._offset()
         known = self._look(now=now)
         earlier, oldest = before or Frame(now, ()), now - FORGET_AFTER_S
-        devices = in_order([*known.devices, *silenced(earlier, known.devices, self.where, since=oldest)])
+        lost = silenced(earlier, known.devices, self.where, since=oldest, contested=known.contested)
+        devices = in_order([*known.devices, *lost])
         carried = earlier.carried(devices, forget_before=oldest)
         frame = carried.copied()
         frame.taken_at = now
@@ -129,7 +131,9 @@ class Prometheus:
         beside = self.known.beside & names if self.known is not None else frozenset[str]()
         found = self._inventory(dict.fromkeys([*_telling(names), *sorted(beside)]))
         exploding, odd = self._exploding(names)
-        return Known(names, found.devices, now, (*found.notes, *odd), exploding, found.left_out, beside)
+        return Known(
+            names, found.devices, now, (*found.notes, *odd), exploding, found.left_out, found.contested, beside
+        )  # fmt: skip
 
     def _names(self, pattern: str) -> frozenset[str]:
         counted = self.client.query(promql.exported_names(pattern, self.matchers))

@@ -30,7 +30,7 @@ def playing():
 def ask(playing):
     with a_server(playing) as (url, _), Client(Address(url, may_be_loopback=True)) as client:
         yield lambda **given: Prometheus(
-            client, given.pop("matchers", promql.Matchers()), WHERE, lambda: playing.now, **given
+            client, given.pop("matchers", promql.Matchers()), given.pop("where", WHERE), lambda: playing.now, **given
         )
 
 
@@ -100,6 +100,19 @@ def test_looks_again_at_once_when_an_answer_names_a_new_device(ask, playing):
     after = source.take(between.frame, now=NOW + 30)
 
     assert len(after.frame.devices) == 3
+
+
+def test_a_gpu_that_another_node_claims_as_well_is_neithers_from_then_on(ask, playing):
+    """One that was known before took what either said, and was in the frame of the node that had it."""
+    source = ask(where=Whereabouts(frozenset({"gpu-1", "gpu-2"})))
+    frame = source.take(None, now=NOW).frame
+    playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "Hostname": "gpu-2"}, 149)
+
+    taken = source.take(frame, now=NOW + LOOK_EVERY_S)
+
+    assert [device.uuid for device in taken.frame.devices] == ["GPU-b"]
+    assert column(taken, "temperature_celsius") == [55.0]
+    assert any("GPU-a by gpu-1 and gpu-2" in note for note in taken.notes)
 
 
 def test_of_two_series_of_a_gpu_the_newer_counts(ask, playing):
