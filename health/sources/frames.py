@@ -23,11 +23,12 @@ from redis.exceptions import RedisError
 from health.telemetry.base import Parts, TelemetryReading, XidTold
 from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
 from health.telemetry.metrics import METRICS
-from health.telemetry.remembering import CHECKPOINTS, COUNTERS, LATCHED
+from health.telemetry.remembering import CHECKPOINTS, COUNTERS, HEARD, LATCHED
 
 KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
 DOUBLE = 8  # bytes
+OF_CHECKPOINTS = (*COUNTERS, HEARD)
 MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
 TOP = slice(7 if sys.byteorder == "little" else 0, None, DOUBLE)  # of packed doubles the bytes with sign and exponent
 _DEVICES = msgspec.json.Decoder(tuple[GpuDevice, ...])
@@ -86,8 +87,8 @@ class FrameKeys:
 
     @property
     def remembered(self) -> list[str]:
-        of_counters = [self.checkpoint(number, key) for number in range(CHECKPOINTS) for key in COUNTERS]
-        return [*map(self.latched, LATCHED), *of_counters]
+        of_checkpoints = [self.checkpoint(number, key) for number in range(CHECKPOINTS) for key in OF_CHECKPOINTS]
+        return [*map(self.latched, LATCHED), *of_checkpoints]
 
     @property
     def everything(self) -> list[str]:
@@ -200,7 +201,9 @@ def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], 
     arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
     frame.latched = {key: arrays[name] for key in LATCHED if (name := keys.latched(key)) in arrays}
     frame.checkpoints = tuple(
-        Checkpoint(at, {key: arrays[name] for key in COUNTERS if (name := keys.checkpoint(number, key)) in arrays})
+        Checkpoint(
+            at, {key: arrays[name] for key in OF_CHECKPOINTS if (name := keys.checkpoint(number, key)) in arrays}
+        )
         for number, at in enumerate(taken_at)
     )
 

@@ -4,6 +4,7 @@ What counters had come to, since when a latched value is so and a counter has no
 are kept by who takes frames, so that any source has them: an exporter that is asked directly has no history.
 """
 
+import math
 from array import array
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from health.telemetry.metrics import METRICS, MetricKind
 
 CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
 CHECKPOINTS = 2  # that are kept
+HOUR_S = CHECKPOINT_S * CHECKPOINTS
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
+HEARD = "heard"  # of a checkpoint: when each device had last said anything by then
 VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # those are the board's, for good
 XID = "xid"
 SLOWED_FOR = ("throttled_thermal", "throttled_board", "throttled_reliability")  # how long, in whatever unit
@@ -29,6 +32,11 @@ class Growth:
     amount: float
     since: float  # seconds since the epoch
     goes_on: bool = True  # False: it did grow, and does not now
+    hours: float = 1.0  # in which it did: more than one where it was not heard for a while; of less it is one
+
+    @property
+    def an_hour(self) -> float:
+        return self.amount / self.hours
 
 
 def remember(before: Frame, frame: Frame) -> list[int]:
@@ -118,7 +126,16 @@ def growth(frame: Frame, key: str, place: int) -> Growth | None:
     amount = column.values[place] - values[place]
     if not amount >= 0:  # NaN: it has no value, or had none
         return None
-    return Growth(amount, oldest.taken_at, key not in SLOWED_FOR or still_grows(frame, key, place))
+    goes_on, since = key not in SLOWED_FOR or still_grows(frame, key, place), _heard_at(oldest, place)
+    age_s = frame.taken_at - since
+    return Growth(amount, since, goes_on, age_s / HOUR_S if age_s > HOUR_S + STALE_AFTER_S else 1.0)
+
+
+def _heard_at(checkpoint: Checkpoint, place: int) -> float:
+    """Of when what it has of a device is: of longer ago, where that was silent by then."""
+    heard = checkpoint.values.get(HEARD)
+    is_silent = heard is not None and math.isfinite(heard[place]) and checkpoint.taken_at - heard[place] > STALE_AFTER_S
+    return heard[place] if heard is not None and is_silent else checkpoint.taken_at
 
 
 def still_grows(frame: Frame, key: str, place: int) -> bool:
@@ -160,6 +177,12 @@ def grown_by(frame: Frame, key: str, amount: float) -> list[int]:
         return []
     pairs = zip(column.values, values, strict=True)
     return [place for place, (now, then) in enumerate(pairs) if now - then >= amount]
+
+
+def grown_an_hour(frame: Frame, key: str, amount: float) -> list[int]:
+    """The places of devices whose counter grew by as much in the last hour, or in each since it was heard before."""
+    places = grown_by(frame, key, amount)
+    return [place for place in places if (grown := growth(frame, key, place)) and grown.an_hour >= amount]
 
 
 def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
@@ -220,6 +243,8 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
             # One that fell may have come to more than it had at the checkpoint, soon after it began the time before.
             elif place in fell or (now < was and (place in anew or _stays_less(last, column, place, was))):
                 values[key][place] = 0.0
+    if (heard := checkpoint.values.get(HEARD)) is not None:
+        values[HEARD] = heard
     return Checkpoint(checkpoint.taken_at, values)
 
 
@@ -229,4 +254,5 @@ def _stays_less(before: MetricColumn | None, now: MetricColumn, place: int, was:
 
 
 def _checkpoint(frame: Frame) -> Checkpoint:
-    return Checkpoint(frame.taken_at, {key: frame.columns[key].values[:] for key in COUNTERS if key in frame.columns})
+    counted = {key: frame.columns[key].values[:] for key in COUNTERS if key in frame.columns}
+    return Checkpoint(frame.taken_at, {**counted, HEARD: frame.newest_by_device()})

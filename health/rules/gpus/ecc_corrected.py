@@ -9,7 +9,7 @@ from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.frame import Frame
-from health.telemetry.remembering import grown_by
+from health.telemetry.remembering import grown_an_hour
 
 METRIC = "ecc_corrected"
 # Ours: NVIDIA names no rate. One an hour is cosmic rays; a hundred in an hour is a cell.
@@ -29,16 +29,16 @@ class EccCorrected:
         return self.limits.warn_after
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return grown_by(frame, METRIC, self.limits.warn)
+        return grown_an_hour(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         grown = gpu.grown.get(METRIC)
-        if grown is None or grown.amount < self.limits.warn:
+        if grown is None or grown.an_hour < self.limits.warn:
             return None
         return beyond(
             self.limits,
             METRIC,
-            grown.amount,
+            grown.an_hour,
             lambda limit: f"{gpu.name} corrects {limit:g} memory errors an hour, or more",
             "No result is wrong. Plan a reset for its next quiet hour, so that rows are remapped; if it goes on after "
             "that, run its vendor's field diagnostics and ask support.",

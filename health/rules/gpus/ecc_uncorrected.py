@@ -6,13 +6,14 @@ for good, whatever was reset since, so that only one of the last hour is news. A
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import grown_by
+from wording.instants import to_the_minute
 
 ERRORS, ROWS = "ecc_uncorrected", "rows_remapped_uncorrected"
 SAID = "{} has had memory errors that ECC could not correct"
@@ -33,8 +34,11 @@ class EccUncorrected:
         if errors is not None:
             return _wrong(Severity.CRITICAL, f"{SAID.format(gpu.name)} since its driver was loaded.", ERRORS, errors)
         if remapped is not None:
-            within = "within the last hour, by the rows that were remapped for them"
-            return _wrong(Severity.WARNING, f"{SAID.format(gpu.name)} {within}.", ROWS, remapped.amount)
+            within = "within the last hour"
+            if remapped.hours > 1:  # it was not heard for a while
+                within = f"since {to_the_minute(datetime.fromtimestamp(remapped.since, UTC))}"
+            by = f"{SAID.format(gpu.name)} {within}, by the rows that were remapped for them."
+            return _wrong(Severity.WARNING, by, ROWS, remapped.amount)
         return None
 
 

@@ -9,7 +9,7 @@ from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale
 from health.telemetry.frame import Frame
-from health.telemetry.remembering import grown_by
+from health.telemetry.remembering import grown_an_hour, grown_by
 
 FLIT, DATA, REPLAYS, RECOVERIES = "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays", "nvlink_recoveries"
 # Of the last half to whole hour; of recoveries one is enough, and critical. Ours.
@@ -30,14 +30,15 @@ class NvlinkErrors:
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {
-            *grown_by(frame, FLIT, self.limits.warn),
-            *grown_by(frame, DATA, self.limits.warn),
-            *grown_by(frame, REPLAYS, self.limits.warn),
+            *grown_an_hour(frame, FLIT, self.limits.warn),
+            *grown_an_hour(frame, DATA, self.limits.warn),
+            *grown_an_hour(frame, REPLAYS, self.limits.warn),
             *grown_by(frame, RECOVERIES, 1),
         }
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        amounts = {key: grown.amount for key in self.metrics if (grown := gpu.grown.get(key)) is not None}
+        known = {key: grown for key in self.metrics if (grown := gpu.grown.get(key)) is not None}
+        amounts = {key: grown.amount if key == RECOVERIES else grown.an_hour for key, grown in known.items()}
         has_recovered, limits = amounts.get(RECOVERIES, 0) >= 1, self.limits
         worst = max((amounts.get(key, 0) for key in (FLIT, DATA, REPLAYS)), default=0)
         if not has_recovered and worst < limits.warn:

@@ -9,7 +9,7 @@ from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.frame import Frame
-from health.telemetry.remembering import grown_by
+from health.telemetry.remembering import grown_an_hour
 
 METRIC = "pcie_replays"
 # Of the last half to whole hour. Ours: a sound link has a few a day.
@@ -29,16 +29,16 @@ class PcieReplays:
         return self.limits.warn_after
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        return grown_by(frame, METRIC, self.limits.warn)
+        return grown_an_hour(frame, METRIC, self.limits.warn)
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
         grown = gpu.grown.get(METRIC)
-        if grown is None or grown.amount < self.limits.warn:
+        if grown is None or grown.an_hour < self.limits.warn:
             return None
         return beyond(
             self.limits,
             METRIC,
-            grown.amount,
+            grown.an_hour,
             lambda limit: f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more",
             "Look at the link's width and speed (LnkSta in lspci -vv) and at the kernel log for AER. Reseat the board "
             "or its riser in the next maintenance; transfers to it are slower until then.",

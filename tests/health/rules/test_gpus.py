@@ -28,6 +28,7 @@ from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import Growth
 from tests.make import NOON
+from wording.instants import to_the_minute
 
 AT = NOON.timestamp()
 WELL = GpuFacts(
@@ -105,6 +106,9 @@ def test_where_errors_are_not_counted_a_row_that_was_remapped_for_one_tells_of_i
     assert wrong.severity == Severity.WARNING
     assert wrong.sentence.endswith("within the last hour, by the rows that were remapped for them.")
     assert wrong.evidence == {"rows_remapped_uncorrected": 1}
+    since = {"rows_remapped_uncorrected": Growth(1, AT - 5 * 3600, hours=5.0)}
+    wrong = EccUncorrected().judge(replace(WELL, grown=since))
+    assert f"since {to_the_minute(NOON - timedelta(hours=5))}, by the rows" in wrong.sentence
     assert EccUncorrected().judge(grown(rows_remapped_uncorrected=0)) is None
     assert list(EccUncorrected().suspects(a_frame("rows_remapped_uncorrected", 3, 3, grew_from=(2, 3)))) == [0]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.telemetry.remembering import CHECKPOINT_S, Growth, begun_anew, grown_by, growth, remember
+from health.telemetry.remembering import CHECKPOINT_S, Growth, begun_anew, grown_an_hour, grown_by, growth, remember
 
 A = GpuDevice("gpu-1", 0, "GPU-a")
 NOW = 10_000.0
@@ -77,6 +77,42 @@ def test_finds_whoever_grew():
 
     assert grown_by(frame, "pcie_replays", 7) == [0]
     assert grown_by(frame, "pcie_replays", 8) == []
+
+
+def test_what_grew_while_nobody_listened_is_not_all_of_one_hour():
+    """A source that is silent for a night has ten hours' replays of a sound link, and they were told as an hour's."""
+    hour = [(NOW + 60 * minute, 1000 + minute / 6) for minute in range(61)]
+    frame = followed(*hour, (NOW + 11 * 3600, 1110.0))
+
+    grown = growth(frame, "pcie_replays", 0)
+    assert (grown.amount, grown.hours, grown.an_hour) == (100.0, 10.0, 10.0)
+    assert grown_by(frame, "pcie_replays", 100) == [0]
+    assert grown_an_hour(frame, "pcie_replays", 100) == []
+    assert grown_an_hour(frame, "pcie_replays", 10) == [0]
+
+
+def test_what_grew_while_one_was_silent_is_not_all_of_one_hour():
+    """Of its node alone, as others were heard: what it has at a checkpoint is of before."""
+    steps = [(NOW + 60 * minute, 1000.0) for minute in range(61)]
+    frame = followed(*steps)
+    for at in range(61, 661):
+        before = frame.carried((A,), forget_before=0.0)
+        frame = before.copied()
+        frame.taken_at = NOW + 60 * at
+        if at == 660:
+            frame.columns["pcie_replays"] = MetricColumn(array("d", [1100.0]), array("d", [frame.taken_at]))
+        remember(before, frame)
+
+    grown = growth(frame, "pcie_replays", 0)
+    assert (grown.amount, grown.since, grown.an_hour) == (100.0, NOW + 3600, 10.0)
+    assert grown_an_hour(frame, "pcie_replays", 100) == []
+
+
+def test_a_round_that_is_late_makes_no_more_than_an_hour():
+    steps = [(NOW + 45 * number, float(number)) for number in range(200)]
+
+    frames = [followed(*steps[:number]) for number in range(1, len(steps), 7)]
+    assert {growth(frame, "pcie_replays", 0).hours for frame in frames} == {1.0}
 
 
 def counted(at: float, **values: float) -> Frame:
