@@ -19,6 +19,10 @@ CHECKPOINTS = 2  # that are kept
 HOUR_S = CHECKPOINT_S * CHECKPOINTS
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
 HEARD = "heard"  # of a checkpoint: when each device had last said anything by then
+ENERGY = "energy_joules"
+# What a board draws at most between what two exporters of it said, each of which collects when it likes: half a minute
+# at 2 kW, and as much for one that missed it twice.
+APART_J = STALE_AFTER_S * 2_000
 VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # those are the board's, for good
 XID = "xid"
 SLOWED_FOR = ("throttled_thermal", "throttled_board", "throttled_reliability")  # how long, in whatever unit
@@ -153,20 +157,34 @@ def heard(frame: Frame) -> list[int]:
 def begun_anew(before: Frame, frame: Frame) -> list[int]:
     """The places of devices that do. One counter that fell while another went on is an exporter's error."""
     pairs = [
-        (before.columns[key], frame.columns[key]) for key in VOLATILE if key in before.columns and key in frame.columns
+        (key, before.columns[key], frame.columns[key])
+        for key in VOLATILE
+        if key in before.columns and key in frame.columns
     ]
     fell = {
         place
-        for was, now in pairs
+        for key, was, now in pairs
         if any(map(gt, was.values, now.values))
         for place, (earlier, later) in enumerate(zip(was.values, now.values, strict=True))
-        if earlier > later
+        if _fell(key, earlier, later)
     }
-    return [place for place in sorted(fell) if not any(_goes_on(was, now, place) for was, now in pairs)]
+    return [place for place in sorted(fell) if not any(_goes_on(key, was, now, place) for key, was, now in pairs)]
 
 
-def _goes_on(was: MetricColumn, now: MetricColumn, place: int) -> bool:
-    return now.times[place] > was.times[place] and 0 < was.values[place] <= now.values[place]
+def _fell(key: str, was: float, now: float) -> bool:
+    """Two exporters of one GPU (an operator's beside a cloud's) are heard by turns, and one is behind the other: of
+    energy, which always grows, by what was drawn in between.
+    """
+    return now < was and not (key == ENERGY and was - now <= APART_J and now > was / 2)
+
+
+def _goes_on(key: str, was: MetricColumn, now: MetricColumn, place: int) -> bool:
+    return (
+        now.times[place] > was.times[place]
+        and was.values[place] > 0
+        and not math.isnan(now.values[place])
+        and not _fell(key, was.values[place], now.values[place])
+    )
 
 
 def grown_by(frame: Frame, key: str, amount: float) -> list[int]:
@@ -241,7 +259,7 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
             if was != was:
                 values[key][place] = now
             # One that fell may have come to more than it had at the checkpoint, soon after it began the time before.
-            elif place in fell or (now < was and (place in anew or _stays_less(last, column, place, was))):
+            elif place in fell or (_fell(key, was, now) and (place in anew or _stays_less(last, column, place, was))):
                 values[key][place] = 0.0
     if (heard := checkpoint.values.get(HEARD)) is not None:
         values[HEARD] = heard

@@ -134,6 +134,31 @@ def test_who_counts_from_nothing_again_was_reset():
     assert begun_anew(counted(NOW), reset) == []
 
 
+def test_of_two_exporters_of_one_gpu_the_one_that_is_behind_is_no_reset():
+    """An operator's beside a cloud's: each collects every 30 s by itself, and is heard by turns."""
+    earlier = counted(NOW, energy_joules=9_000_000.0, throttled_board=700.0)
+
+    assert begun_anew(earlier, counted(NOW + 15, energy_joules=8_990_000.0)) == []
+    assert begun_anew(earlier, counted(NOW + 15, energy_joules=8_990_000.0, throttled_board=690.0)) == []
+    assert begun_anew(earlier, counted(NOW + 15, energy_joules=8_000_000.0)) == [0]  # loaded anew while it was silent
+    assert begun_anew(earlier, counted(NOW + 15, energy_joules=90.0, throttled_board=0.0)) == [0]
+    assert begun_anew(counted(NOW, energy_joules=900.0), counted(NOW + 15, energy_joules=90.0)) == [0]
+
+
+def test_an_xid_outlasts_that_two_exporters_of_its_gpu_are_heard_by_turns():
+    frame = Frame(NOW, (A,))
+    for number, joules in enumerate((1e7, 1e7 + 6e3, 1e7 + 1e3, 1e7 + 12e3)):
+        at = NOW + 15 * number
+        before = frame.carried((A,), forget_before=0.0)
+        frame = before.copied()
+        frame.taken_at = at
+        for key, value in (("energy_joules", joules), ("pcie_replays", 0.0), ("xid", (0.0, 79.0, 45.0, 45.0)[number])):
+            frame.columns[key] = MetricColumn(array("d", [value]), array("d", [at]))
+        assert remember(before, frame) == []
+
+    assert sorted(frame.past_xids[A.key]) == [45, 79]
+
+
 def test_knows_since_when_an_xid_is_the_last():
     frame = followed((NOW, 0), (NOW + 60, 79), (NOW + 120, 79), key="xid")
 
