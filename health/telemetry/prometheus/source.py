@@ -125,7 +125,8 @@ class Prometheus:
         return known
 
     def _looked(self, *, now: float) -> Known:
-        names = self._names("|".join(sorted(SERIES)))  # by name: whatever else it has, and how much, costs nothing
+        # By name: whatever else it has, and how much, costs nothing.
+        names = self._names("|".join(sorted(SERIES))) & SERIES.keys()
         if not names:
             raise Unusable(self._why_none())
         beside = self.known.beside & names if self.known is not None else frozenset[str]()
@@ -136,8 +137,15 @@ class Prometheus:
         )  # fmt: skip
 
     def _names(self, pattern: str) -> frozenset[str]:
+        """:raises Unusable: it says how many, and of none what it is called"""
         counted = self.client.query(promql.exported_names(pattern, self.matchers))
-        return frozenset(labels(row).get("__name__", "") for row in counted)
+        names = frozenset(filter(None, (labels(row).get("__name__", "") for row in counted)))
+        if counted and not names:
+            raise Unusable(
+                "It does not say what its series are called (the label __name__): what answers counts them under "
+                "another name, or a proxy before it leaves the name out."
+            )
+        return names
 
     def _why_none(self) -> str:
         """Of what is exported nothing is read: which exporter it is, if it is one that somebody knows."""

@@ -246,6 +246,35 @@ def test_knows_every_gpu_where_only_some_are_profiled(ask, playing):
     assert [device.uuid for device in ask().take(None, now=NOW).frame.devices] == ["GPU-a", "GPU-t4"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([({}, 3.0)], "does not say what its series are called"),
+        ([({"__name__": ""}, 3.0)], "does not say what its series are called"),
+        ([({"__name__": "node_load1"}, 3.0)], "not read, such as node_load1"),
+    ],
+)
+def test_names_that_nobody_asked_for_are_none(ask, playing, rows, said):
+    """A KeyError ended the round: the source stayed as it was, and nothing said why it was heard no more."""
+    source, names = ask(), playing.result
+    playing.result = lambda query: (
+        [playing.row(*row) for row in rows] if query.startswith("count by (__name__) ") else names(query)
+    )
+
+    with pytest.raises(Unusable, match=said):
+        source.take(None, now=NOW)
+
+
+def test_a_name_beside_those_that_were_asked_for_costs_no_other(ask, playing):
+    source, names = ask(), playing.result
+    playing.result = lambda query: (
+        names(query)
+        + ([playing.row({"__name__": "node_load1"}, 3)] if query.startswith("count by (__name__) ") else [])
+    )
+
+    assert column(source.take(None, now=NOW), "temperature_celsius") == [61.0, 55.0]
+
+
 def test_says_what_to_look_at_where_there_are_no_series(ask, playing):
     playing.series = {"up": [({}, 1, NOW)]}
 
