@@ -5,12 +5,14 @@ exporter's own pod's, or "localhost" where it asks an engine elsewhere (#572). A
 has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it discovers its targets it may write the
 node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
 ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
-`gpu_uuid` can be switched on. On a host of VMs every GPU has the serial number N/A (#219), in a VM every one had a UUID
-of zeros (#233): what all have is nobody's name. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too:
-whether it is says `gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and
-no order of boards is documented. Gaudi's has the index in `id`, the serial number in `Serial`, and no node. DCGM's has
-the number where somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is then on each series, as
-the driver's version is.
+`gpu_uuid` can be switched on. In capitals, as in its configuration, it wrote its labels at first alone; since #16 at
+the latest each is in lower case (gpuagent_metrics.go, GetExportLabels). To ask a Prometheus for both would add
+names to each query. On a host of VMs every GPU has the serial number N/A (#219), in a VM every one had a UUID of zeros
+(#233): what all have is nobody's name. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it
+is says `gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and no order
+of boards is documented. Gaudi's has the index in `id`, the serial number in `Serial`, and no node. DCGM's has the
+number where somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is then on each series, as the
+driver's version is.
 """
 
 import re
