@@ -19,7 +19,7 @@ from health.sources.reading import Standing
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS, exportable
 
-Written = list[tuple[list[str], bool, int]]  # as a row keeps it
+CountsKept = list[tuple[list[str], bool, int]]  # as a row keeps it
 
 # Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
 MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
@@ -52,13 +52,13 @@ class Exporting:
     nodes: Mapping[AlikeExporters, int]
 
     @classmethod
-    def read(cls, exported: Collection[str], written: Written) -> Self:
+    def read(cls, exported: Collection[str], written: CountsKept) -> Self:
         return cls(
             frozenset(exported),
             {AlikeExporters(frozenset(has), is_heard): number for has, is_heard, number in written},
         )
 
-    def written(self) -> Written:
+    def written(self) -> CountsKept:
         return [(sorted(alike.has), alike.is_heard, number) for alike, number in self.nodes.items()]
 
     @property
