@@ -126,6 +126,26 @@ def test_one_that_is_put_back_after_a_day_is_told(node):
     assert hear(node, A, B) == [GONE, f"GPU {C} is gone, and {A} is new."]
 
 
+def test_who_has_gone_goes_no_second_time(node):
+    was_heard(node, A, B, before=timedelta(days=9))
+    hear(node, A, B, at=-timedelta(days=8))
+    hear(node, C, B, at=-timedelta(days=7))
+    was_heard(node, C, B, before=timedelta(days=5))
+    hear(node, C, B, at=-timedelta(hours=1))
+
+    assert hear(node, D, B) == [GONE, f"GPU {C} is gone, and {D} is new."]
+
+
+def test_a_board_that_is_named_and_says_nothing_has_not_come(node):
+    was_heard(node, A, B)
+    devices = (GpuDevice("gpu-1", 0, C), GpuDevice("gpu-1", 1, B))
+    frame = Frame(NOON.timestamp(), devices, {"xid": MetricColumn.empty(2)})
+    frame.columns["xid"].times[1] = frame.taken_at
+    taken = TelemetryReading(frame, frozenset(), {}, came=devices[:1])
+
+    assert boards.write(node.cluster_id, taken, now=NOON.timestamp()) == 0
+
+
 def test_an_exporter_that_starts_anew_and_one_that_is_silent_swap_nothing(node):
     was_heard(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
