@@ -8,6 +8,7 @@ from fleet.models import NodeEvent
 from health.models import GpuHour, TelemetrySource
 from health.sources import boards, frames, rounds
 from health.sources.boards import NODES_AT_MOST
+from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
@@ -32,6 +33,7 @@ def node():
 
 def was_heard(node, *uuids, before=timedelta(hours=2)) -> None:
     hour = (NOON - before).replace(minute=0, second=0, microsecond=0)
+    provide_partition(hour)
     for index, uuid in enumerate(uuids):
         GpuHour.objects.create(
             cluster_id=node.cluster_id, uuid=uuid, hour=hour, node_name=node.name, index=index, seen_s=3600.0
