@@ -20,7 +20,7 @@ from health.telemetry.base import (
 from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
-from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels
+from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels
 from health.telemetry.prometheus.client import Client
 from health.telemetry.remembering import put_in_words, remember
 from wording.numbers import count
@@ -68,10 +68,11 @@ class Prometheus:
     where: Whereabouts
     clock: Callable[[], float] = time.time
     known: Known | None = None
+    _until: float = math.inf  # of `time.monotonic`
 
     def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
         """:raises Unusable: naming why nothing can be had from it, and what helps"""
-        until = time.monotonic() + ROUND_S
+        self._until = time.monotonic() + ROUND_S
         offset_s, notes = self._offset()
         known = self._look(now=now)
         earlier, oldest = before or Frame(now, ()), now - FORGET_AFTER_S
@@ -83,8 +84,6 @@ class Prometheus:
         placing, are_doubled = Placing(frame.index(), known.keys), self._are_doubled(known.names)
         series, odd, stranger = [row for name in sorted(known.names) for row in SERIES[name]], list[str](), ""
         for row in series:
-            if time.monotonic() > until:
-                raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
             unknown = placing.unknown
             filled = self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
             stranger = row.name if placing.unknown > unknown else stranger
@@ -103,10 +102,16 @@ class Prometheus:
         came = frame.boards_beside(earlier)
         return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, skew_s)
 
+    def _query(self, expression: str) -> list[LabelledSample]:
+        """:raises Unusable: also where the round has taken its time, so that it ends within its lease"""
+        if time.monotonic() > self._until:
+            raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
+        return self.client.query(expression)
+
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""
         asked_at = self.clock()
-        answer = self.client.query("vector(time())")
+        answer = self._query("vector(time())")
         if len(answer) != 1 or not math.isfinite(answer[0].value.value):
             raise Unusable("It does not say what time it has: this is no Prometheus.")
         offset_s = (asked_at + self.clock()) / 2 - answer[0].value.value
@@ -138,7 +143,7 @@ class Prometheus:
 
     def _names(self, pattern: str) -> frozenset[str]:
         """:raises Unusable: it says how many, and of none what it is called"""
-        counted = self.client.query(promql.exported_names(pattern, self.matchers))
+        counted = self._query(promql.exported_names(pattern, self.matchers))
         names = frozenset(filter(None, (labels(row).get("__name__", "") for row in counted)))
         if counted and not names:
             raise Unusable(
@@ -166,13 +171,13 @@ class Prometheus:
         A Prometheus whose series explode answers that last of all: its GPUs are seen all the while.
         """
         try:
-            given = self.client.query(promql.samples(_telling(names), self.matchers))
+            given = self._query(promql.samples(_telling(names), self.matchers))
             many = [labels(row).get("instance", "") for row in given if row.value.value > SERIES_AT_MOST]
             if given and not many:
                 return (), ()
             those = many[:EXPLODING_AT_MOST] if all(map(promql.is_plain, many)) else []
             ask = promql.exploding(EXPORTERS_NAMES, self.matchers, most=SERIES_AT_MOST, instances=those)
-            rows = self.client.query(ask)
+            rows = self._query(ask)
         except Unusable as error:
             before = self.known.exploding if self.known is not None else ()
             return before, (f"Whether an exporter has too many series is not known: {error}",)
@@ -185,20 +190,20 @@ class Prometheus:
         return tuple(sorted(found, key=lambda one: (-one.series, one.instance, one.name))), ()
 
     def _inventory(self, names: Iterable[str]) -> Inventory:
-        rows = self.client.query(promql.devices(names, self.matchers))
+        rows = self._query(promql.devices(names, self.matchers))
         told = (labels(row) for row in rows)
         return take_inventory(((device_key(each), each) for each in told), self.where)
 
     def _are_doubled(self, names: frozenset[str]) -> bool:
         """By every name that tells of devices: of other exporters, a device has others of these."""
-        return bool(self.client.query(promql.doubled(_telling(names), self.matchers)))
+        return bool(self._query(promql.doubled(_telling(names), self.matchers)))
 
     def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> Filled:
         ask = promql.newest_values if are_doubled else promql.values
         matchers = self.matchers.and_one_of(row.label, row.only)
         # Times first: a value is never older than what is said of it.
-        times = self.client.query(promql.times(row.name, matchers))
-        values = self.client.query(ask(row.name, matchers))
+        times = self._query(promql.times(row.name, matchers))
+        values = self._query(ask(row.name, matchers))
         column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
         return fill(
             column, values, times, placing, factor=row.factor, bounds=row.bounds, offset_s=offset_s,
@@ -207,7 +212,7 @@ class Prometheus:
 
     def _xids(self) -> Mapping[tuple[str, str], XidTold]:
         told = {}
-        for row in self.client.query(promql.last_xids(XID, self.matchers)):
+        for row in self._query(promql.last_xids(XID, self.matchers)):
             said, (least, most) = labels(row), SERIES[XID][0].bounds
             if least <= row.value.value <= most:
                 told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
@@ -218,7 +223,7 @@ class Prometheus:
         found: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
         for row in series:
             matchers = self.matchers.and_one_of(row.label, row.only)
-            for one in self.client.query(promql.parts(row.name, row.label, matchers))[:PARTS_AT_MOST]:
+            for one in self._query(promql.parts(row.name, row.label, matchers))[:PARTS_AT_MOST]:
                 said, (least, most) = labels(one), row.bounds
                 part, value = said.get(row.label, "")[:PART_CHARS], one.value.value
                 if part and least <= value <= most:

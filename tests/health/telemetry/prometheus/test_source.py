@@ -1,11 +1,15 @@
+from contextlib import suppress
+from types import SimpleNamespace
+
 import pytest
 
+from health.models.telemetry_source import ROUND_LEASE
 from health.telemetry import promql
 from health.telemetry.base import Exploding, XidTold
 from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.client import Address, Client
+from health.telemetry.prometheus.client import ANSWER_S, Address, Client
 from health.telemetry.prometheus.source import LOOK_EVERY_S, Prometheus
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server, saying
@@ -417,6 +421,26 @@ def test_gpus_are_seen_where_the_count_of_series_does_not_come(scraped, ask, mon
     assert column(after, "temperature_celsius") == [50.0, 50.0]
     assert after.exploding == before.exploding
     assert "Whether an exporter has too many series is not known: " in after.notes[-1]
+
+
+@pytest.mark.parametrize("slow", ["vector", "count", "group", "max", "> 0"])
+def test_a_round_ends_within_its_lease_whichever_answers_are_slow(ask, playing, monkeypatch, slow):
+    """What is asked last, of the few GPUs that have any, was not held to the time of a round."""
+    for name, label in (("CLOCK_EVENTS_COUNT", "clock_event"), ("XID_ERRORS_COUNT", "xid")):
+        playing.add(f"DCGM_EXP_{name}", {**A, label: "hw_thermal"}, 1)
+    playing.add("DCGM_EXP_GPU_HEALTH_STATUS", {**A, "health_watch": "MEM"}, 10)
+    took, answered, source = [0.0], playing.result, ask()
+
+    def result(query):
+        took[0] += ANSWER_S if slow in query else 2.5
+        return answered(query)
+
+    playing.result = result
+    monkeypatch.setattr("health.telemetry.prometheus.source.time", SimpleNamespace(monotonic=lambda: took[0]))
+    with suppress(Unusable):
+        source.take(None, now=NOW)
+
+    assert took[0] < ROUND_LEASE.total_seconds()
 
 
 def test_what_is_exported_is_asked_for_by_name(scraped, ask):
