@@ -23,6 +23,7 @@ from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
 from health.rules.gpus.resets import WITHIN, Resets
 from health.rules.gpus.xid import LastXid
 from health.sources.frames import KeptFrame
+from health.sources.recalling import keep_counted
 from health.sources.rounds import round_of
 from health.telemetry.base import SKEW_S, STALE_AFTER_S, TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice
@@ -190,6 +191,7 @@ class GpuReplay:
                 judged = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
                 self.hearing.miss(max(first, begin), last + step, judged, told.because)
             return last
+        keep_counted(told)
         at = datetime.fromtimestamp(told.frame.taken_at, UTC)
         if at < begin:
             return begin

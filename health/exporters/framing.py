@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources import frames
-from health.sources.recalling import recall_xids
+from health.sources.recalling import keep_counted, recall_xids
 from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import WITHOUT, Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
@@ -36,6 +36,7 @@ def reading_of(
     before = kept.frame if kept else Frame(now, ())
     taken = frame_of(before, said, nodes=nodes, now=now)
     recall_xids(cluster.pk, before, taken.frame)
+    keep_counted(taken)
     return taken
 
 

@@ -29,6 +29,7 @@ from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.pcie_replays import PcieReplays
 from health.rules.gpus.resets import METRIC as RESET_BY
 from health.rules.gpus.silent import GpuSilent
+from health.rules.gpus.xid import LastXid
 from health.sources import frames
 from health.sources.frames import KeptFrame
 from health.sources.reading import BY_SLICE
@@ -36,7 +37,7 @@ from health.subjects import SLICE, identity_of, name_of
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.frame import GpuDevice, PastXid
 from health.telemetry.peers import medians
-from health.telemetry.remembering import CHECKPOINT_S, COUNTERS, SLOWED_FOR, growth
+from health.telemetry.remembering import CHECKPOINT_S, COUNTERS, SLOWED_FOR, counts_anew, growth
 
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
@@ -171,9 +172,14 @@ class Judging:
             return not gpu_uuid or gpu_uuid in self._by_board or self._has_all(node)
         if all(self._is_replaced(self._device(place), node) for place in its):
             return True
+        if rule == LastXid.key and any(self._counts_anew(evidence.get("counters", {}), place) for place in its):
+            return True  # whichever of its series are there: what it had is over with that
         if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in evidence):
             return False
         return any(self._hears(rule, evidence, place) for place in its)
+
+    def _counts_anew(self, before: Mapping[str, float], place: int) -> bool:
+        return counts_anew(before, self._fresh(place))
 
     def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
         """Of the slice that it is about, or of all of its board."""

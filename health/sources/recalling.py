@@ -11,10 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from health.models import Finding
-from health.rules.gpus.xid import LastXid
+from health.rules.gpus.xid import LastXid, counted_in, outlasts_its_window
 from health.rules.gpus.xids import XIDS
+from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, PastXid
-from health.telemetry.remembering import KnownXids, recall
+from health.telemetry.remembering import PAST_XIDS_AT_MOST, KnownXids, begun_lately, recall
 
 
 def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
@@ -33,6 +34,25 @@ def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
             told[node, uuid] = KnownXids(xids, evidence.get("counters", {}))
     if told:
         recall(frame, told)
+
+
+def keep_counted(taken: TelemetryReading) -> None:
+    """Into its frame, the Xids that exporters counted within their windows and that outlast these: the gauge shows the
+    last one of several that came together, and what the count said is over in minutes.
+
+    Of a GPU that began anew lately nobody knows which of them were before that.
+    """
+    past, at = dict(taken.frame.past_xids), taken.frame.taken_at
+    counted = {key: set(filter(outlasts_its_window, counted_in(parts))) for key, parts in taken.parts.items()}
+    if not any(counted.values()):
+        return
+    anew = frozenset(begun_lately(taken.frame))
+    for place, device in enumerate(taken.frame.devices):
+        known = past.get(device.key, {})
+        if (those := counted.get(device.key, set()) - known.keys()) and place not in anew:
+            came = {number: PastXid(at) for number in sorted(those)}
+            past[device.key] = dict([*known.items(), *came.items()][:PAST_XIDS_AT_MOST])
+    taken.frame.past_xids = past
 
 
 def _is_over(xid: PastXid, found_at: datetime, booted_at: datetime | None) -> bool:

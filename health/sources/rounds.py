@@ -18,7 +18,7 @@ from health.models.telemetry_source import AGAIN_AFTER, ROUND_LEASE
 from health.sources import frames
 from health.sources.addresses import address_of
 from health.sources.keeping import keep
-from health.sources.recalling import recall_xids
+from health.sources.recalling import keep_counted, recall_xids
 from health.sources.secrets import NoSecret
 from health.telemetry.base import TelemetryReading
 from health.telemetry.identity import Whereabouts
@@ -113,6 +113,7 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
         before = kept.frame if kept else None
         taken = prometheus.take(before, now=clock().timestamp())
     recall_xids(source.cluster_id, before, taken.frame)
+    keep_counted(taken)
     if prometheus.known is not None:
         while len(_known) >= MOST_KNOWN:
             _known.pop(next(iter(_known)), None)

@@ -90,7 +90,7 @@ def recall(frame: Frame, told: Mapping[tuple[str, str], KnownXids]) -> None:
         if board not in told:
             continue
         shown = column.values[place] if column is not None else NEVER
-        is_anew = _is_anew(told[board].counters, counted[board]) or (shown == 0 and not _counts(frame, place))
+        is_anew = counts_anew(told[board].counters, counted[board]) or (shown == 0 and not _counts(frame, place))
         known = {number: xid for number, xid in told[board].xids.items() if number == shown or not is_anew}
         if not known:
             continue
@@ -112,10 +112,11 @@ def _counted(frame: Frame, boards: Collection[tuple[str, str]]) -> Mapping[tuple
     return found
 
 
-def _is_anew(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
+def counts_anew(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
     """As `begun_anew` has it, by the counters that are known of both moments."""
-    pairs = [(before[key], now[key]) for key in before if key in now]
-    return any(now < was for was, now in pairs) and not any(0 < was <= now for was, now in pairs)
+    known = [(key, before[key], now[key]) for key in before if key in now]
+    goes_on = any(was > 0 and not _fell(key, was, value) for key, was, value in known)
+    return not goes_on and any(_fell(key, was, value) for key, was, value in known)
 
 
 def growth(frame: Frame, key: str, place: int) -> Growth | None:
@@ -169,6 +170,15 @@ def begun_anew(before: Frame, frame: Frame) -> list[int]:
         if _fell(key, earlier, later)
     }
     return [place for place in sorted(fell) if not any(_goes_on(key, was, now, place) for key, was, now in pairs)]
+
+
+def begun_lately(frame: Frame) -> list[int]:
+    """The places of devices that did in the last half to whole hour, as their energy tells."""
+    column = frame.columns.get(ENERGY)
+    then = frame.checkpoints[0].values.get(ENERGY) if frame.checkpoints else None
+    if column is None or then is None:
+        return []
+    return [place for place, value in enumerate(then) if value == 0 and column.values[place] > 0]
 
 
 def _fell(key: str, was: float, now: float) -> bool:

@@ -8,9 +8,9 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.telemetry.frame import Frame
-from health.telemetry.remembering import heard
+from health.telemetry.remembering import ENERGY, begun_lately, heard
 
-METRIC = "energy_joules"  # since the driver was loaded, and exported unless somebody took it out
+METRIC = ENERGY  # since the driver was loaded, and exported unless somebody took it out
 WITHIN = timedelta(days=1)
 TIMES = 3  # ours: one is what an Xid asks for, and a second tries whether it helped
 
@@ -24,11 +24,7 @@ class Resets:
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         """Those that began anew in the last half to whole hour, and whose node did not with all that is heard of it."""
-        column = frame.columns.get(METRIC)
-        then = frame.checkpoints[0].values.get(METRIC) if frame.checkpoints else None
-        if column is None or then is None:
-            return ()
-        anew = [place for place, value in enumerate(then) if value == 0 and column.values[place] > 0]
+        anew = begun_lately(frame)
         if not anew:
             return ()
         go_on = {frame.devices[place].node_name for place in set(heard(frame)).difference(anew)}

@@ -146,8 +146,12 @@ def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
 
 
 def _counted(gpu: GpuFacts) -> dict[int, int]:
+    return counted_in(gpu.parts)
+
+
+def counted_in(parts: Mapping[str, Mapping[str, float]]) -> dict[int, int]:
     """By number how often its exporter counted it within its window. What is no number of an Xid is left out."""
-    counted = gpu.parts.get(COUNTED, {}).items()
+    counted = parts.get(COUNTED, {}).items()
     return {
         int(said): int(times)
         for said, times in counted
@@ -192,6 +196,16 @@ def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
     if action != XidAction.RESTART_APP or seen.is_counted or (known is not None and known.outlasts_app):
         return False
     return seen.since is None or gpu.judged_at is None or gpu.judged_at - seen.since > PASSES_AFTER
+
+
+def outlasts_its_window(number: int) -> bool:
+    """Whether one that its exporter counted stands when that is over: what a reset or a person ends, and not an
+    application's, which may be counted again.
+    """
+    known = XIDS.get(number)
+    if known is None or known.outlasts_app or number == ROW_REMAP:
+        return True
+    return known.action not in (XidAction.IGNORE, XidAction.RESTART_APP)
 
 
 def _severity(seen: XidSeen, action: XidAction | None) -> Severity:

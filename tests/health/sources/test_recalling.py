@@ -29,10 +29,13 @@ def cluster():
     return cluster
 
 
-def heard(cluster, at, *, xid: int | None, replays: int = 0, joules: int = 0, words: str = "") -> None:
-    """`xid`: None: its exporter does not say it."""
+def heard(
+    cluster, at, *, xid: int | None, replays: int = 0, joules: int = 0, words: str = "", counted: tuple[int, ...] = ()
+) -> None:
+    """`xid`: None: its exporter does not say it. `counted`: what it counted within its window."""
     labels = f'gpu="2",UUID="GPU-2",err_msg="{words}"' if words else 'gpu="2",UUID="GPU-2"'
     lines = [f"DCGM_FI_DEV_XID_ERRORS{{{labels}}} {xid}"] if xid is not None else []
+    lines += [f'DCGM_EXP_XID_ERRORS_COUNT{{gpu="2",UUID="GPU-2",xid="{number}"}} 1' for number in counted]
     lines.append(f'DCGM_FI_DEV_PCIE_REPLAY_COUNTER{{gpu="2",UUID="GPU-2"}} {replays}')
     lines.append(f'DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{{gpu="2",UUID="GPU-2"}} {joules * 1000}')
     hear_exporters(cluster, {"gpu-001": read_node("\n".join(lines), "gpu-001")}, nodes={"gpu-001"}, now=at.timestamp())
@@ -250,3 +253,38 @@ def test_what_a_frame_remembers_is_asked_of_nobody(cluster, django_assert_num_qu
         recall_xids(cluster.pk, a_frame(BOARD), cut)  # in another shape: its frame says what becomes of them
 
     assert cut.past_xids == {}
+
+
+@pytest.mark.parametrize("gauge", [45, None], ids=["a gauge that shows another", "no gauge"])
+def test_what_was_counted_is_not_over_when_its_window_is(cluster, redis, gauge):
+    """The processes that a fault ends leave a 45 each, within one look of the exporter: its gauge shows the last."""
+    heard(cluster, NOON, xid=0 if gauge else None, replays=1, joules=10_000)
+    heard(cluster, NOON + MINUTE, xid=gauge, replays=1, joules=10_500, counted=(48, 45))
+    assert unresolved() == [(48, "open")]
+
+    heard(cluster, NOON + 7 * MINUTE, xid=gauge, replays=1, joules=12_000)
+    assert unresolved() == [(48, "open")]
+
+    heard(cluster, NOON + 9 * MINUTE, xid=0 if gauge else None, joules=100)
+    assert unresolved() == []
+
+
+def test_what_is_counted_of_before_a_reset_does_not_outlast_it(cluster, redis):
+    """Its exporter goes on counting it for as long as its window is."""
+    heard(cluster, NOON, xid=0, replays=1, joules=10_000)
+    heard(cluster, NOON + MINUTE, xid=45, replays=1, joules=10_500, counted=(48,))
+    heard(cluster, NOON + 2 * MINUTE, xid=0, joules=100, counted=(48,))
+
+    heard(cluster, NOON + 8 * MINUTE, xid=0, joules=1_000)
+
+    assert unresolved() == []
+
+
+def test_an_applications_that_was_counted_passes_with_its_window(cluster, redis):
+    heard(cluster, NOON, xid=0, replays=1, joules=10_000)
+    heard(cluster, NOON + MINUTE, xid=45, replays=1, joules=10_500, counted=(13, 45))
+    assert unresolved() == [(13, "open")]
+
+    heard(cluster, NOON + 7 * MINUTE, xid=45, replays=1, joules=12_000)
+
+    assert unresolved() == []
