@@ -107,7 +107,6 @@ class Client:
         """:raises Unusable: naming why, and what helps"""
         try:
             with self._in_time(), self._http.stream("POST", path, data=dict(form), extensions=self._traced) as response:
-                self._check_peer(response)
                 body = b"".join(_pieces(response, self._bounds))
         except httpx.HTTPError as error:
             if self._is_cut:
@@ -131,6 +130,16 @@ class Client:
         return {"trace": self._note_socket}
 
     def _note_socket(self, event: str, told: Mapping[str, Any]) -> None:
+        """A name may lead elsewhere the second time it is looked up: before anything is said there.
+
+        :raises Unusable: it is none that may be asked
+        """
+        if event == "connection.connect_tcp.complete" and (peer := told["return_value"].get_extra_info("server_addr")):
+            try:
+                _check_address(peer[0], may_be_loopback=self._address.may_be_loopback)
+            except Unusable:
+                told["return_value"].close()
+                raise
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._socket = told["return_value"].get_extra_info("socket")
 
@@ -154,13 +163,6 @@ class Client:
         if self._socket is not None:
             with suppress(OSError):  # it is closed already, so that nobody waits for it
                 self._socket.shutdown(socket.SHUT_RDWR)
-
-    def _check_peer(self, response: httpx.Response) -> None:
-        """A name may lead elsewhere the second time it is looked up."""
-        stream = response.extensions.get("network_stream")
-        peer = stream.get_extra_info("server_addr") if stream is not None else None
-        if peer:
-            _check_address(peer[0], may_be_loopback=self._address.may_be_loopback)
 
 
 def _place(location: str) -> str:

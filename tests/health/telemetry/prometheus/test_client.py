@@ -195,10 +195,14 @@ def test_asks_no_address_that_is_no_prometheus(url, said):
 
 
 def test_looks_who_answers_once_more_when_connected(monkeypatch):
-    """A name that led elsewhere when it was checked."""
+    """A name that led elsewhere when it was checked: who listens there is asked nothing, and hears no token."""
     monkeypatch.setattr(client, "check_host", lambda *_, **__: None)
-    with a_server(saying(VECTOR)) as (url, _), Client(Address(url)) as each, pytest.raises(Unusable, match="itself"):
-        each.query("up")
+    with a_server(saying(VECTOR)) as (url, server), Client(Address(url, token="t0ken")) as each:
+        for _ in range(2):
+            with pytest.raises(Unusable, match="itself"):
+                each.query("up")
+
+    assert server.headers_seen == []
 
 
 def test_a_ca_that_is_not_there_is_named(tmp_path):
