@@ -5,6 +5,7 @@ import os
 import shutil
 import threading
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from django.test import Client
 from config.garbage import collect_rarely
 from fleet.messages import wake
 from health.gpus import remembered
+from health.sources import frames, history
+from health.telemetry.prometheus import client
 from tests import (
     make,
     profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
@@ -74,6 +77,21 @@ def rows_written() -> tuple[int, int] | None:
     rows = connection.connection
     (by_others,) = rows.execute("PRAGMA data_version").fetchone()
     return rows.total_changes, by_others
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _patient() -> Iterator[None]:
+    """A server of a test is waited for as long as tests wait: that a machine is busy is no fault of a source."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CONNECT_S", "READ_S", "ANSWER_S"):
+            patch.setattr(client, name, PATIENCE_S)
+        patch.setattr(
+            history,
+            "PATIENCE",
+            replace(history.PATIENCE, connect_s=PATIENCE_S, read_s=PATIENCE_S, answer_s=PATIENCE_S),
+        )
+        patch.setattr(frames, "TIMEOUT_S", PATIENCE_S)
+        yield
 
 
 @pytest.fixture
