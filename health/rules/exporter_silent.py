@@ -24,11 +24,14 @@ class ExporterSilent:
         if node.is_changing or node.is_heard or not node.capacity:
             return None
         if not node.was_heard:
+            beside, first = "while those of other nodes are", ""
+            if not node.are_others_heard:
+                beside, first = "and of no other node now", "Look first what the source of its cluster leaves out. "
             return Wrong(
                 Severity.NOTE,
-                f"Nothing was ever heard of the GPUs of {node.name}, while those of other nodes are.",
-                _playbook(node.vendor),
-                why="never",
+                f"Nothing was ever heard of the GPUs of {node.name}, {beside}.",
+                f"{first}{_playbook(node.vendor)}",
+                why=f"never {beside}",
             )
         return Wrong(
             Severity.WARNING,

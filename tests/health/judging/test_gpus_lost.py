@@ -286,6 +286,17 @@ def test_a_node_that_is_silent_for_more_than_a_day_was_heard(say):
     assert Node.objects.get(name="gpu-001").unresolved == 1
 
 
+def test_where_every_series_is_left_out_no_node_is_held_against_others(say):
+    """A source that answers, and of whose devices none is a node's of this cluster."""
+    say.devices = ()
+    for minutes in (0, 3):
+        say.only(NOON + minutes * MINUTE, temperature_celsius={})
+
+    never = Finding.objects.get(rule="exporter-silent")
+    assert (never.severity, never.state) == ("note", "open")
+    assert never.sentence == "Nothing was ever heard of the GPUs of gpu-001, and of no other node now."
+
+
 def test_one_unit_of_a_limit_is_no_slowdown(say):
     say(NOON, throttled_board={})
 

@@ -112,6 +112,19 @@ def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
 
     assert "any more" in silent.sentence
     assert "ever heard" in never.sentence
+    assert never.sentence.endswith("while those of other nodes are.")
+
+
+@pytest.mark.parametrize("vendor", ["", "amd", "habana"])
+def test_where_no_node_is_heard_none_is_held_against_others(vendor):
+    """All series may be left out: no node's name is on them, or each is of a node that the cluster does not have."""
+    never = ExporterSilent().judge(
+        replace(WELL, is_heard=False, was_heard=False, are_others_heard=False, vendor=vendor)
+    )
+
+    assert never.sentence.endswith(", and of no other node now.")
+    assert never.action.startswith("Look first what the source of its cluster leaves out")
+    assert len(never.action) <= 500
 
 
 @pytest.mark.parametrize("given", [{"is_changing": True}, {"capacity": {}}])
