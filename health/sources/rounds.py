@@ -1,10 +1,12 @@
 """One round at a cluster's source of telemetry: is it due, what did it say, and how did that go."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import structlog
@@ -29,7 +31,8 @@ from health.telemetry.promql import Matchers
 
 MOST_KNOWN = 64  # clusters of which a worker remembers what it found last
 log = structlog.get_logger(__name__)
-_known: dict[tuple[int, datetime], Known] = {}  # by source and when a person changed it
+_known: OrderedDict[tuple[int, datetime], Known] = OrderedDict()  # by source and when a person changed it
+_known_lock = Lock()
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,17 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
     recall_xids(source.cluster_id, before, taken.frame)
     keep_counted(taken)
     if prometheus.known is not None:
-        while len(_known) >= MOST_KNOWN:
-            _known.pop(next(iter(_known)), None)
-        _known[key] = prometheus.known
+        _keep_known(key, prometheus.known)
     return taken
+
+
+def _keep_known(key: tuple[int, datetime], known: Known) -> None:
+    """Whose round is the longest ago goes first."""
+    with _known_lock:
+        _known[key] = known
+        _known.move_to_end(key)
+        while len(_known) > MOST_KNOWN:
+            _known.popitem(last=False)
 
 
 def round_of(source: TelemetrySource) -> Round:

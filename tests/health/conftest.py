@@ -1,4 +1,5 @@
 import os
+from collections import OrderedDict
 from collections.abc import Iterator
 
 import pytest
@@ -24,5 +25,5 @@ def redis(_redis: str, settings, monkeypatch: pytest.MonkeyPatch) -> str:
     """
     Redis.from_url(_redis).flushall()
     settings.REDIS_URL = _redis
-    monkeypatch.setattr(rounds, "_known", {})
+    monkeypatch.setattr(rounds, "_known", OrderedDict())
     return _redis

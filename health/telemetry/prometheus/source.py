@@ -131,7 +131,7 @@ class Prometheus:
 
     def _looked(self, *, now: float) -> Known:
         # By name: whatever else it has, and how much, costs nothing.
-        names = self._names("|".join(sorted(SERIES))) & SERIES.keys()
+        names = self._names("|".join(sorted(SERIES))).intersection(SERIES)
         if not names:
             raise Unusable(self._why_none())
         beside = self.known.beside & names if self.known is not None else frozenset[str]()

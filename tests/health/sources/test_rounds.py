@@ -57,6 +57,19 @@ def test_keeps_a_frame_and_says_how_it_went(cluster, url):
     assert frames.of_node(cluster.pk, "gpu-1").frame.columns["temperature_celsius"].values[0] == 61.0
 
 
+def test_what_was_found_of_another_is_kept_when_one_is_asked_again(cluster, url, monkeypatch):
+    """Else each of many clusters is looked through anew in every round."""
+    monkeypatch.setattr(rounds, "MOST_KNOWN", 2)
+    a_source(cluster, url)
+    rounds._known[0, NOON] = None
+    asked(cluster)
+
+    asked(cluster, at=NOON + timedelta(minutes=1))
+
+    assert len(rounds._known) == 2
+    assert (0, NOON) in rounds._known
+
+
 @pytest.fixture
 def told(monkeypatch) -> list[tuple[tuple[str, ...], dict]]:
     messages: list[tuple[tuple[str, ...], dict]] = []
