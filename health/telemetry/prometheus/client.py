@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Timer
+from queue import Empty, SimpleQueue
+from threading import Thread, Timer
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,6 +23,7 @@ import httpx
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, refusal_in, vector
 from wording.numbers import count
 
+LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
 CONNECT_S = 3.0
 READ_S = 5.0  # between two pieces of an answer
 ANSWER_S = 15.0  # for the whole of one
@@ -77,7 +79,7 @@ class Client:
         """:raises Unusable: its CA cannot be read, or its address is not one that may be asked"""
         self._address = address
         self._bounds = bounds or Bounds(CONNECT_S, READ_S, ANSWER_S, ANSWER_BYTES)
-        check_host(address.url, may_be_loopback=address.may_be_loopback)
+        check_host(address.url, may_be_loopback=address.may_be_loopback, within_s=self._bounds.answer_s)
         headers = {"User-Agent": "quarterdeck", "Accept": "application/json", "Accept-Encoding": "identity"}
         if address.token:
             headers["Authorization"] = f"Bearer {address.token}"
@@ -221,8 +223,10 @@ def _why_not_trusted(words: str, ca_file: str) -> str:
     return "Nobody whom this machine trusts signed its certificate: name the CA that did."
 
 
-def check_host(url: str, *, may_be_loopback: bool) -> None:
+def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) -> None:
     """Metadata services of clouds and whatever listens on this machine are no Prometheus.
+
+    `within_s`: for which its name is looked up at most.
 
     :raises Unusable: naming what is wrong with the address
     """
@@ -235,12 +239,31 @@ def check_host(url: str, *, may_be_loopback: bool) -> None:
         raise Unusable("Its address begins with http:// or https:// and has a host.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
+    for place in _looked_up(host, port or 80, within_s=within_s):
+        _check_address(place, may_be_loopback=may_be_loopback)
+
+
+def _looked_up(host: str, port: int, *, within_s: float) -> list[str]:
+    """The addresses of a name. A thread of its own: nothing else ends a question to a name server that is silent.
+
+    :raises Unusable: it has none, or nobody says in time
+    """
+    said = SimpleQueue[list[str] | Exception]()
+
+    def look() -> None:
+        try:
+            said.put([str(place[0]) for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+        except (OSError, ValueError) as error:  # a NUL in it, or a part that is too long for a name
+            said.put(error)
+
+    Thread(target=look, name="name of a Prometheus", daemon=True).start()
     try:
-        found = socket.getaddrinfo(host, port or 80, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise Unusable(f"Its name {host[:100]} cannot be looked up: {error}") from error
-    for *_, place in found:
-        _check_address(str(place[0]), may_be_loopback=may_be_loopback)
+        found = said.get(timeout=within_s)
+    except Empty as error:
+        raise Unusable(f"Its name {host[:100]} cannot be looked up: no answer within {within_s:g} s.") from error
+    if isinstance(found, Exception):
+        raise Unusable(f"Its name {host[:100]} cannot be looked up: {found}") from found
+    return found
 
 
 def _check_address(text: str, *, may_be_loopback: bool) -> None:

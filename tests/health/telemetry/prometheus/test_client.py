@@ -1,6 +1,8 @@
 import base64
 import gzip
+import socket
 import time
+from threading import Event
 
 import pytest
 
@@ -187,11 +189,26 @@ def test_says_that_it_hung_up():
         ("http://127.0.0.1:9090", "this machine itself"),
         ("http://[::1]:9090", "this machine itself"),
         ("http://nowhere.invalid", "cannot be looked up"),
+        ("http://a\0b", "cannot be looked up"),
+        (f"http://{'a' * 64}.example", "cannot be looked up"),
     ],
 )
 def test_asks_no_address_that_is_no_prometheus(url, said):
     with pytest.raises(Unusable, match=said):
         check_host(url, may_be_loopback=False)
+
+
+def test_waits_no_longer_for_a_name_than_for_an_answer(monkeypatch):
+    """A name server that says nothing costs half a minute, and whoever asks meanwhile waits on a page."""
+    is_over = Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(10) and [])
+    began = time.monotonic()
+
+    with pytest.raises(Unusable, match=r"cannot be looked up: no answer within 0\.2 s"):
+        Client(Address("http://prometheus.example"), Bounds(1.0, 1.0, 0.2, 1 << 20))
+
+    is_over.set()
+    assert time.monotonic() - began < 5
 
 
 def test_looks_who_answers_once_more_when_connected(monkeypatch):
