@@ -92,9 +92,12 @@ def column_of(telemetry: ClusterTelemetry, key: str, *, now: float) -> tuple[Seq
             for value, at in zip(values, times, strict=True)
         ]  # fmt: skip
         is_new = [at >= least for at in times]
-        if found:  # what the metric before did not say of a board, this one may
-            is_fresh = [a if one == one else b for one, a, b in zip(found, is_fresh, is_new, strict=True)]
-            found = [one if one == one else other for one, other in zip(found, said, strict=True)]
+        if found:  # what the metric before did not say of a board, or says no more, this one may
+            pairs = zip(found, is_fresh, said, is_new, strict=True)
+            chosen = [
+                (other, b) if one != one or (b and not a and other == other) else (one, a) for one, a, other, b in pairs
+            ]
+            found, is_fresh = [one for one, _ in chosen], [a for _, a in chosen]
         else:
             found, is_fresh = said, is_new
     return found, is_fresh

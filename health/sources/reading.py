@@ -101,9 +101,11 @@ def nothing_read(standing: Standing, *, now: float) -> Mapping[str, MetricReadin
 
 def utilisation(readings: Mapping[str, MetricReading]) -> tuple[str, MetricReading]:
     """How busy a device is, and which metric says so: under MIG, or where the usual one is not exported, the engine's.
+    So it is where the usual one is exported no more: what it said last is not what is so while another says that.
 
     Of a GPU that several pods share it is the whole GPU's: which of them it is, nothing says.
     """
     usual, other = (readings[key] for key in UTILISATION)
-    is_other = usual.state is ReadingState.NOT_APPLICABLE or (usual.value is None and other.value is not None)
+    is_better = (other.is_fresh, other.value is not None) > (usual.is_fresh, usual.value is not None)
+    is_other = usual.state is ReadingState.NOT_APPLICABLE or is_better
     return (UTILISATION[1], other) if is_other else (UTILISATION[0], usual)

@@ -103,7 +103,8 @@ def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: flo
     columns = [list(_bytes_of(metric, telemetry, key, now=now)) for key in metric.keys]
     first, *others = columns
     for other in others:
-        first = [second if one == NO_DATA else one for one, second in zip(first, other, strict=True)]
+        pairs = zip(first, other, strict=True)
+        first = [second if one == NO_DATA or (one == NOT_OF_NOW and second <= MOST) else one for one, second in pairs]
     found, every = bytearray(first), telemetry.boards.every
     for node, places in telemetry.boards.by_node.items() if NO_DATA in found else ():
         for at in places:

@@ -16,7 +16,7 @@ from health.judging.counting import count_on_nodes
 from health.models import Finding
 from health.sources.frames import KeptFrame
 from health.sources.of_clusters import ClusterTelemetry, boards_in
-from health.sources.reading import Standing
+from health.sources.reading import Standing, utilisation
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.health.gpus.telling import UNSAID, names, table, tell
@@ -292,5 +292,30 @@ def test_an_order_takes_for_of_now_what_a_reading_does(said, is_silent):
 
     for place in range(len(said)):
         reading = told.read("power_watts", place, node="gpu-1", vendor="nvidia", now=now)
+        assert (reading.value is None) == (values[place] != values[place])
+        assert reading.value is None or (reading.value == values[place] and reading.is_fresh == is_fresh[place])
+
+
+@given(st.lists(st.tuples(VALUE, TIME, VALUE, TIME), max_size=6), st.booleans())
+def test_an_order_by_utilisation_goes_by_what_a_row_shows(said, is_silent):
+    """By the engine's where the usual one says nothing, or nothing of now."""
+    now = NOON.timestamp()
+    devices = tuple(GpuDevice("gpu-1", place, f"GPU-{place}") for place in range(len(said)))
+    columns = {
+        key: MetricColumn(array("d", [each[at] for each in said]), array("d", [now + each[at + 1] for each in said]))
+        for key, at in (("gpu_utilisation_ratio", 0), ("engine_active_ratio", 2))
+    }
+    kept = KeptFrame(Frame(now, devices, columns), frozenset(columns))
+    standing = Standing(has_source=True, is_silent=is_silent, exported=kept.exported)
+    told = ClusterTelemetry(1, standing, kept=kept, boards=boards_in(devices))
+
+    values, is_fresh = column_of(told, "utilisation", now=now)
+
+    for place in range(len(said)):
+        readings = {
+            key: told.read(key, place, node="gpu-1", vendor="nvidia", now=now)
+            for key in ("gpu_utilisation_ratio", "engine_active_ratio")
+        }
+        _, reading = utilisation(readings)
         assert (reading.value is None) == (values[place] != values[place])
         assert reading.value is None or (reading.value == values[place] and reading.is_fresh == is_fresh[place])

@@ -113,6 +113,21 @@ def test_the_engines_stand_in_where_the_usual_one_is_not_exported():
     assert utilisation(a_device(is_mig=False, gpu_utilisation_ratio=0.0, engine_active_ratio=0.7))[1].value == 0.0
 
 
+def test_the_engines_stand_in_where_the_usual_one_is_exported_no_more():
+    """Of a day what it said last is kept, and idle GPUs are judged by the engine's at once."""
+    readings = dict(a_device(is_mig=False, gpu_utilisation_ratio=0.9, engine_active_ratio=0.0))
+    standing = Standing(has_source=True, exported=frozenset(readings))
+    long_ago = read_metric("gpu_utilisation_ratio", 0.9, NOW - 3600, standing, now=NOW)
+    longer_ago = read_metric("engine_active_ratio", 0.1, NOW - 7200, standing, now=NOW)
+    assert long_ago.state is ReadingState.STALE
+
+    readings["gpu_utilisation_ratio"] = long_ago
+    assert utilisation(readings) == ("engine_active_ratio", readings["engine_active_ratio"])
+
+    readings["engine_active_ratio"] = longer_ago
+    assert utilisation(readings) == ("gpu_utilisation_ratio", long_ago)
+
+
 def test_a_device_that_no_frame_has_is_never_fresh():
     assert {reading.state for reading in nothing_read(ANSWERING, now=NOW).values()} == {
         ReadingState.NEVER,

@@ -80,6 +80,18 @@ def test_what_is_not_of_now_has_no_number(viewer, source, age_s, byte):
     assert coloured(viewer) == [byte]
 
 
+def test_what_says_how_busy_a_gpu_is_now_stands_before_what_said_it(viewer):
+    cluster = make.a_cluster()
+    make.a_node(cluster, "gpu-1", gpus=2)
+    make.a_source(cluster, exported=["engine_active_ratio"])
+    frame = Frame(AT, (GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 1, "b")))
+    frame.columns["gpu_utilisation_ratio"] = MetricColumn(array("d", [0.9, 0.8]), array("d", [AT - 3600] * 2))
+    frame.columns["engine_active_ratio"] = MetricColumn(array("d", [0.25, 0.1]), array("d", [AT, AT - 7200]))
+    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"engine_active_ratio"}), {}))
+
+    assert coloured(viewer, "utilisation") == [25, NOT_OF_NOW]
+
+
 def test_what_is_not_exported_is_not_what_nobody_heard(viewer):
     cluster = make.a_cluster()
     make.a_node(cluster, "gpu-1", gpus=2)
