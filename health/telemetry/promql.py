@@ -29,6 +29,7 @@ TOLD = (
     *WRITTEN,
 )
 DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
+APART_S = 60.0  # between the samples of two exporters of one GPU at most, by whichever interval each is scraped
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
 
@@ -97,10 +98,13 @@ def times(name: str, matchers: Matchers) -> str:
 
 
 def newest_values(name: str, matchers: Matchers) -> str:
-    """For devices that have several series of a name, of which one is older: that of an exporter's pod that is gone."""
+    """For devices that have several series of a name. The highest of those that are heard now: of two exporters each
+    collects when it likes, and one that was started after an Xid does not say it. One that is older is of an exporter's
+    pod that is gone.
+    """
     series, keys = matchers.with_name(name), ", ".join(KEYS)
-    newest = f"timestamp({series}) == on ({keys}) group_left () max by ({keys}) (timestamp({series}))"
-    return f"max by ({keys}) ({series} and ({newest}))"
+    heard = f"max by ({keys}) (timestamp({series})) - {APART_S:.0f}"
+    return f"max by ({keys}) ({series} and (timestamp({series}) >= on ({keys}) group_left () ({heard})))"
 
 
 def doubled(names: Iterable[str], matchers: Matchers) -> str:

@@ -131,6 +131,25 @@ def test_of_two_series_of_a_gpu_the_newer_counts(ask, playing):
     assert list(taken.frame.columns["temperature_celsius"].times) == [NOW - 5]
 
 
+def test_of_two_exporters_of_a_gpu_what_either_says_is_not_taken_back_by_the_other(ask, playing):
+    """An operator's beside a cloud's, which was started after the Xid and is scraped last as often as not."""
+    source, frame = ask(), None
+    for number, (first, second) in enumerate([(5, 12), (14, 3), (7, 9)]):
+        playing.now = NOW + 15 * number
+        playing.series = {}
+        for name, one, other in (("XID_ERRORS", 79, 0), ("TOTAL_ENERGY_CONSUMPTION", 9e9 + 6e6 * number, 8.99e9)):
+            playing.add(f"DCGM_FI_DEV_{name}", {**A, "pod": "one"}, one, age_s=first)
+            playing.add(f"DCGM_FI_DEV_{name}", {**A, "pod": "other"}, other, age_s=second)
+        playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "pod": "one"}, 60)
+        playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "pod": "other"}, 60)
+        taken = source.take(frame, now=playing.now)
+        frame = taken.frame
+
+        assert column(taken, "xid") == [79.0]
+        assert column(taken, "energy_joules") == [9e6 + 6e3 * number]
+        assert taken.anew == ()
+
+
 @pytest.mark.parametrize(
     ("name", "device"),
     [
