@@ -47,8 +47,8 @@ class AnswerHead(msgspec.Struct):
     status: str = ""
     error: str = ""
     error_type: str = msgspec.field(default="", name="errorType")
-    warnings: list[str] = []
-    is_partial: bool = msgspec.field(default=False, name="isPartial")  # as a VictoriaMetrics cluster says it
+    warnings: list[str] | None = None  # null is none, as Go writes a list that nobody made
+    is_partial: bool | None = msgspec.field(default=None, name="isPartial")  # as a VictoriaMetrics cluster says it
 
 
 class QueryAnswer(AnswerHead):

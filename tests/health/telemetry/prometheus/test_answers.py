@@ -176,3 +176,10 @@ def test_what_no_row_can_keep_is_left_out_of_labels():
     (series,) = vector(body)
 
     assert labels(series) == {"UUID": "GPU-0", "path": r"\u0000"}
+
+
+def test_null_for_a_list_of_warnings_is_no_warning():
+    body = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]},%s}'
+
+    for said in (b'"warnings":null', b'"isPartial":null,"infos":["PromQL info"]', b'"warnings":[]'):
+        assert [series.value.value for series in vector(body % said)] == [2.0]
