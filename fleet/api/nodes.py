@@ -23,8 +23,8 @@ ROW = (
     "is_unschedulable", "cordoned_by", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
     "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
     "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "mig_changing_since",
-    "mig_is_overdue", "unresolved", "layout", "capacity", "allocatable", "expected", "requested", "unhealthy_gpus",
-    "physical_gpus", "physical_gpus_by_use", "gpu_capacity",
+    "mig_is_overdue", "unresolved", "critical", "layout", "capacity", "allocatable", "expected", "requested",
+    "unhealthy_gpus", "physical_gpus", "physical_gpus_by_use", "gpu_capacity",
     "gpu_allocatable", "gpu_expected", "gpu_allocated",
     "slices_expected", "slices_allocatable", "slices_allocated", "shares_expected", "shares_allocatable",
     "shares_allocated", "cpu_memory", "gpus_missing", "missing", "driver_version", "driver_unknown_since",
@@ -37,6 +37,8 @@ class NodeRowSerializer(RowSerializer):
     cluster = RefSerializer()
     pools = RefSerializer(many=True)
     state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
+    unresolved = serializers.IntegerField(help_text="Findings about it, confirmed or not, but no notes.")
+    critical = serializers.IntegerField(help_text="How many of `unresolved` are critical.")
     cordoned_by = serializers.CharField(
         help_text="The field manager that set `spec.unschedulable`, as the API server has it; blank: it is not set, or "
         "nothing says by whom."

@@ -9,6 +9,7 @@ from enum import IntEnum
 
 HELD = 0x10  # beside the state of a node, which is in the lower four bits
 HAS_PARTS = 0x20  # what it is cut into or shared as is counted beside its cells
+CRITICAL = 0x40  # what is wrong with it includes a critical finding
 TAKEN_AT = 4  # in which bit what is taken of a GPU begins; the upper two are 0
 MOST_GPUS = 255  # more than any node has: a number of them is one byte
 
@@ -46,7 +47,14 @@ class NodeCells:
 
 
 def cells_of(
-    code: int, *, is_held: bool, is_away: bool, whole: CellCounts, parts: CellCounts, physical: int | None
+    code: int,
+    *,
+    is_held: bool,
+    is_critical: bool,
+    is_away: bool,
+    whole: CellCounts,
+    parts: CellCounts,
+    physical: int | None,
 ) -> NodeCells:
     """`whole` counts GPUs, `parts` slices and shares. What a pod holds and the node lost is missing, not allocated."""
     others = max(0, (physical or 0) - possible(whole)[2])
@@ -58,8 +66,8 @@ def cells_of(
     gpus += [byte(GpuState.WHOLE)] * (usable - taken)
     gpus += [byte(gone)] * (expected - usable)
     gpus += _cut(cut, min(others, MOST_GPUS), is_away=is_away)
-    state = code | (HELD if is_held else 0) | (HAS_PARTS if cut[2] else 0)
-    return NodeCells(state, bytes(gpus[:MOST_GPUS]), cut if cut[2] else None)
+    flags = (HELD if is_held else 0) | (HAS_PARTS if cut[2] else 0) | (CRITICAL if is_critical else 0)
+    return NodeCells(code | flags, bytes(gpus[:MOST_GPUS]), cut if cut[2] else None)
 
 
 def possible(counted: CellCounts) -> CellCounts:

@@ -20,7 +20,7 @@ NODES = 256  # of a piece, where no key is missing
 TOO_MANY = 1000  # past that, the whole cluster is read
 MARK_BYTES = 8
 COUNTED = (
-    "pk", "state_code", "is_held", "gpu_allocated", "gpu_allocatable", "gpu_expected",
+    "pk", "state_code", "is_held", "critical", "gpu_allocated", "gpu_allocatable", "gpu_expected",
     "slices_allocated", "slices_allocatable", "slices_expected",
     "shares_allocated", "shares_allocatable", "shares_expected", "physical_gpus",
 )  # fmt: skip
@@ -139,12 +139,13 @@ def _mark(*known: Any) -> bytes:
     return blake2b(repr(known).encode(errors="surrogatepass"), digest_size=MARK_BYTES).digest()
 
 
-def _cells(code: int, is_held: bool, *counted: int | None) -> NodeCells:  # noqa: FBT001 - a column
+def _cells(code: int, is_held: bool, critical: int, *counted: int | None) -> NodeCells:  # noqa: FBT001 - a column
     whole, slices, shares = (tuple(number or 0 for number in counted[at : at + 3]) for at in (0, 3, 6))
     taken, usable, expected = (a + b for a, b in zip(slices, shares, strict=True))
     return cells_of(
         code,
         is_held=is_held,
+        is_critical=critical > 0,
         is_away=code == NodeState.RECONFIGURING,
         whole=(whole[0], whole[1], whole[2]),
         parts=(taken, usable, expected),

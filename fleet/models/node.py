@@ -118,6 +118,7 @@ class Node(Mirrored):
     driver_daemon_set = models.CharField(max_length=64, blank=True)  # the UID of the one whose driver pod it has
 
     unresolved = models.PositiveIntegerField(default=0)  # findings about it, confirmed or not, but no mere notes
+    critical = models.PositiveIntegerField(default=0)  # of these
     # The database's own: never written, and not read again after `save()`.
     state_code = models.GeneratedField(expression=STATE_CODE, output_field=models.IntegerField(), db_persist=True)
     gpus_free = models.GeneratedField(expression=GPUS_FREE, output_field=models.IntegerField(), db_persist=True)
@@ -139,7 +140,7 @@ class Node(Mirrored):
             models.Index(fields=["is_gpu_node", "gpu_product"]),
             models.Index(fields=["is_gpu_node", "said_driver", "cluster", "name"]),
             # Pages of a list, in its order, without a look at the others.
-            models.Index(fields=["is_gpu_node", "state_code", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "state_code", "-critical", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "-gpus_free", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "-changed_at", "name"]),

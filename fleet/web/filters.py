@@ -25,7 +25,7 @@ SELECTS = ("cluster", "product", "driver_version")  # the facets that the form h
 OLD_NAMES = {"driver_version": "driver"}  # in the URLs that people keep
 # Each is an index of GPU nodes, so that a page of a list reads no other rows; clusters come as they were added.
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "worst": ("worst first", ("state_code", "cluster_id", "name")),
+    "worst": ("worst first", ("state_code", "-critical", "cluster_id", "name")),
     "name": ("by name", ("cluster_id", "name")),
     "driver": ("by driver", ("said_driver", "cluster_id", "name")),
     "free": ("most free GPUs", ("-gpus_free", "cluster_id", "name")),

@@ -22,6 +22,8 @@ GLYPHS: dict[NodeState, str] = {
     NodeState.RECONFIGURING: "changing",
     NodeState.HAS_FINDINGS: "warn",
 }
+# A critical finding makes these as bad as what is down.
+NAMED_BY_THE_WORST = frozenset({NodeState.GPUS_MISSING, NodeState.HAS_FINDINGS})
 POD_GLYPHS: dict[PodState, str] = {
     PodState.UNKNOWN: "unknown",
     PodState.TERMINATING: "changing",
@@ -66,7 +68,11 @@ def state_of(node: Node, *, is_live: bool = True) -> NodeStateOnPage:
 
 def _state_of(node: Node) -> NodeStateOnPage:
     code = node.state
-    return NodeStateOnPage(code, GLYPHS[code], _word(node, code), _because(node, code), _since(node, code))
+    return NodeStateOnPage(code, _glyph(node, code), _word(node, code), _because(node, code), _since(node, code))
+
+
+def _glyph(node: Node, code: NodeState) -> str:
+    return "bad" if node.critical and code in NAMED_BY_THE_WORST else GLYPHS[code]
 
 
 def _since(node: Node, code: NodeState) -> datetime | None:
@@ -79,13 +85,24 @@ def _word(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADING:
         return step_of(node.upgrade_state)
     if code is NodeState.HAS_FINDINGS:
-        return count(node.unresolved, "finding")
+        return _findings(node)
     if code is NodeState.GPUS_MISSING:
         return _missing(node)
     return TITLES[code].lower()
 
 
+def _findings(node: Node) -> str:
+    if node.critical and node.critical == node.unresolved:
+        return count(node.critical, "critical finding")
+    return count(node.unresolved, "finding") + (f", {node.critical} critical" if node.critical else "")
+
+
 def _missing(node: Node) -> str:
+    critical = f", {count(node.critical, 'critical finding')}" if node.critical else ""
+    return _units_missing(node) + critical
+
+
+def _units_missing(node: Node) -> str:
     whole = next((offer for offer in offers_of(node, knows_pods=False) if not offer.unit), None)
     if whole and whole.missing == node.gpus_missing:  # whole ones only
         return f"{whole.missing} of {whole.expected} GPUs missing"

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from fleet.allocation.kept import kept
 from fleet.cells.pieces import told
@@ -11,25 +11,30 @@ from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer
 from health.lifecycle import FindingState
 from health.models import Finding
+from health.rules.base import Severity
 
 AT_ONCE = 1000  # nodes a statement
-NOTE = "note"  # worth knowing, and nothing is wrong
+NONE = (0, 0)
 
 
 def count_on_nodes(cluster: Cluster) -> list[int]:
-    """Keep on each node how many findings it has, confirmed or not. Which changed; two queries, and one for each number
-    that any has now.
+    """Keep on each node how many findings it has, confirmed or not, and how many of them are critical. Which changed;
+    two queries, and one for each pair of numbers that any has now.
     """
-    mattering = Finding.objects.told().of_nodes_own().filter(cluster=cluster).exclude(severity=NOTE)
+    mattering = Finding.objects.told().of_nodes_own().filter(cluster=cluster).exclude(severity=Severity.NOTE)
     unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
-    found = dict(unresolved.order_by().values_list("node").annotate(number=Count("pk")))
-    was = dict(Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by().values_list("pk", "unresolved"))
-    changed = [pk for pk in {*found, *was} if found.get(pk, 0) != was.get(pk, 0)]
+    critical = Count("pk", filter=Q(severity=Severity.CRITICAL))
+    rows = unresolved.order_by().values_list("node").annotate(number=Count("pk"), critical=critical)
+    found = {pk: (number, critical) for pk, number, critical in rows}
+    having_any = Node.objects.filter(cluster=cluster, unresolved__gt=0).order_by()
+    was = {pk: (number, critical) for pk, number, critical in having_any.values_list("pk", "unresolved", "critical")}
+    changed = [pk for pk in {*found, *was} if found.get(pk, NONE) != was.get(pk, NONE)]
     with kept(cluster.pk, changed):
-        for number in {found.get(pk, 0) for pk in changed}:
-            having = [pk for pk in changed if found.get(pk, 0) == number]
+        for number, critical in {found.get(pk, NONE) for pk in changed}:
+            having = [pk for pk in changed if found.get(pk, NONE) == (number, critical)]
             for first in range(0, len(having), AT_ONCE):
-                Node.objects.filter(pk__in=having[first : first + AT_ONCE]).update(unresolved=number)
+                some = Node.objects.filter(pk__in=having[first : first + AT_ONCE])
+                some.update(unresolved=number, critical=critical)
     return changed
 
 

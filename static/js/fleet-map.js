@@ -1,6 +1,6 @@
 // The map: every node and GPU on one canvas. Rasters come by HTTP, what changes of them by the link. Arrow keys walk it.
 import { arrange, countFaults, sortNodes } from "./map-arrange.js";
-import { FAULTS, sortOne, sortOut } from "./map-colours.js";
+import { healthOf, isFault, sortOne, sortOut } from "./map-colours.js";
 import { readChoice, showChoice, startControls, writeChoice } from "./map-controls.js";
 import { answered, Index, Raster } from "./map-raster.js";
 import { Legend } from "./map-legend.js";
@@ -125,14 +125,14 @@ class FleetMap {
         if (node !== undefined || cells !== undefined) this.loadSoon();
         continue;
       }
-      const code = this.raster.code(node);
+      const was = healthOf(this.raster, node), wasFault = isFault(this.raster, node);
       if (isCounted) sortOne(this.out, this.raster, this.index, node, -1);
       if (!this.raster.apply(node, cells)) this.loadSoon();
       if (!isCounted) continue;
       sortOne(this.out, this.raster, this.index, node, 1);
       this.dirty.add(node);
-      if (this.raster.code(node) !== code) this.reorderSoon();
-      if (this.raster.code(node) <= FAULTS !== code <= FAULTS) this.isFaultMoved = true;
+      if (healthOf(this.raster, node) !== was) this.reorderSoon();
+      if (isFault(this.raster, node) !== wasFault) this.isFaultMoved = true;
     }
     cluster.seq = Math.max(cluster.seq, prev > cluster.seq ? cluster.seq : seq);
     if (this.dirty.size) this.paintSoon();
@@ -203,7 +203,7 @@ class FleetMap {
       if (out.colour.unit === "node") return wanted.has(out.ofNode[node]);
       return out.ofGpu.subarray(raster.starts[node], raster.starts[node + 1]).some((kind) => wanted.has(kind));
     };
-    return (node) => (!choice.faults || raster.code(node) <= FAULTS) && (!choice.only.size || has(node));
+    return (node) => (!choice.faults || isFault(raster, node)) && (!choice.only.size || has(node));
   }
 
   lay() {

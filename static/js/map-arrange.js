@@ -1,8 +1,8 @@
 // Where each node stands: in groups with a border and a label, in the largest cells that fit. Nothing here is drawn, and
 // everything is in the screen's own pixels.
-import { FAULTS } from "./map-colours.js";
+import { healthOf, isFault } from "./map-colours.js";
 
-const STATES = 16;
+const KINDS = 16; // of health, and room for more
 const CELL_PX = [[100, 9], [600, 6], [Infinity, 5]]; // the largest cell for so many nodes
 const LEAST_CELL_PX = 2, LEAST_NODE_PX = 3, MOST_NODE_PX = 12;
 const LABEL_PX = 14, PAD_PX = 3, GAP_PX = 5, FINE_PX = 5;
@@ -26,16 +26,16 @@ export const ORDERS = [
 // The groups that are shown, each with its nodes in their order; `order` has them all in one row.
 export function sortNodes(raster, index, { group, order, shows }) {
   const { values, at } = index.by[group.key];
-  const buckets = new Map(); // value -> state or 0 -> nodes, as they stand in the racks
+  const buckets = new Map(); // value -> health or 0 -> nodes, as they stand in the racks
   for (const node of index.physical) {
     if (!shows(node)) continue;
-    if (!buckets.has(at[node])) buckets.set(at[node], Array.from({ length: STATES }, () => []));
-    buckets.get(at[node])[order.key === "worst" ? raster.code(node) : 0].push(node);
+    if (!buckets.has(at[node])) buckets.set(at[node], Array.from({ length: KINDS }, () => []));
+    buckets.get(at[node])[order.key === "worst" ? healthOf(raster, node) : 0].push(node);
   }
-  const groups = [...buckets].map(([value, states]) => ({
+  const groups = [...buckets].map(([value, kinds]) => ({
     title: values[value] || group.none,
-    worst: states.findIndex((nodes) => nodes.length),
-    nodes: states.flat(),
+    worst: kinds.findIndex((nodes) => nodes.length),
+    nodes: kinds.flat(),
   }));
   countFaults(groups, raster);
   groups.sort((a, b) => (order.key === "worst" && a.worst - b.worst) || a.title.localeCompare(b.title, "en", { numeric: true }));
@@ -50,7 +50,7 @@ export function sortNodes(raster, index, { group, order, shows }) {
 }
 
 export function countFaults(groups, raster) {
-  for (const group of groups) group.faults = group.nodes.filter((node) => raster.code(node) <= FAULTS).length;
+  for (const group of groups) group.faults = group.nodes.filter((node) => isFault(raster, node)).length;
 }
 
 // The largest cells with which all groups fit into width × height: a cell a GPU, or else a cell a node.

@@ -8,31 +8,43 @@ import { now } from "./times.js";
 const MINUTE_MS = 60000, HOUR_MS = 3600000;
 export const NO_DATA = 255; // as health/web/map_metrics.py writes it, and the next two
 const NOT_OF_NOW = 254, NOT_EXPORTED = 253;
-export const FAULTS = 4; // the last state that is one
+const FAULTS = 4; // the last state that is one
 
-// As fleet/states/node.py numbers them.
-const STATES = [
-  ["upgrade-failed", "upgrade failed", ["bad", "panel", "cross"]],
-  ["not-ready", "not ready", ["bad", "panel", "full"]],
-  ["unknown", "not reporting", ["bad", "panel", "ring"]],
-  ["gpus-missing", "GPUs missing", ["warn", "panel", "cross"]],
-  ["has-findings", "has findings", ["warn", "panel", "full"]],
-  ["upgrading", "upgrading", ["move", "panel", "stripe"]],
-  ["reconfiguring", "changing MIG", ["move", "panel", "ring"]],
-  ["cordoned", "cordoned", ["warn", "panel", "ring"]],
-  ["held", "held", ["hold", "panel", "full"]],
-  ["ready", "ready", ["okFaint", "panel", "full"]],
-].map(([key, title, look]) => ({ key, title, look }));
-export const STATE_TITLES = STATES.map(({ title }) => title);
+// The state of a node, as fleet/states/node.py numbers it, the worst first. Two of them are two kinds each: one of which
+// a finding is critical, and the same without.
+const HEALTH = [
+  [0, "upgrade-failed", "upgrade failed", ["bad", "panel", "cross"]],
+  [1, "not-ready", "not ready", ["bad", "panel", "full"]],
+  [2, "unknown", "not reporting", ["bad", "panel", "ring"]],
+  [3, "gpus-missing-critical", "GPUs missing, critical", ["bad", "okFaint", "cross"]],
+  [4, "findings-critical", "critical findings", ["bad", "panel", "half"]],
+  [3, "gpus-missing-warned", "GPUs missing", ["warn", "panel", "cross"]],
+  [4, "findings-warned", "warnings", ["warn", "panel", "full"]],
+  [5, "upgrading", "upgrading", ["move", "panel", "stripe"]],
+  [6, "reconfiguring", "changing MIG", ["move", "panel", "ring"]],
+  [7, "cordoned", "cordoned", ["warn", "panel", "ring"]],
+  [8, "held", "held", ["hold", "panel", "full"]],
+  [9, "ready", "ready", ["okFaint", "panel", "full"]],
+].map(([code, key, title, look]) => ({ code, key, title, look }));
+// What a kept address calls both of them.
+export const BOTH = { "gpus-missing": ["gpus-missing-critical", "gpus-missing-warned"], "has-findings": ["findings-critical", "findings-warned"] };
+const CODES = [...new Set(HEALTH.map(({ code }) => code))].sort((a, b) => a - b);
+const WORSE = CODES.map((each) => HEALTH.findIndex(({ code }) => code === each));
+const MILDER = CODES.map((each) => HEALTH.findLastIndex(({ code }) => code === each));
+
+// Which of the kinds a node is: the lower, the worse.
+export const healthOf = (raster, node) => (raster.isCritical(node) ? WORSE : MILDER)[raster.code(node)];
+export const healthTitle = (raster, node) => HEALTH[healthOf(raster, node)].title;
+export const isFault = (raster, node) => raster.code(node) <= FAULTS;
 
 // A node that misses some of its GPUs is drawn with those crossed out and the others as they are.
-const READY = STATES.length - 1, MISSES = 3, LOST = STATES.length;
+const READY = HEALTH.length - 1, MISSES = 3, LOST = HEALTH.length;
 const LOST_LOOK = ["bad", "panel", "cross"];
 
-function healthOfGpu(code, byte) {
+function healthOfGpu(kind, byte) {
   const state = gpuState(byte);
   if (state === MISSING || state === PARTS_MISSING) return LOST;
-  return code === MISSES ? READY : code;
+  return HEALTH[kind].code === MISSES ? READY : kind;
 }
 
 const ALLOCATION = [
@@ -106,7 +118,7 @@ export function metric(name, unit, bounds, looks) {
 const WARMER = ["heat1", "heat2", "heat3", "heat4", "heat5"], BUSIER = ["busy1", "busy2", "busy3", "busy4", "busy5"];
 
 export const COLOURS = [
-  { key: "health", title: "health", unit: "node", kinds: () => STATES, of: (raster, node) => raster.code(node), cell: healthOfGpu },
+  { key: "health", title: "health", unit: "node", kinds: () => HEALTH, of: healthOf, cell: healthOfGpu },
   { key: "allocation", title: "allocation", unit: "GPU", kinds: () => ALLOCATION, of: allocation },
   {
     key: "driver", title: "driver version", unit: "node", kinds: versions,

@@ -1,5 +1,5 @@
 // What somebody chose to see of the map: in the URL, so that it can be handed on, and in the controls above it.
-import { COLOURS } from "./map-colours.js";
+import { BOTH, COLOURS } from "./map-colours.js";
 import { GROUPS, ORDERS } from "./map-arrange.js";
 
 const CHOICES = { group: GROUPS, colour: COLOURS, order: ORDERS };
@@ -8,7 +8,7 @@ const MOST_CHARS = 500;
 export function readChoice() {
   const query = new URLSearchParams(location.search);
   const chosen = Object.entries(CHOICES).map(([name, table]) => [name, table.find(({ key }) => key === query.get(`map_${name}`)) ?? table[0]]);
-  const only = (query.get("map_only") ?? "").slice(0, MOST_CHARS).split(",").filter(Boolean);
+  const only = (query.get("map_only") ?? "").slice(0, MOST_CHARS).split(",").filter(Boolean).flatMap((key) => BOTH[key] ?? [key]);
   return { ...Object.fromEntries(chosen), only: new Set(only), faults: query.get("map_faults") === "1" };
 }
 

@@ -85,11 +85,13 @@ export class Painter {
     const { boxes, isGpus, cell, gap } = this.arranged;
     const { box, x, y } = placeOf(boxes, position);
     const isSeen = raster.isSeen(node);
-    this.fill(x - gap, y - gap, box.w + 2 * gap, box.h + 2 * gap, this.ground);
+    // Of what is not down, a critical finding fills the gaps between the cells: whatever these are coloured by.
+    const isCritical = isGpus && raster.isCritical(node) && raster.code(node) > UNKNOWN;
+    this.fill(x - gap, y - gap, box.w + 2 * gap, box.h + 2 * gap, isCritical ? this.edges.bad : this.ground);
     if (isGpus) this.gpus(raster, out, node, box, x, y, isSeen, isFaint);
     else this.put(x, y, cell, raster.sizes[node] || out.colour.unit === "node" ? this.tiles[isSeen ? 0 : 1][worstLook(raster, out, node, isFaint)] : this.blank);
     if (!isSeen) this.hatch(x, y, box.w, box.h);
-    this.around(out, raster.code(node), raster.isHeld(node), x, y, box, gap, isGpus);
+    this.around(raster, out, node, x, y, box);
   }
 
   gpus(raster, out, node, box, x, y, isSeen, isFaint) {
@@ -115,14 +117,16 @@ export class Painter {
   }
 
   // What is around a node, whatever it is coloured by.
-  around(out, code, isHeld, x, y, { w, h }, gap, isGpus) {
+  around(raster, out, node, x, y, { w, h }) {
+    const { gap, isGpus } = this.arranged, code = raster.code(node);
     if (!isGpus && gap < 2) return; // no room
     const isBad = code <= UNKNOWN, isChanging = code === UPGRADING || code === RECONFIGURING;
-    const name = isBad ? "bad" : isChanging ? "move" : code === CORDONED || code === HAS_FINDINGS || code === MISSES ? "warn" : "";
+    const isWarned = code === CORDONED || code === HAS_FINDINGS || code === MISSES;
+    const name = isBad || (isWarned && raster.isCritical(node)) ? "bad" : isChanging ? "move" : isWarned ? "warn" : "";
     if (name) this.outline(x - gap, y - gap, w + 2 * gap, h + 2 * gap, this.edges[name], isChanging ? DASH : 0);
     // Over cells of its own colour it is cut out.
     if (isBad) this.cross(x, y, w, h, out.colour.key === "health" && code !== UNKNOWN ? this.ground : this.edges.bad);
-    if (isHeld) this.fill(x + w - gap, y - gap, 2 * gap, 2 * gap, this.edges.hold); // within its own room
+    if (raster.isHeld(node)) this.fill(x + w - gap, y - gap, 2 * gap, 2 * gap, this.edges.hold); // within its own room
   }
 
   outline(x, y, w, h, colour, dash = 0) {

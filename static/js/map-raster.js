@@ -1,6 +1,6 @@
 // What the map is drawn from: an index, which nodes there are and what each is found by, and a raster, a byte for each
 // node and for each of its GPUs. `fleet/cells/cell.py` says what the bytes are.
-const HEAD_AT = 8, STATE = 0x0f, HELD = 0x10, HAS_PARTS = 0x20, TAKEN_AT = 4;
+const HEAD_AT = 8, STATE = 0x0f, HELD = 0x10, HAS_PARTS = 0x20, CRITICAL = 0x40, TAKEN_AT = 4;
 
 export const WHOLE = 0, MISSING = 1, AWAY = 2, PARTS = 3, PARTS_MISSING = 4, PARTS_AWAY = 5, NOT_OFFERED = 6; // a GPU's states
 export const ALL = 1, SOME = 2; // what is taken of one
@@ -82,6 +82,11 @@ export class Raster {
 
   isHeld(node) {
     return Boolean(this.states[node] & HELD);
+  }
+
+  // What is wrong with it includes a critical finding.
+  isCritical(node) {
+    return Boolean(this.states[node] & CRITICAL);
   }
 
   isSeen(node) {

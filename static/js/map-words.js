@@ -1,5 +1,5 @@
 // What the map says of a node: in the tip beside it, and to who walks it by keyboard.
-import { STATE_TITLES } from "./map-colours.js";
+import { healthTitle } from "./map-colours.js";
 import { ALL, AWAY, gpuState, MISSING, taken, WHOLE } from "./map-raster.js";
 import { clock } from "./times.js";
 
@@ -7,10 +7,11 @@ const BY = [["gpu_product", ""], ["driver_version", "driver "], ["zone", "zone "
 
 export function describe(raster, index, node) {
   const { is_seen: isSeen, heard_at: heardAt } = raster.clusterOf[node];
-  const title = STATE_TITLES[raster.code(node)];
+  const title = healthTitle(raster, node);
   const words = [index.names[node]];
   words.push(isSeen ? title : `${title} when it was last seen${heardAt ? `, at ${clock(heardAt)} UTC` : ""}`);
   const whole = wholeOf(raster, node), others = raster.sizes[node] - whole.expected, parts = raster.parts.get(node);
+  if (raster.isCritical(node) && !title.includes("critical")) words.push("critical findings");
   words.push(raster.sizes[node] ? gpus(raster.sizes[node]) : "number of GPUs not known");
   const known = (number) => (raster.knowsPods(node) ? number : "no data"); // of pods that were never read
   if (whole.expected) words.push(`${known(whole.taken)} of ${whole.expected}${others ? " whole" : ""} allocated${missing(whole.missing, title)}`);

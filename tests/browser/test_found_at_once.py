@@ -2,7 +2,9 @@
 
 import mimetypes
 import shutil
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,9 +12,14 @@ import pytest
 import time_machine
 from playwright.sync_api import Page, Route, expect, sync_playwright
 
-from fleet.models import Gpu, Node
+from fleet.cells.cell import CRITICAL, GpuState, NodeCells
+from fleet.models import Cluster, Gpu, Node
+from fleet.states.node import NodeState
+from health.judging.counting import count_on_nodes
 from tests import make
-from tests.browser.conftest import PHONE, PROGRAMS
+from tests.browser.conftest import PHONE, PROGRAMS, WIDE
+from tests.browser.outside import tell
+from tests.browser.test_map import legend
 from tests.make import NOON
 from tests.pages import visiting
 from tests.patience import PATIENCE_MS
@@ -23,6 +30,16 @@ HOME = "http://quarterdeck.test"
 PARTS = ("/parts/findings/strip", "/parts/plans/strip", "/parts/fleet/map", "/parts/fleet/map/index")
 NOBODY_TELLS = "window.WebSocket = class { close() {} };"
 HOT = "GPU 3 of gpu-0731 has had 92 °C for 5 minutes."
+# By kind, the different lightnesses of its swatch (Rec. 709 luma).
+GREY_SWATCHES = """() => { const found = {};
+    for (const button of document.querySelectorAll('.map-kind:not([hidden])')) {
+        const swatch = button.querySelector('canvas'), grey = new Set();
+        const d = swatch.getContext('2d').getImageData(0, 0, swatch.width, swatch.height).data;
+        for (let i = 0; i < d.length; i += 4)
+            grey.add(Math.round(0.2126 * d[i] + 0.7152 * d[i + 1] + 0.0722 * d[i + 2]));
+        found[button.dataset.kind] = [...grey];
+    }
+    return found; }"""
 Answers = Mapping[str, tuple[bytes, str]]  # by path: the body and its type
 
 
@@ -47,7 +64,7 @@ def fleet():
     for node in nodes[20:30]:
         make.a_finding(cluster, node=node, sentence="Not supported. " * 20, since=long_ago, opened_at=None)
     make.a_finding(cluster, "GPU 3 of gpu-0731", node=sick, rule="gpu-hot", severity="critical", sentence=HOT)
-    Node.objects.filter(findings__isnull=False).update(unresolved=1)
+    count_on_nodes(cluster)
     return make.counted(sick)
 
 
@@ -63,19 +80,11 @@ def a_row(cluster, number: int) -> Node:
 @pytest.mark.parametrize("size", [{"width": 1600, "height": 900}, PHONE], ids=["screen", "phone"])
 def test_the_first_screen_names_it_and_leads_to_it(fleet, size):
     client = visiting(make.a_user("ada", role="viewer"))
-    answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
-
-    with sync_playwright() as playwright:
-        program = next(filter(None, map(shutil.which, PROGRAMS)))
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_context(viewport=size).new_page()
-        opened(page, answers)
+    with home(client, viewport=size) as page:
         first = page.locator("#findings-strip .finding").first
         expect(first).to_contain_text(HOT, timeout=PATIENCE_MS)
-        expect(page.locator(".map")).to_have_attribute("data-state", "drawn", timeout=PATIENCE_MS)
         ends_at = first.evaluate("element => element.getBoundingClientRect().bottom")
         links = [first.locator("a").nth(number).get_attribute("href") for number in range(first.locator("a").count())]
-        browser.close()
 
     assert ends_at <= size["height"]
     finding, gpu = (client.get(link, follow=True) for link in links)
@@ -84,12 +93,107 @@ def test_the_first_screen_names_it_and_leads_to_it(fleet, size):
     assert HOT in client.get(f"/parts/nodes/{fleet.pk}/gpus/3/findings").content.decode()
 
 
+def test_the_map_tells_the_sick_node_from_those_that_are_warned(fleet):
+    """The thirty others have open findings, too: by the state of a node they are alike."""
+    client = visiting(make.a_user("ada", role="viewer"))
+    with home(client, viewport=WIDE) as page:
+        counted = legend(page)
+        page.keyboard.press("Tab")
+        page.locator("[data-map]").focus()
+        page.keyboard.press("Home")
+        said = page.locator("[data-map] [aria-live]").inner_text()
+        page.click("[data-kind='findings-critical']")
+        expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "1")
+        page.click("[data-map-clear]")
+        page.check("[data-map-faults]")
+        expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "31")
+
+    assert counted == {"critical findings": 1, "warnings": 30, "ready": 969}
+    assert said.startswith("gpu-0731, critical findings, ")
+    state = client.get(f"/api/v1/nodes/{fleet.pk}").json()
+    assert (state["state"], state["unresolved"], state["critical"]) == ("has-findings", 1, 1)
+    rows = client.get("/parts/fleet/nodes").content.decode()
+    assert rows.index("gpu-0731") < rows.index("gpu-0000")
+    assert "1 critical finding" in rows
+
+
+def test_an_address_that_asks_for_findings_asks_for_both_kinds(fleet):
+    with home(visiting(make.a_user("ada", role="viewer")), "?map_only=has-findings", viewport=WIDE) as page:
+        expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "31")
+
+
+def test_a_finding_that_becomes_critical_is_drawn_from_its_message_and_counted(fleet):
+    (cluster,) = Cluster.objects.all()
+    warned = Node.objects.get(name="gpu-0003")
+    with home(visiting(make.a_user("ada", role="viewer")), viewport=WIDE) as page:
+        before = drawn_pixels(page)
+        cells = NodeCells(NodeState.HAS_FINDINGS | CRITICAL, bytes(8))
+        told = [[warned.pk, NodeState.HAS_FINDINGS, b64encode(cells.alone).decode()]]
+        tell(page, topic=f"cluster-{cluster.pk}", seq=1, prev=0, nodes=told)
+
+        expect(page.locator("[data-kind='findings-critical'] b")).to_have_text("2")
+        expect(page.locator("[data-kind='findings-warned'] b")).to_have_text("29")
+        assert drawn_pixels(page) != before
+
+
+@pytest.mark.parametrize(
+    ("state", "gpus", "kind"),
+    [
+        (NodeState.GPUS_MISSING, bytes([0] * 7 + [GpuState.MISSING]), "GPUs missing, critical"),
+        (NodeState.HAS_FINDINGS, bytes(8), "critical findings"),
+        (NodeState.UPGRADING, bytes(8), "upgrading"),
+        (NodeState.NOT_READY, bytes(8), "not ready"),
+    ],
+)
+def test_each_node_is_of_one_kind_whatever_else_is_true_of_it(fleet, state, gpus, kind):
+    (cluster,) = Cluster.objects.all()
+    ready = Node.objects.get(name="gpu-0999")
+    with home(visiting(make.a_user("ada", role="viewer")), viewport=WIDE) as page:
+        before = legend(page)
+        told = [[ready.pk, state, b64encode(NodeCells(state | CRITICAL, gpus).alone).decode()]]
+        tell(page, topic=f"cluster-{cluster.pk}", seq=1, prev=0, nodes=told)
+        expect(page.locator("[data-kind='ready'] b")).to_have_text("968")
+        after = legend(page)
+
+    assert after == before | {"ready": 968, kind: before.get(kind, 0) + 1}
+    assert sum(after.values()) == 1000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_told_apart_where_no_colour_is_seen(fleet, scheme):
+    """By the lightness of each pixel alone, in the legend: with another pattern, not with another colour."""
+    with home(visiting(make.a_user("ada", role="viewer")), viewport=WIDE, color_scheme=scheme) as page:
+        looks = page.evaluate(GREY_SWATCHES)
+
+    assert sorted(looks) == ["findings-critical", "findings-warned", "ready"]
+    assert len(looks["findings-critical"]) == 2
+    assert len(looks["findings-warned"]) == len(looks["ready"]) == 1
+
+
+def drawn_pixels(page: Page) -> str:
+    return page.evaluate("document.querySelector('.map canvas').toDataURL()")
+
+
+@contextmanager
+def home(client, query: str = "", **given) -> Iterator[Page]:
+    """The home page as that person has it, with its map drawn; there is no stack behind it."""
+    answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
+    with sync_playwright() as playwright:
+        program = next(filter(None, map(shutil.which, PROGRAMS)))
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_context(**given).new_page()
+        opened(page, answers, query)
+        expect(page.locator("[data-map]")).to_have_attribute("data-state", "drawn", timeout=PATIENCE_MS)
+        yield page
+        browser.close()
+
+
 def answer_of(response) -> tuple[bytes, str]:
     assert response.status_code == 200
     return response.content, response["Content-Type"]
 
 
-def opened(page: Page, answers: Answers) -> None:
+def opened(page: Page, answers: Answers, query: str) -> None:
     def serve(route: Route) -> None:
         path = route.request.url.removeprefix(HOME).partition("?")[0]
         file = STATIC / path.removeprefix("/static/")
@@ -103,4 +207,4 @@ def opened(page: Page, answers: Answers) -> None:
 
     page.add_init_script(NOBODY_TELLS)
     page.route("**/*", serve)
-    page.goto(f"{HOME}/")
+    page.goto(f"{HOME}/{query}")

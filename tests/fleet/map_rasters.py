@@ -8,7 +8,7 @@ from typing import Any
 
 from django.test import Client
 
-from fleet.cells.cell import HELD, TAKEN_AT, CellColumns, CellCounts, GpuState, GpuTaken
+from fleet.cells.cell import CRITICAL, HELD, TAKEN_AT, CellColumns, CellCounts, GpuState, GpuTaken
 
 STATE_BITS = 0x0F
 
@@ -22,6 +22,7 @@ class Drawn:
     by: dict[str, str]
     code: int
     is_held: bool
+    is_critical: bool
     gpus: list[tuple[GpuState, GpuTaken]]
     parts: CellCounts | None
     cluster: dict[str, Any]
@@ -66,6 +67,7 @@ def read_map(client: Client) -> list[Drawn]:
             {name: values[at] for name, values in by.items()},
             nodes[at].state & STATE_BITS,
             bool(nodes[at].state & HELD),
+            bool(nodes[at].state & CRITICAL),
             gpus_of(nodes[at].gpus),
             nodes[at].parts,
             clusters[at],

@@ -27,7 +27,7 @@ ALLOCATION: Columns = {
     "driver_daemon_set": "",
     **dict.fromkeys(REQUESTED, 0),
 }  # its pods' to say
-JUDGED: Columns = {"unresolved": 0}  # its findings' to say
+JUDGED: Columns = {"unresolved": 0, "critical": 0}  # its findings' to say
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION, *JUDGED})
 COMMON = ("cluster", "uid", "changed_at")
 BORN_WITH: dict[type[models.Model], Columns] = {Node: ALLOCATION | JUDGED}

@@ -109,7 +109,8 @@ class Writers:
         for node in Node.objects.filter(cluster=self.mirror.cluster, name=name):
             Finding.objects.filter(node=node).delete()
             for subject in range(number):
-                a_finding(self.mirror.cluster, f"{name} {subject}", node=node)
+                severity = ("critical", "warning")[subject % 2]
+                a_finding(self.mirror.cluster, f"{name} {subject}", node=node, severity=severity)
         count_on_nodes(self.mirror.cluster)
 
     def flush(self) -> None:

@@ -133,6 +133,14 @@ def test_what_has_a_fault_here_has_one_on_the_page(bob, given):
     assert len(names(bob.get("/api/v1/nodes?has_fault=false"))) == 1 - len(found)
 
 
+def test_how_many_of_its_findings_are_critical_is_said_beside_all(bob):
+    a_node(a_cluster(), "one", unresolved=3, critical=1)
+
+    (row,) = bob.get("/api/v1/nodes").json()["results"]
+
+    assert (row["state"], row["unresolved"], row["critical"]) == ("has-findings", 3, 1)
+
+
 def test_a_node_in_two_pools_is_one_row(now, db):
     cluster = a_cluster()
     one, two = a_pool(cluster), a_pool(cluster)

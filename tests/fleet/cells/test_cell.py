@@ -1,9 +1,20 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.cells.cell import HAS_PARTS, HELD, MOST_GPUS, CellColumns, GpuState, GpuTaken, NodeCells, cells_of, possible
+from fleet.cells.cell import (
+    CRITICAL,
+    HAS_PARTS,
+    HELD,
+    MOST_GPUS,
+    CellColumns,
+    GpuState,
+    GpuTaken,
+    NodeCells,
+    cells_of,
+    possible,
+)
 from fleet.states.node import NodeState
-from tests.fleet.map_rasters import gpus_of
+from tests.fleet.map_rasters import STATE_BITS, gpus_of
 
 NUMBERS = st.integers(0, 300)
 COUNTS = st.tuples(NUMBERS, NUMBERS, NUMBERS)
@@ -11,6 +22,7 @@ CELLS = st.builds(
     cells_of,
     st.sampled_from(NodeState).map(int),
     is_held=st.booleans(),
+    is_critical=st.booleans(),
     is_away=st.booleans(),
     whole=COUNTS,
     parts=COUNTS,
@@ -19,7 +31,7 @@ CELLS = st.builds(
 
 
 def a_node(whole=(0, 0, 0), parts=(0, 0, 0), physical=None, **given) -> NodeCells:
-    given = {"is_held": False, "is_away": False} | given
+    given = {"is_held": False, "is_critical": False, "is_away": False} | given
     return cells_of(NodeState.READY, whole=whole, parts=parts, physical=physical, **given)
 
 
@@ -65,6 +77,22 @@ def test_a_gpu_of_which_nothing_is_offered_is_not_free():
 
 def test_a_held_node_says_so_beside_its_state():
     assert a_node(is_held=True).state == NodeState.READY | HELD
+
+
+def test_a_critical_finding_is_said_beside_its_state():
+    assert a_node(is_critical=True).state == NodeState.READY | CRITICAL
+
+
+@given(st.sampled_from(NodeState), st.booleans(), st.booleans(), COUNTS)
+def test_what_is_said_beside_a_state_is_read_apart_from_it_and_from_each_other(state, is_held, is_critical, parts):
+    drawn = cells_of(
+        state, is_held=is_held, is_critical=is_critical, is_away=False, whole=(0, 8, 8), parts=parts, physical=9
+    )
+
+    said = drawn.state
+    assert said < 0x80
+    assert (said & STATE_BITS, bool(said & HELD), bool(said & CRITICAL)) == (state, is_held, is_critical)
+    assert bool(said & HAS_PARTS) is (drawn.parts is not None)
 
 
 def test_no_node_takes_more_than_a_byte_for_its_number_of_gpus():

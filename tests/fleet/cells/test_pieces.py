@@ -5,6 +5,7 @@ from django.db import transaction
 
 from fleet.allocation.kept import kept, recount
 from fleet.cells import pieces
+from fleet.cells.cell import CRITICAL
 from fleet.models import MapPiece, Node
 from fleet.states.node import NodeState
 from tests import make
@@ -122,6 +123,17 @@ def test_a_message_has_the_cells_of_nodes_with_gpus(cluster):
     assert told[plain.pk] == [NodeState.READY]
     code, text = told[node.pk]
     assert (code, b64decode(text)) == (NodeState.READY, bytes([NodeState.READY, 8, *[0x10] * 3, *[0] * 5]))
+
+
+def test_a_node_with_a_critical_finding_says_so_on_its_piece_and_in_a_message(cluster):
+    sick, warned = make.a_node(cluster, unresolved=2, critical=1), make.a_node(cluster, unresolved=2)
+    recount(cluster.pk)
+
+    drawn = [node.state for node in pieces.columns_of(MapPiece.objects.get()).nodes()]
+    told = {pk: b64decode(text)[0] for pk, _, text in pieces.told(Node.objects.all())}
+
+    assert drawn == [NodeState.HAS_FINDINGS | CRITICAL, NodeState.HAS_FINDINGS]
+    assert told == {sick.pk: drawn[0], warned.pk: drawn[1]}
 
 
 def test_a_write_that_fails_leaves_the_pieces_as_they_were(cluster):

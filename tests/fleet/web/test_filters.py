@@ -117,6 +117,15 @@ def test_the_worst_comes_first():
     assert found("") == ["c-down", "d-short", "b-changing", "a-fine"]
 
 
+def test_of_one_state_those_with_critical_findings_come_first():
+    cluster = make.a_cluster()
+    make.a_node(cluster, "a-warned", unresolved=9)
+    make.a_node(cluster, "b-sick", unresolved=1, critical=1)
+    make.a_node(cluster, "c-sicker", unresolved=2, critical=2)
+
+    assert found("") == ["c-sicker", "b-sick", "a-warned"]
+
+
 class TestTheDatabaseNamesAState(TestCase):
     """`Node.state` and `Node.gpus_missing` are Python's, the columns are the database's."""
 

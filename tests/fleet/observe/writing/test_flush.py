@@ -10,6 +10,7 @@ from django.db import DataError, connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet.allocation.reading import allocations_on
+from fleet.cells.cell import CRITICAL
 from fleet.models import (
     Bookmark,
     BookmarkState,
@@ -137,6 +138,20 @@ def test_an_announcement_names_the_nodes_and_what_they_look_like(mirror, told):
     assert b64decode(cells) == bytes([NodeState.CORDONED, 8, *[0] * 8])
     assert "index" not in told[0]
     assert (told[0]["kinds"], told[0]["seq"]) == (["nodes"], observer.batch)
+
+
+def test_a_node_that_is_seen_again_keeps_what_its_findings_say_of_it(mirror, told):
+    mirror.list("nodes", [a_node_seen()])
+    Node.objects.update(unresolved=2, critical=1)
+    told.clear()
+
+    mirror.see("nodes", a_node_seen(spec={"unschedulable": True}))
+    mirror.flush()
+
+    node = Node.objects.get()
+    ((_, code, cells),) = told[0]["nodes"]
+    assert (node.is_unschedulable, node.unresolved, node.critical) == (True, 2, 1)
+    assert (code, b64decode(cells)[0]) == (NodeState.HAS_FINDINGS, NodeState.HAS_FINDINGS | CRITICAL)
 
 
 def test_an_announcement_names_the_node_of_a_pod(mirror, told):
