@@ -78,7 +78,7 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
     assert f"to all-1g.5gb since {since}; mig.config.state is still" in found.sentence
     assert "Meanwhile it lacks 4 GPUs." in found.sentence
     assert seen("k3s-a100-pending").gpus_missing == 4
-    assert state_of(seen("k3s-a100-pending")).word == "4 of 4 GPUs missing"
+    assert state_of(seen("k3s-a100-pending")).word == "4 of 4 GPUs missing, 1 critical finding"
 
 
 def test_the_gpu_that_amds_exporter_labels_is_named():
