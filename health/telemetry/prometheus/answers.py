@@ -156,6 +156,7 @@ class Placing:
         self._keys = {} if keys is None else keys
         self._before: list[msgspec.Raw] = []
         self._places = array("l")
+        self._timed: tuple[Sequence[LabelledSample], array, list[float]] = (), self._places, []
         self.unknown = 0  # of the answer that named most devices which the frame does not have
 
     def places(self, result: Sequence[LabelledSample]) -> array:
@@ -166,6 +167,12 @@ class Placing:
             self.unknown = max(self.unknown, self._places.count(-1))
             self._before = metrics
         return self._places
+
+    def times(self, result: Sequence[LabelledSample]) -> tuple[array, list[float]]:
+        """As `places`, and what each says. Of the answer that was asked for last it is known."""
+        if result is not self._timed[0]:
+            self._timed = result, self.places(result), [series.value.value for series in result]
+        return self._timed[1:]
 
     def _place(self, series: LabelledSample) -> int:
         written = bytes(series.metric)
@@ -228,8 +235,8 @@ def fill(
 
 def _times_of(places: "array[int]", times: Sequence[LabelledSample], placing: Placing) -> Sequence[float]:
     """For each of these places the time of its sample. NaN: it has none."""
-    of_times = placing.places(times)
-    if of_times is places:  # the same devices in the same order
-        return [series.value.value for series in times]
-    at = {place: series.value.value for place, series in zip(of_times, times, strict=True)}
+    of_times, said = placing.times(times)
+    if of_times is places or of_times == places:  # the same devices in the same order
+        return said
+    at = dict(zip(of_times, said, strict=True))
     return [at.get(place, NEVER) for place in places]

@@ -20,11 +20,12 @@ from health.telemetry.base import (
 from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
-from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels
+from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels, vector
 from health.telemetry.prometheus.client import Client
 from health.telemetry.remembering import put_in_words, remember
 from wording.numbers import count
 
+PATH = "/api/v1/query"
 ROUND_S = 60.0  # what has not answered by then is asked again by the next round
 LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
 EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|dcgm_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
@@ -61,7 +62,10 @@ class Known:
 
 @dataclass
 class Prometheus:
-    """A source for one cluster's devices. `known` is what it found last: keep it for the next round."""
+    """A source for one cluster's devices. `known` is what it found last: keep it for the next round.
+
+    A round asks of one instant: series of which an exporter told in one scrape have the same times, byte for byte.
+    """
 
     client: Client
     matchers: promql.Matchers
@@ -69,10 +73,12 @@ class Prometheus:
     clock: Callable[[], float] = time.time
     known: Known | None = None
     _until: float = math.inf  # of `time.monotonic`
+    _instant: str = ""  # that is asked of, by the Prometheus' clock; blank: now
+    _times: tuple[bytes, list[LabelledSample]] | None = None  # the last that were answered
 
     def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
         """:raises Unusable: naming why nothing can be had from it, and what helps"""
-        self._until = time.monotonic() + ROUND_S
+        self._until, self._instant = time.monotonic() + ROUND_S, ""
         offset_s, notes = self._offset()
         known = self._look(now=now)
         earlier, oldest = before or Frame(now, ()), now - FORGET_AFTER_S
@@ -104,9 +110,13 @@ class Prometheus:
 
     def _query(self, expression: str) -> list[LabelledSample]:
         """:raises Unusable: also where the round has taken its time, so that it ends within its lease"""
+        return vector(self._ask(expression))
+
+    def _ask(self, expression: str) -> bytes:
         if time.monotonic() > self._until:
             raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
-        return self.client.query(expression)
+        at = {"time": self._instant} if self._instant else {}
+        return self.client.ask(PATH, {"query": expression, **at})
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
         """What is to be added to its clock to have ours."""
@@ -115,6 +125,7 @@ class Prometheus:
         if len(answer) != 1 or not math.isfinite(answer[0].value.value):
             raise Unusable("It does not say what time it has: this is no Prometheus.")
         offset_s = (asked_at + self.clock()) / 2 - answer[0].value.value
+        self._instant = f"{answer[0].value.value:.3f}"
         if abs(offset_s) <= SKEW_S:
             return offset_s, ()
         way = "behind" if offset_s > 0 else "ahead of"
@@ -202,13 +213,20 @@ class Prometheus:
         ask = promql.newest_values if are_doubled else promql.values
         matchers = self.matchers.and_one_of(row.label, row.only)
         # Times first: a value is never older than what is said of it.
-        times = self._query(promql.times(row.name, matchers))
+        times = self._times_of(row.name, matchers)
         values = self._query(ask(row.name, matchers))
         column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
         return fill(
             column, values, times, placing, factor=row.factor, bounds=row.bounds, offset_s=offset_s,
             latest=frame.taken_at + AHEAD_S,
         )  # fmt: skip
+
+    def _times_of(self, name: str, matchers: promql.Matchers) -> list[LabelledSample]:
+        """Decoded once while they are the same from one name to the next, as nearly all are."""
+        body = self._ask(promql.times(name, matchers))
+        if self._times is None or body != self._times[0]:
+            self._times = body, vector(body)
+        return self._times[1]
 
     def _xids(self) -> Mapping[tuple[str, str], XidTold]:
         told = {}

@@ -19,14 +19,17 @@ class Playing:
     now: float
     series: dict[str, list[tuple[Labels, float, float]]] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
+    instants: dict[str, str] = field(default_factory=dict)  # by query, of which it was last asked; blank: of none
     writes_down_scrapes: bool = True  # else it drops what a Prometheus says of its own targets
 
     def add(self, name: str, labels: Labels, value: float, *, age_s: float = 5.0) -> None:
         self.series.setdefault(name, []).append((labels, value, self.now - age_s))
 
     def __call__(self, to: BaseHTTPRequestHandler) -> None:
-        query = parse_qs(to.server.queries[-1])["query"][0]  # type: ignore[attr-defined]
+        form = parse_qs(to.server.queries[-1])  # type: ignore[attr-defined]
+        query = form["query"][0]
         self.queries.append(query)
+        self.instants[query] = form.get("time", [""])[0]
         body = json.dumps(
             {"status": "success", "data": {"resultType": "vector", "result": self.result(query)}}
         ).encode()

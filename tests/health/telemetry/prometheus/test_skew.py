@@ -1,6 +1,7 @@
 """A Prometheus whose clock is not ours: its samples are as old as they are, whatever time it says that they are of."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -34,9 +35,12 @@ class Answering:
 
     playing: Playing
 
+    def ask(self, _path: str, form: Mapping[str, str]) -> bytes:
+        result = self.playing.result(form["query"])
+        return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+
     def query(self, expression: str) -> list[LabelledSample]:
-        result = self.playing.result(expression)
-        return vector(json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode())
+        return vector(self.ask("", {"query": expression}))
 
 
 def asked(ages, *, skew_s: float, at: float = NOW, before: Frame | None = None, waits_s: float = 0.0):

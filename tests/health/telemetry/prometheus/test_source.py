@@ -56,6 +56,37 @@ def test_takes_a_frame(ask):
     assert taken.xids == {("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")}
 
 
+def test_asks_of_one_instant_by_its_clock(ask, playing):
+    playing.now = NOW - 120
+
+    ask().take(None, now=NOW)
+
+    assert playing.instants.pop("vector(time())") == ""
+    assert set(playing.instants.values()) == {f"{NOW - 120:.3f}"}
+
+
+def test_each_metric_has_the_times_of_its_own_samples(ask, playing):
+    """Also where the metric before, or the one before that, has others."""
+    playing.series = {}
+    ages = {
+        "DCGM_FI_DEV_FB_USED": 5,
+        "DCGM_FI_DEV_GPU_TEMP": 5,
+        "DCGM_FI_DEV_GPU_UTIL": 20,
+        "DCGM_FI_DEV_POWER_USAGE": 5,
+    }
+    for name, age_s in ages.items():
+        playing.add(name, SLICE, 55, age_s=age_s)
+        playing.add(name, A, 50, age_s=age_s + 2)
+
+    columns = ask().take(None, now=NOW).frame.columns
+
+    named = ("memory_used_mib", "temperature_celsius", "gpu_utilisation_ratio", "power_watts")
+    assert {name: [NOW - at for at in columns[name].times] for name in named} == {
+        "memory_used_mib": [7, 5], "temperature_celsius": [7, 5], "gpu_utilisation_ratio": [22, 20],
+        "power_watts": [7, 5],
+    }  # fmt: skip
+
+
 def test_what_is_not_exported_is_in_no_column(ask):
     taken = ask().take(None, now=NOW)
 
