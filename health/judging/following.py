@@ -3,16 +3,20 @@
 A Job that tries again makes another pod: tries of one piece of work on one node are one failure.
 """
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from fleet.allocation.allocations import ToldBy
 from fleet.allocation.reading import allocations_on
 from fleet.models import Cluster, Node, Pod
-from fleet.states.pod import CALM_AFTER, PodState
+from fleet.states.pod import CALM_AFTER, PodState, pod_state
 from health.rules.base import WorkloadHere
 
 FAILED_WITHIN = timedelta(hours=1)  # what failed for good longer ago is no news of its node
@@ -29,9 +33,21 @@ GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
 # group of workers. Of kinds that none of these labels tells of, the image is all that tells two apart.
 TemplateKey = tuple[str, ...]
 COLUMNS = (
-    "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "labels", "node_name",
-    "phase", "is_ready", "deleted_at", "stuck_container", "waiting_because", "restarts", "crashed_at", "node__is_ready",
+    "pk", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "node_name", "phase",
+    "is_ready", "deleted_at", "stuck_container", "waiting_because", "restarts", "crashed_at", "node", "node__is_ready",
 )  # fmt: skip
+
+
+class TemplatePod(NamedTuple):
+    """One of such a template that fails or runs."""
+
+    pk: int
+    node_name: str
+    owner: str  # "team-a/infer-7f9c": what made it, or itself
+    owner_kind: str
+    completion: str  # its index in a Job that has any
+    template: TemplateKey
+    fails: bool
 
 
 def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[WorkloadHere, ...]]:
@@ -39,25 +55,20 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
 
     A pod whose node is being evicted, or that its kubelet refused, did not fail by itself and counts nowhere.
     """
-    pods = _pods(cluster, _failing_templates(cluster, now=now), now=now)
-    where: dict[TemplateKey, dict[str, list[tuple[Pod, bool]]]] = defaultdict(lambda: defaultdict(list))
-    for pod, fails in pods:
-        where[_template(pod)][pod.node_name].append((pod, fails))
+    where: dict[TemplateKey, dict[str, list[TemplatePod]]] = defaultdict(lambda: defaultdict(list))
+    for pod in _pods(cluster, _failing_templates(cluster, now=now), now=now):
+        where[pod.template][pod.node_name].append(pod)
     suspects = [
         (node, there, nodes)
         for nodes in where.values()
         for node, there in nodes.items()
-        if any(fails for _, fails in there) and any(not fails for each in nodes.values() for _, fails in each)
+        if any(pod.fails for pod in there) and any(not pod.fails for each in nodes.values() for pod in each)
     ]
     boards = _boards(cluster, {node for node, _, _ in suspects}, now=now)
     found: dict[str, list[WorkloadHere]] = defaultdict(list)
     for node, there, nodes in suspects:
         found[node].append(_here(node, there, nodes, boards))
     return {node: tuple(workloads) for node, workloads in found.items()}
-
-
-def _template(pod: Pod) -> TemplateKey:
-    return pod.owner_uid, pod.revision_hash, pod.image, *(pod.labels.get(label, "") for label in GROUPS)
 
 
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
@@ -70,51 +81,85 @@ def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
     return list(owners.distinct()[:TEMPLATES])
 
 
-def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> list[tuple[Pod, bool]]:
-    """Those of them that tell something, each with whether it fails."""
+def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> Iterator[TemplatePod]:
+    """Those of them that tell something. Labels that several have in the same words, as most do, are decoded once."""
     if not owners:
-        return []
+        return
     rows = Pod.objects.filter(cluster=cluster, owner_uid__in=owners, is_tenant=True).exclude(node_name="")
-    told = []
-    for pod in rows.select_related("node").only(*COLUMNS).order_by("-pk")[:PODS]:
-        state = pod.state(now=now)
-        is_over = state is PodState.FAILED
-        if is_over and (pod.waiting_because or pod.crashed_at is None or now - pod.crashed_at > FAILED_WITHIN):
+    written: Any = rows.annotate(labelled=Cast("labels", TextField())).order_by("-pk").values(*COLUMNS, "labelled")
+    labels = cache(json.loads)
+    for row in written[:PODS]:
+        state = _state(row, now=now)
+        if state is PodState.FAILED and not _is_news(row, now=now):
             continue
         if state in FAILS or state in RUNS:
-            told.append((pod, state in FAILS))
-    return told
+            yield _there(row, labels(row["labelled"]), fails=state in FAILS)
+
+
+def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
+    """As `Pod.state`: most of thousands run, and no model is made of them."""
+    return pod_state(
+        phase=row["phase"],
+        is_ready=row["is_ready"],
+        is_leaving=row["deleted_at"] is not None,
+        is_stuck=bool(row["stuck_container"] and row["waiting_because"]),
+        restarts=row["restarts"],
+        crashed_at=row["crashed_at"],
+        is_node_silent=row["node"] is not None and row["node__is_ready"] is None,
+        now=now,
+    )
+
+
+def _is_news(row: Mapping[str, Any], *, now: datetime) -> bool:
+    """Of one that failed for good, and by itself."""
+    crashed_at: datetime | None = row["crashed_at"]
+    return not row["waiting_because"] and crashed_at is not None and now - crashed_at <= FAILED_WITHIN
+
+
+def _there(row: Mapping[str, Any], labels: Mapping[str, str], *, fails: bool) -> TemplatePod:
+    groups = (labels.get(label, "") for label in GROUPS)
+    return TemplatePod(
+        row["pk"],
+        row["node_name"],
+        f"{row['namespace']}/{row['owner_name'] or row['name']}",
+        row["owner_kind"],
+        labels.get(COMPLETION_INDEX, ""),
+        (row["owner_uid"], row["revision_hash"], row["image"], *groups),
+        fails,
+    )
 
 
 def _here(
     node: str,
-    there: Sequence[tuple[Pod, bool]],
-    nodes: Mapping[str, Sequence[tuple[Pod, bool]]],
+    there: Sequence[TemplatePod],
+    nodes: Mapping[str, Sequence[TemplatePod]],
     boards: Mapping[int, frozenset[int]],
 ) -> WorkloadHere:
-    elsewhere = [(other, each) for other, each in nodes.items() if other != node]
-    failing = [pod for pod, fails in there if fails]
-    running = [pod for pod, fails in there if not fails]
+    elsewhere = [each for other, each in nodes.items() if other != node]
+    failing = [pod for pod in there if pod.fails]
+    running = [pod for pod in there if not pod.fails]
     return WorkloadHere(
-        name=f"{failing[0].namespace}/{failing[0].owner_name or failing[0].name}",
+        name=failing[0].owner,
         failing=_failures(failing),
         tries=len(failing),
         running=len(running),
-        failing_elsewhere=sum(_failures([pod for pod, fails in each if fails]) for _, each in elsewhere),
-        running_elsewhere=sum(not fails for _, each in elsewhere for _, fails in each),
-        nodes_elsewhere=sum(any(not fails for _, fails in each) for _, each in elsewhere),
+        failing_elsewhere=sum(_failures([pod for pod in each if pod.fails]) for each in elsewhere),
+        running_elsewhere=sum(not pod.fails for each in elsewhere for pod in each),
+        nodes_elsewhere=sum(any(not pod.fails for pod in each) for each in elsewhere),
         gpu=_gpu(failing, running, boards),
     )
 
 
-def _failures(failing: Sequence[Pod]) -> int:
+def _failures(failing: Sequence[TemplatePod]) -> int:
     """Of pods of one template on one node: each is one, but of a Job each index, or without indices all of them."""
     if not failing or failing[0].owner_kind != JOB:
         return len(failing)
-    return len({pod.labels.get(COMPLETION_INDEX, "") for pod in failing})
+    return len({pod.completion for pod in failing})
 
 
-def _gpu(failing: Iterable[Pod], running: Iterable[Pod], boards: Mapping[int, frozenset[int]]) -> int | None:
+def _gpu(
+    failing: Iterable[TemplatePod], running: Iterable[TemplatePod], boards: Mapping[int, frozenset[int]]
+) -> int | None:
     """The one GPU that all had that fail, and none that runs."""
     had = Counter(index for pod in failing for index in boards.get(pod.pk, (-1,)))
     if len(had) != 1 or -1 in had:
