@@ -59,6 +59,7 @@ def read(text: str) -> Version:
     return Version(tuple(_part(piece) for piece in pieces))
 
 
+@lru_cache(maxsize=1024)
 def agree(one: str, other: str) -> bool | None:
     """Whether both can be the same version. A branch agrees with all of it. None: one of them tells no version.
 
@@ -70,6 +71,7 @@ def agree(one: str, other: str) -> bool | None:
     return len(mine) == len(theirs) and mine[:-1] == theirs[:-1] and _is_start_of(mine[-1], theirs[-1])
 
 
+@lru_cache(maxsize=1024)
 def agree_on_driver(one: str, other: str) -> bool | None:
     """As `agree`, of what a driver calls itself: it knows nothing of what somebody wrote after the number of their own
     image (580.95.05-r2-ubuntu22.04).

@@ -1,6 +1,7 @@
 """Who says which driver runs on each node, of all nodes of a cluster at once."""
 
 from collections import defaultdict
+from functools import cache
 
 from django.db.models import F
 
@@ -22,9 +23,9 @@ def drivers_said(cluster: Cluster) -> dict[str, dict[str, str]]:
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     pods = Pod.objects.filter(cluster=cluster, operand=DRIVER, is_ready=True, deleted_at=None).not_done()
+    driver = cache(_driver_in)  # most have one image
     for node, image in pods.exclude(node_name="").order_by("pk").values_list("node_name", "image"):
-        tag = tag_of(image)
-        if read(tag).numbers >= OLDEST and not is_vgpu(image):
+        if tag := driver(image):
             found[node][IMAGE] = tag
     slices = ResourceSlice.objects.filter(cluster=cluster, driver=DRA).exclude(node_name="")
     said = slices.order_by("pool_generation", "pk").values_list("node_name", F("devices__0__driver_version"))
@@ -32,3 +33,9 @@ def drivers_said(cluster: Cluster) -> dict[str, dict[str, str]]:
         if version:
             found[node][SLICE] = str(version)
     return found
+
+
+def _driver_in(image: str) -> str:
+    """The tag of its image. Blank: it says nothing of a driver."""
+    tag = tag_of(image)
+    return tag if read(tag).numbers >= OLDEST and not is_vgpu(image) else ""

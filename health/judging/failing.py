@@ -10,6 +10,11 @@ from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, failed_of, is_told
 
+COLUMNS = (
+    "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
+    "stuck_container", "waiting_because", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
+    "node__is_ready",
+)  # fmt: skip
 RUNNING, BETWEEN = "Running", "it crashed, and runs again"
 
 
@@ -19,7 +24,8 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
     maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_be_told(now))
     concern = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[FailingPod]] = defaultdict(list)
-    for pod in Pod.objects.filter(maybe, concern, cluster=cluster).exclude(node_name="").select_related("node"):
+    pods = Pod.objects.filter(maybe, concern, cluster=cluster).exclude(node_name="")
+    for pod in pods.select_related("node").only(*COLUMNS):
         if said := _said(pod, now=now):
             found[pod.node_name].append(said)
     return found

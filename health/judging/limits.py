@@ -1,6 +1,6 @@
 """Whose limits hold for which node: of a rule that compares, its own, or those of a pool that the node is in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
@@ -40,10 +40,14 @@ class LimitsInForce:
 
     def rule_for(self, rule: R, node: str) -> R:
         variants = self.by_rule.get(rule.key)
-        if variants is None:  # no pool has its own: nearly always, and this is asked of each node
+        if variants is None:  # no pool has its own: nearly always
             return rule
         its = (variant for variant, nodes in variants if node in nodes)
         return cast("R", next(its, rule))
+
+    def rules_for(self, rules: Collection[R], node: str) -> Collection[R]:
+        """As `rule_for`, of each."""
+        return [self.rule_for(rule, node) for rule in rules] if self.by_rule else rules
 
     def suspects(self, rule: GpuRule, frame: Frame) -> set[int]:
         """The places of the devices that may be wrong by the limits of whoever they are."""

@@ -87,11 +87,9 @@ def judge_nodes(
     around = _Around.read(cluster, hearing, {rule.key for rule in rules}, now=now)
     for row in _rows(cluster):
         facts = _facts(row, around, now=now)
-        for rule in rules:
-            with_limits = limits.rule_for(rule, row["name"])
-            if wrong := with_limits.judge(facts):
-                subject = Subject(f"node {row['name']}", row["id"], row["uid"], row["name"])
-                yield Signal(subject, with_limits, wrong)
+        for rule in limits.rules_for(rules, row["name"]):
+            if wrong := rule.judge(facts):
+                yield Signal(Subject(f"node {row['name']}", row["id"], row["uid"], row["name"]), rule, wrong)
 
 
 def _rows(cluster: Cluster) -> Iterator[dict[str, Any]]:

@@ -161,6 +161,8 @@ class NodeFacts:
     @property
     def missing(self) -> Mapping[str, int]:
         """By resource, how many fewer can be allocated than the node once had."""
+        if self.allocatable == self.expected:  # as nearly always
+            return {}
         counts = {name: count - self.allocatable.get(name, 0) for name, count in self.expected.items()}
         return {name: count for name, count in counts.items() if count > 0}
 
