@@ -88,12 +88,8 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
 def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
     """A node of which nothing is heard any more was heard for as long as that is said of it. One query."""
     frame = judging.kept.frame
-    pairs = list(zip(frame.devices, judging.newest, strict=True))
-    return Hearing(
-        frozenset(device.node_name for device, at in pairs if at >= judging.oldest),
-        frozenset(device.node_name for device, at in pairs if math.isfinite(at)) | called_silent(cluster),
-        frame,
-    )
+    ever = {device.node_name for device, at in zip(frame.devices, judging.newest, strict=True) if math.isfinite(at)}
+    return Hearing(frozenset(judging.heard), frozenset(ever | called_silent(cluster)), frame)
 
 
 def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
@@ -214,10 +210,10 @@ class Judging:
     def _has_all(self, node: Mapping[str, Any]) -> bool:
         """Whether all boards that it ever had are heard. Of a node that is cut the rows do not say how many it had."""
         expected = node["gpu_expected"]
-        return bool(expected) and node["name"] not in self._cut and len(self._heard[node["name"]]) >= expected
+        return bool(expected) and node["name"] not in self._cut and len(self.heard.get(node["name"], ())) >= expected
 
     def _is_heard(self, device: GpuDevice) -> bool:
-        return device.uuid in self._heard[device.node_name]
+        return device.uuid in self.heard.get(device.node_name, ())
 
     def _device(self, place: int) -> GpuDevice:
         return self.kept.frame.devices[place]
@@ -245,13 +241,13 @@ class Judging:
         return found
 
     @cached_property
-    def _heard(self) -> Mapping[str, set[str]]:
+    def heard(self) -> Mapping[str, set[str]]:
         """By node the UUIDs of boards that are heard now."""
         found: dict[str, set[str]] = defaultdict(set)
         for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
             if at >= self.oldest:
                 found[device.node_name].add(device.uuid)
-        return found
+        return dict(found)
 
     @cached_property
     def _cut(self) -> Collection[str]:
@@ -260,16 +256,20 @@ class Judging:
     @cached_property
     def _renumbered(self) -> Collection[str]:
         """UUIDs of silent boards whose number another one of their node has."""
-        numbered: dict[tuple[str, int | None], dict[str, float]] = defaultdict(dict)
-        for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
-            numbered[device.node_name, device.index][device.uuid] = at
-        return {
-            uuid
-            for times in numbered.values()
-            if len(times) > 1
-            for uuid, at in times.items()
-            if at < max(times.values())
+        first: dict[tuple[str, int | None], str] = {}
+        devices = self.kept.frame.devices
+        twice = {
+            (device.node_name, device.index)
+            for device in devices
+            if first.setdefault((device.node_name, device.index), device.uuid) != device.uuid
         }
+        if not twice:  # as nearly always
+            return frozenset()
+        numbered: dict[tuple[str, int | None], dict[str, float]] = defaultdict(dict)
+        for device, at in zip(devices, self.newest, strict=True):
+            if (device.node_name, device.index) in twice:
+                numbered[device.node_name, device.index][device.uuid] = at
+        return {uuid for times in numbered.values() for uuid, at in times.items() if at < max(times.values())}
 
     def _fresh(self, place: int) -> dict[str, float]:
         columns = self.kept.frame.columns.items()
@@ -283,7 +283,8 @@ class Judging:
         frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
         counters = [key for key in COUNTERS if key in read and key in fresh]
         grown = {key: each for key in counters if (each := growth(frame, key, place)) is not None}
-        peers = {key: self._peers[key][device.node_name] for key in COMPARED if device.node_name in self._peers[key]}
+        compared = [key for key in COMPARED if key in read]
+        peers = {key: self._peers[key][device.node_name] for key in compared if device.node_name in self._peers[key]}
         return GpuFacts(
             node_name=device.node_name,
             name=self._name(device),

@@ -8,7 +8,7 @@ import math
 from array import array
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from operator import gt, le
+from operator import gt, le, sub
 
 from health.telemetry.base import STALE_AFTER_S, XidTold
 from health.telemetry.frame import NEVER, Checkpoint, Frame, MetricColumn, PastXid, unsaid
@@ -203,8 +203,7 @@ def grown_by(frame: Frame, key: str, amount: float) -> list[int]:
     values = frame.checkpoints[0].values.get(key) if frame.checkpoints else None
     if column is None or values is None:
         return []
-    pairs = zip(column.values, values, strict=True)
-    return [place for place, (now, then) in enumerate(pairs) if now - then >= amount]
+    return [place for place, grown in enumerate(map(sub, column.values, values)) if grown >= amount]
 
 
 def grown_an_hour(frame: Frame, key: str, amount: float) -> list[int]:

@@ -56,8 +56,12 @@ class LastXid:
     metrics: ClassVar[tuple[str, ...]] = (METRIC, COUNTED)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        places = frame.index() if frame.past_xids else {}
-        past = (places[key] for key in frame.past_xids if key in places)
+        boards = {uuid for uuid, _ in frame.past_xids}
+        past = [
+            place
+            for place, device in enumerate(frame.devices)
+            if device.uuid in boards and device.key in frame.past_xids
+        ]
         return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1), *past}
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:

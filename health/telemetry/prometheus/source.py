@@ -83,7 +83,7 @@ class Prometheus:
         known = self._look(now=now)
         earlier, oldest = before or Frame(now, ()), now - FORGET_AFTER_S
         lost = silenced(earlier, known.devices, self.where, since=oldest, contested=known.contested)
-        devices = in_order([*known.devices, *lost])
+        devices = in_order([*known.devices, *lost]) if lost else known.devices
         carried = earlier.carried(devices, forget_before=oldest)
         frame = carried.copied()
         frame.taken_at = now
