@@ -231,7 +231,7 @@ class Judging:
 
     @cached_property
     def newest(self) -> Sequence[float]:
-        return self.kept.frame.newest_by_device()
+        return self.kept.frame.newest
 
     @cached_property
     def _by_board(self) -> Mapping[str, Sequence[int]]:

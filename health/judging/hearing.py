@@ -27,7 +27,7 @@ class Hearing:
         """Of boards, by their node's name and their index: where two have one, of the one that spoke last."""
         if self.frame is None:
             return {}
-        pairs = zip(self.frame.newest_by_device(), self.frame.devices, strict=True)
+        pairs = zip(self.frame.newest, self.frame.devices, strict=True)
         spoke = sorted(pairs, key=lambda pair: pair[0])  # by that alone: what has no number is compared with none
         return {(device.node_name, device.index): device.uuid for _, device in spoke}
 

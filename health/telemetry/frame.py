@@ -7,6 +7,7 @@ import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import repeat
 from operator import lt
 from typing import NamedTuple
@@ -112,6 +113,11 @@ class Frame:
             return ()
         there = {(device.node_name, device.uuid) for device in before.devices}
         return tuple(device for device in self.devices if (device.node_name, device.uuid) not in there)
+
+    @cached_property
+    def newest(self) -> "array[float]":
+        """As `newest_by_device`, once for all that read a frame into which nothing is written any more."""
+        return self.newest_by_device()
 
     def newest_by_device(self) -> "array[float]":
         """When each device last said anything. Minus infinity: it never did."""

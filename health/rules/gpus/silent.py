@@ -22,7 +22,7 @@ class GpuSilent:
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         """Boards without a fresh sample on nodes that have some."""
-        newest, oldest = frame.newest_by_device(), frame.taken_at - STALE_AFTER_S
+        newest, oldest = frame.newest, frame.taken_at - STALE_AFTER_S
         if min(newest, default=oldest) >= oldest:  # everybody speaks, as nearly always
             return
         for _, places in groupby(range(len(frame.devices)), key=lambda place: frame.devices[place].node_name):
