@@ -1,6 +1,7 @@
 """Of which findings nobody sees now whether it is still so, and when that was last seen: one read for pages and REST.
 
-Where a cluster is not live, nothing of its nodes is seen. Of a live one GPUs are not where its source of telemetry is
+Where a cluster is not live, nothing in it is seen, of its nodes or of what serves them all: only whether we see it, and
+what hears of its GPUs. Of a live one GPUs are not where its source of telemetry is
 silent, where its exporters are too many or may not be asked, and where that of the node says nothing any more.
 """
 
@@ -13,10 +14,14 @@ from health.inbox.unheard import TOLD_BY_GPUS
 from health.judging.hearing import of_silent_nodes
 from health.models import Finding
 from health.models.telemetry_source import STALE_AFTER
+from health.rules import RULES
 from health.rules.exporter_silent import ExporterSilent
 from health.sources.of_clusters import standings_of
 from health.sources.of_node import instant
 from wording.instants import to_the_second
+
+# Rules that are judged where what they read is live, whatever of a cluster they are about.
+OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(rule.key for rule in RULES if rule.reads)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,8 @@ def last_seen_of(
     `heard_at`: by the keys of the clusters that are not live, where who asks knows it. Two queries where they do not;
     three more where any is about GPUs of a live one.
     """
-    waiting = [finding for finding in findings if finding.node_id and finding.resolved_at is None]
+    unresolved = [finding for finding in findings if finding.resolved_at is None]
+    waiting = [finding for finding in unresolved if finding.node_id or finding.rule in OF_WHAT_IS_SEEN]
     if not waiting:
         return {}
     if heard_at is None:

@@ -82,6 +82,21 @@ def test_so_do_the_pages_of_its_node_its_pool_its_cluster_and_the_fleet(node, ho
     assert "as of 11:50:00" in page(root, f"/parts/nodes/{node.pk}/gpus/3/findings").text
 
 
+def test_what_serves_all_nodes_of_a_cluster_is_not_seen_with_it(node):
+    root = make.a_user(role="admin")
+    for rule in ("operator-down", "unsupported-combination", "cluster-not-seen", "telemetry-silent"):
+        make.a_finding(node.cluster, f"of {rule}", rule=rule)
+    make.a_finding(node.cluster, "node gpu-002", rule="node-not-ready")  # its node left
+    cluster_stale(node)
+
+    found = calling(root).get("/api/v1/findings").json()["results"]
+
+    assert {one["rule"] for one in found if one["seen_until"] == THEN and not one["is_seen"]} == {
+        "operator-down", "unsupported-combination", "node-not-ready",
+    }  # fmt: skip
+    assert page(visiting(root), "/findings").text.count("as of 11:50:00") == 3
+
+
 def test_what_is_seen_or_over_or_not_of_gpus_does_not(node, hot):
     caller = calling(make.a_user(role="admin"))
 
