@@ -47,6 +47,7 @@ class GpuDetailSerializer(serializers.Serializer):
     )
     findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
     confirming = ConfirmingFindingSerializer(many=True, help_text="What rules suspect of it, not confirmed yet.")
+    muted = OpenFindingSerializer(many=True, help_text="Of it and of its node as a whole: nobody is told of them.")
     findings_of_node = OpenFindingSerializer(many=True, help_text="That are open of its node as a whole.")
     telemetry = NodeTelemetrySerializer(help_text="Of the board and its slices.")
 
@@ -68,6 +69,7 @@ class GpuDetail(OfAGpu):
             "driver_unknown_since": gpu.node.driver_unknown_since,
             "findings": found.open,
             "confirming": found.confirming,
+            "muted": found.muted,
             "findings_of_node": found.of_node,
             "telemetry": replace(known, devices=of_gpu(known.devices, gpu)),
         }

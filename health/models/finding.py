@@ -52,6 +52,7 @@ class FindingsOfGpu:
 
     open: "FindingQuerySet"
     confirming: "FindingQuerySet"
+    muted: "FindingQuerySet"  # of it and of its node as a whole
     of_node: "FindingQuerySet"  # that are open of its node as a whole, which it may suffer from
 
 
@@ -115,8 +116,8 @@ class FindingQuerySet(Visible["Finding"]):
     def around(self, gpu: Gpu) -> "FindingsOfGpu":
         """As its page and REST say them, the worst first. Load it with its node."""
         every = self.filter(node=gpu.node).worst_first()
-        own = every.of_gpu(gpu)
-        return FindingsOfGpu(own.open(), own.confirming(), every.of_no_gpu().open())
+        own, of_node = every.of_gpu(gpu), every.of_no_gpu()
+        return FindingsOfGpu(own.open(), own.confirming(), (own | of_node).muted(), of_node.open())
 
     def of_no_gpu(self) -> "FindingQuerySet":
         """About a node as a whole, or about no node."""
@@ -128,6 +129,10 @@ class FindingQuerySet(Visible["Finding"]):
     def confirming(self) -> "FindingQuerySet":
         """What a rule suspects, and has not been right about for long enough yet."""
         return self.told().filter(state=FindingState.CONFIRMING)
+
+    def muted(self) -> "FindingQuerySet":
+        """What is wrong, and nobody is told of for a while."""
+        return self.told().filter(state=FindingState.MUTED)
 
 
 class Finding(models.Model):

@@ -1,6 +1,6 @@
 """What is wrong now, the worst first, and what was lately; and the parts of it that other pages take by address."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -42,13 +42,19 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
     line = line_for(request, cluster_id, now=now)
     row, heard = line.cluster, line.freshness
     heard_at = {} if heard.is_fresh else {row.pk: heard.heard_at}
-    every, waiting = open_findings(request).filter(cluster=row), confirming_findings(request).filter(cluster=row)
-    shown = {
-        "findings": dated(every[:PER_PAGE], heard_at=heard_at, now=now),
-        "confirming": dated(waiting[:PER_PAGE], heard_at=heard_at, now=now),
+    first = open_findings(request).filter(cluster=row)[:PER_PAGE]
+    waiting = confirming_findings(request).filter(cluster=row)[:PER_PAGE]
+    found = _by_state(dated([*first, *waiting], heard_at=heard_at, now=now))
+    counts = counts_of(request.user, cluster=row)
+    number = counts.open + counts.acknowledged
+    cut = {
+        "of": row.name,
+        "most": PER_PAGE,
+        "number": number if number > len(found["findings"]) else 0,
+        "more_confirming": max(0, counts.confirming - len(found["confirming"])),
+        "number_muted": counts.muted,
     }
-    cut = {"most": PER_PAGE, "number": every.count(), "of": row.name} if len(shown["findings"]) == PER_PAGE else {}
-    return render(request, "health/_findings_of_one.html", shown | cut)
+    return render(request, "health/_findings_of_one.html", found | cut)
 
 
 @part
@@ -63,10 +69,9 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 @part
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
-    every = Finding.objects.filter(node=row).select_related("cluster").worst_first()
-    return render(
-        request, "health/_findings_of_one.html", _of_one(findings=every.open(), confirming=every.confirming())
-    )
+    every = Finding.objects.filter(node=row).told().unresolved().select_related("cluster").worst_first()
+    found = _by_state(dated(every, heard_at=SAID_ABOVE, now=timezone.now()))
+    return render(request, "health/_findings_of_one.html", found)
 
 
 @part
@@ -76,13 +81,17 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
     if row is None:
         raise Http404
     found = Finding.objects.select_related("cluster").around(row)
-    shown = _of_one(findings=found.open, confirming=found.confirming, of_node=found.of_node)
-    return render(request, "health/_findings_of_one.html", shown)
+    own = dated([*found.open, *found.confirming, *found.muted], heard_at=SAID_ABOVE, now=timezone.now())
+    return render(request, "health/_findings_of_one.html", _by_state(own) | {"of_node": found.of_node})
 
 
-def _of_one(**found: QuerySet[Finding]) -> dict[str, list[Finding]]:
-    """Of a node or a GPU, whose page says when its cluster was heard."""
-    return {name: dated(rows, heard_at=SAID_ABOVE, now=timezone.now()) for name, rows in found.items()}
+def _by_state(found: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """In their order."""
+    shown: dict[str, list[Finding]] = {"findings": [], "confirming": [], "muted": []}
+    kept = {FindingState.CONFIRMING.value: "confirming", FindingState.MUTED.value: "muted"}
+    for one in found:
+        shown[kept.get(one.state, "findings")].append(one)
+    return shown
 
 
 def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
@@ -105,7 +114,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
         "number": found.open().count(),
         "findings": dated(first, heard_at=SAID_ABOVE, now=now),
         "confirming": found.confirming().count(),
-        "muted": found.filter(state=FindingState.MUTED).count(),
+        "muted": found.muted().count(),
         "is_unheard": not standing.is_heard and row.nodes.with_gpus().exists(),
         "exporting": exporting_of({row.cluster_id: standing}, row.nodes.all()).get(row.cluster_id)
         if standing.is_heard and not first

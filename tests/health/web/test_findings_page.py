@@ -146,6 +146,44 @@ def test_the_page_of_a_cluster_says_how_many_it_does_not_show(viewer, monkeypatc
     assert "/findings?cluster=prod" in cut.links
 
 
+def test_the_page_of_a_cluster_says_how_many_more_are_confirmed_or_muted(viewer, monkeypatch):
+    cluster = make.a_cluster("prod")
+    for number in range(3):
+        a_finding(cluster, sentence=f"Hm {number}.", state="confirming", rule=f"rule-{number}")
+    a_finding(cluster, sentence="Known.", state="muted", rule="another")
+    monkeypatch.setattr(findings_page, "PER_PAGE", 2)
+
+    told = page(viewer, f"/parts/clusters/{cluster.pk}/findings")
+
+    assert "and 1 more being confirmed" in told.text
+    assert "1 finding is muted" in told.text
+    assert {"/findings?cluster=prod", "/findings?tab=muted&cluster=prod"} <= set(told.links)
+
+
+def test_how_many_findings_a_cluster_has_leads_to_those(viewer):
+    cluster = make.a_cluster("prod")
+    a_finding(cluster)
+
+    assert page(viewer, f"/parts/clusters/{cluster.pk}/trouble").links == ["/findings?cluster=prod"]
+
+
+def test_what_is_muted_is_said_wherever_it_is(viewer):
+    pool = make.a_pool(make.a_cluster("prod"))
+    node = make.a_node(pool.cluster, pool=pool, gpus=1)
+    muted = {"node": node, "state": "muted"}
+    a_finding(node.cluster, sentence="Its disk fails.", rule="a", **muted)
+    a_finding(node.cluster, sentence="It is hot.", rule="b", subject=f"GPU 0 of {node.name}", **muted)
+
+    for path in (f"nodes/{node.pk}/findings", f"nodes/{node.pk}/gpus/0/findings"):
+        assert "Muted: It is hot. Its disk fails." in page(viewer, f"/parts/{path}").text
+    told = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()
+    assert [one["sentence"] for one in told["muted"]] == ["It is hot.", "Its disk fails."]
+    assert (told["findings"], told["findings_of_node"]) == ([], [])
+    a_finding(node.cluster, node, sentence="It is wrong.", rule="c")
+    assert "1 open, 2 muted" in page(viewer, "/parts/findings/strip").text
+    assert "2 findings are muted." in page(viewer, f"/parts/pools/{pool.pk}/findings").text
+
+
 def test_a_pool_without_an_open_finding_says_what_else_there_is(viewer):
     pool = make.a_pool(make.a_cluster())
     node = make.a_node(pool.cluster, pool=pool)

@@ -32,7 +32,7 @@ def test_it_is_in_the_navigation_and_says_what_there_is(viewer, cluster):
     assert "/gpus" in page(viewer, "/").links
     assert f"/findings?finding={finding.pk}" in seen.links
     assert "gpu-1 east 1 h200 NVIDIA-H200 whole nobody GPU is silent" in seen.text
-    assert "gpu-1 east 0 h200 NVIDIA-H200 whole nobody no finding" in seen.text
+    assert "gpu-1 east 0 h200 NVIDIA-H200 whole nobody none open" in seen.text
     assert "1–2 of 2" in seen.text
 
 
@@ -41,7 +41,7 @@ def test_who_holds_a_gpu_is_said_or_that_nobody_knows(viewer, cluster):
     given = {"resources": {"nvidia.com/gpu": 1}, "is_tenant": True}
     make.a_pod(node, "lost", **given)
 
-    assert "whole not known no finding" in page(viewer, "/gpus").text
+    assert "whole not known none open" in page(viewer, "/gpus").text
 
     Gpu.objects.filter(index=0).update(uuid="GPU-a")
     make.a_pod(node, "found", devices={"nvidia.com/gpu": ["GPU-a"]}, **given)
@@ -55,7 +55,7 @@ def test_where_pods_were_never_read_nobody_is_said_to_hold_nothing(viewer, clust
 
     said = page(viewer, "/parts/gpus").text
 
-    assert "whole no data no finding" in said
+    assert "whole no data none open" in said
     assert "nobody" not in said
 
 
