@@ -29,6 +29,7 @@ def acknowledge(finding: Finding, *, actor: str, because: str = "", key: str = "
     """
 
     def act() -> None:
+        finding.refresh_from_db(fields=["assigned_to"])  # it may have become somebody's since it was read
         whose = {} if finding.assigned_to else {"assigned_to": actor}
         finding.move(FindingState.ACKNOWLEDGED, now=now, acknowledged_by=actor, **whose)
 
@@ -68,6 +69,7 @@ def unassign(finding: Finding, *, actor: str, because: str = "", key: str = "", 
 
     def act() -> None:
         if finding.state == FindingState.ACKNOWLEDGED:
+            _require_unchanged(Finding.objects.filter(pk=finding.pk, assigned_to=finding.assigned_to).exists())
             finding.move(FindingState.OPEN, now=now, assigned_to="")
         elif finding.assigned_to:
             _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to="")
@@ -168,10 +170,15 @@ def recount(cluster: Cluster, *, now: datetime) -> None:
 def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns: str) -> None:
     """:raises LostRace: when it is not as it was read"""
     same = Finding.objects.unresolved().filter(pk=finding.pk, **unless)
-    if not same.update(updated_at=now, **columns):
-        raise LostRace("The finding has changed meanwhile: look at it again.")
+    _require_unchanged(same.update(updated_at=now, **columns))
     for name, value in columns.items():
         setattr(finding, name, value)
+
+
+def _require_unchanged(is_same: object) -> None:
+    """:raises LostRace: when it is not as it was read"""
+    if not is_same:
+        raise LostRace("The finding has changed meanwhile: look at it again.")
 
 
 def _is_done(finding: Finding, verb: str, actor: str, key: str) -> bool:

@@ -67,6 +67,14 @@ def test_what_is_somebodys_stays_theirs_when_another_acknowledges_it(finding):
     assert read(finding).assigned_to == "bob"
 
 
+def test_what_becomes_somebodys_while_another_acknowledges_it_stays_theirs(finding):
+    late = read(finding)
+    acts.assign(finding, to=a_user("bob", role="viewer").username, actor="ada", now=NOON)
+    acts.acknowledge(late, actor="amy", now=LATER)
+
+    assert (read(finding).assigned_to, read(finding).acknowledged_by) == ("bob", "amy")
+
+
 def test_the_second_who_acknowledges_is_told_who_did(finding):
     late = read(finding)
     acts.acknowledge(finding, actor="ada", now=NOON)
@@ -128,15 +136,19 @@ def test_what_is_released_is_open_and_nobodys(finding):
         acts.unassign(seen, actor="amy", now=LATER)
 
 
-def test_a_release_of_what_became_somebody_elses_loses(finding):
+@pytest.mark.parametrize("is_acknowledged", [False, True])
+def test_a_release_of_what_became_somebody_elses_loses(finding, is_acknowledged):
     a_user("bob", role="viewer")
     a_user("zoe", role="viewer")
     acts.assign(finding, to="bob", actor="ada", now=NOON)
+    if is_acknowledged:
+        acts.acknowledge(finding, actor="ada", now=NOON)
     late = read(finding)
     acts.assign(finding, to="zoe", actor="ada", now=NOON)
 
     with pytest.raises(LostRace):
         acts.unassign(late, actor="amy", now=LATER)
+    assert read(finding).assigned_to == "zoe"
 
 
 @pytest.mark.parametrize(("tell", "feedback"), [(acts.accept, "accepted"), (acts.dismiss, "dismissed")])
