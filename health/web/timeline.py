@@ -28,13 +28,13 @@ OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobo
 def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
     """When each was opened and resolved, as it was written then, and what people did to it. Two queries.
 
-    Of one GPU three: its own, and those of its node as a whole.
+    Of one GPU three: its own, and those of its node as a whole. Of a node that left three: those its timeline names.
     """
     if not span.has(FINDING):
         return
     events = timeline(node).filter(span.of("at", "findings"), kind="finding")
     found = Finding.objects.visible_to(user).told().filter(cluster=node.cluster_id)
-    mine = found.filter(node=node) if isinstance(node, Node) else found.none()
+    mine = found.filter(node=node) if isinstance(node, Node) else found.filter(pk__in=_named_in_timeline(node))
     if span.gpu is not None:
         mine = mine.of_gpu(span.gpu) | mine.of_no_gpu()
         events = events.filter(detail__finding__in=list(mine.order_by().values_list("pk", flat=True)))
