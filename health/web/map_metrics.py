@@ -33,7 +33,7 @@ class MapMetric:
 
 def _ratio(value: float) -> int:
     """Percent. What is more than nothing never reads as nothing."""
-    return 1 if 0 < value < 0.01 else int(100 * value + 0.5)
+    return 1 if 0 < value < 0.01 else int(min(MOST, max(0, 100 * value)) + 0.5)
 
 
 MAP_METRICS: Mapping[str, MapMetric] = {

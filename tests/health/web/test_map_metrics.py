@@ -13,7 +13,7 @@ from health.sources import frames
 from health.sources.of_clusters import boards_in
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.web.map_metrics import NO_DATA, NOT_EXPORTED, NOT_OF_NOW, cells_of
+from health.web.map_metrics import MOST, NO_DATA, NOT_EXPORTED, NOT_OF_NOW, cells_of
 from tests import make
 from tests.make import NOON
 from tests.pages import visiting
@@ -57,6 +57,16 @@ def test_each_gpu_has_its_byte_at_its_index_and_zero_is_not_unknown(viewer):
 
     assert coloured(viewer) == [61, NO_DATA, 0, NO_DATA, NO_DATA]
     assert coloured(viewer, "utilisation") == [1, NO_DATA, 100, 0, NO_DATA]
+
+
+def test_what_no_ratio_is_takes_no_map_away(viewer):
+    cluster = make.a_cluster()
+    make.a_node(cluster, "gpu-1", gpus=2)
+    make.a_source(cluster, exported=["gpu_utilisation_ratio"])
+    devices = GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 1, "b")
+    tell(cluster, *devices, gpu_utilisation_ratio=[1e307, -1e307])
+
+    assert coloured(viewer, "utilisation") == [MOST, 0]
 
 
 @pytest.mark.parametrize(
