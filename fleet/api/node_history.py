@@ -84,6 +84,7 @@ class NodeMomentSerializer(serializers.Serializer):
         many=True, help_text="Findings that were open, plans that were under way, what its GPUs did in that hour."
     )
     around = TimelineLineSerializer(many=True, help_text="Within half an hour of it, the newest first.")
+    around_is_cut = serializers.BooleanField(help_text="More happened then than `around` has: the timeline has all.")
 
 
 class NodeNoteRequest(Asked):

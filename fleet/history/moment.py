@@ -1,7 +1,7 @@
 """How a node was at a moment: "the node at 02:40"."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -9,7 +9,7 @@ from django.conf import settings
 from fleet.freshness.cluster import last_heard
 from fleet.freshness.kinds import NODES, PODS
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
-from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, lines_of
+from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, page_of
 from fleet.history.placements import boards_now, how_it_was, placed_at, seen_until_of
 from fleet.models import GoneNode, Node
 from fleet.queries import timeline
@@ -48,6 +48,7 @@ class NodeMoment:
     facts: Sequence[Fact] = ()
     true_then: Sequence[TrueThen] = ()  # pods; by the apps above findings that were open, plans that were at it
     around: Sequence[TimelineLine] = ()  # within half an hour, the newest first
+    around_is_cut: bool = False  # whether more happened then than these say
     had_its_name: int | None = None  # where nothing is known of it: whose page has that of another machine of its name
 
     @property
@@ -76,14 +77,29 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
         return NodeMoment(at, unseen, had_its_name=_had_its_name(node, user, at))
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
     current = None if isinstance(node, GoneNode) else {name: getattr(node, name) for name in COLUMNS}
-    span = Span(WITHOUT_PODS, since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
+    around, is_cut = _around(node, user, at)
     return NodeMoment(
         at,
         "",
         facts=facts_at(at, changes_in(rows.iterator()), current),
         true_then=[*_pods_then(node, at, now=now), *(each for app in TRUE_THEN for each in app(node, user, at))],
-        around=lines_of(node, user, span),
+        around=around,
+        around_is_cut=is_cut,
     )
+
+
+def _around(node: NodeKept, user: User, at: datetime) -> tuple[list[TimelineLine], bool]:
+    """Where there are too many the newest, and the newest of what was before: what led to it is not left out first.
+
+    What `lines_of` costs, twice where there are too many. And whether any is left out.
+    """
+    span = Span(WITHOUT_PODS, since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
+    lines, is_cut = page_of(node, user, span)
+    if not is_cut:
+        return lines, False
+    before, is_cut_before = page_of(node, user, replace(span, before=at, most=MOST_AROUND // 2))
+    oldest = lines[-1].at
+    return [*lines, *(line for line in before if line.at < oldest)], is_cut_before or oldest >= at
 
 
 def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueThen]:

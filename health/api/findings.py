@@ -20,7 +20,7 @@ from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer,
 from health.inbox.grouping import told_together
 from health.inbox.markdown import as_markdown
 from health.inbox.plotting import is_plotted, plots_of
-from health.inbox.reading import MOST_ALIKE, as_seen_by, detail_of, impacts_of
+from health.inbox.reading import MOST_ALIKE, MOST_AROUND, as_seen_by, detail_of, impacts_of
 from health.inbox.seeing import dated
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
@@ -163,7 +163,10 @@ class FindingDetailSerializer(serializers.Serializer):
     )  # fmt: skip
     driver_change = EventSerializer(allow_null=True, help_text="The last one that was seen on its node.")
     driver_changed = serializers.CharField(help_text="`5 min before it began`. Blank: none was seen.")
-    around = EventSerializer(many=True, help_text="What happened on its node within 30 min of when it began.")
+    around = EventSerializer(
+        many=True, help_text=f"What happened on its node within 30 min of when it began: the {MOST_AROUND} nearest."
+    )
+    around_left_out = serializers.IntegerField(help_text="How much more did; the timeline of the node has it.")
     acts = FindingActSerializer(many=True, help_text="What people did, the newest first.")
     mutes = MuteSerializer(
         many=True, help_text="Those in force that cover it, but for those of pools that you do not see."

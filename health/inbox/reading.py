@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from fleet.allocation.allocations import NodeAllocations
 from fleet.allocation.reading import allocations_on
@@ -67,7 +67,8 @@ class Detail:
     alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
     alike_left_out: int
     driver_change: NodeEvent | None  # the last one on its node
-    around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began
+    around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began, the nearest
+    around_left_out: int  # and how much more did
     acts: Sequence[FindingAct]
     mutes: Sequence[Mute]  # that cover it, but for those of pools that this person does not see:
     mutes_unseen: int
@@ -137,7 +138,7 @@ def detail_of(
     heard_at: Mapping[int, datetime | None] | None = None,
     now: datetime,
 ) -> Detail:
-    """Twenty-seven queries at most. Load it with its cluster and node.
+    """Thirty queries at most. Load it with its cluster and node.
 
     `impacts`: where who asks has read it; `heard_at`: as in `last_seen_of`.
     """
@@ -160,6 +161,7 @@ def detail_of(
     pools = {} if node is None else dict(seen_pools_of(node, user=user).values_list("pk", "name"))
     mutes = mutes_of(finding, now=now)
     seen_mutes = [mute for mute in mutes if mute.pool_id is None or mute.pool_id in pools]
+    around, around_left_out = _around(events, finding.since)
     return Detail(
         finding=finding,
         title=titles().get(finding.rule, finding.rule),
@@ -171,17 +173,25 @@ def detail_of(
         alike=shown,
         alike_left_out=number_alike - len(shown),
         driver_change=events.driver_changes().order_by("-at", "-pk").first(),
-        around=list(
-            events.filter(at__gte=finding.since - AROUND, at__lte=finding.since + AROUND).order_by("at", "pk")[
-                :MOST_AROUND
-            ]
-        ),
+        around=around,
+        around_left_out=around_left_out,
         acts=list(finding.acts.order_by("-at", "-pk")[:MOST_AROUND]),
         mutes=seen_mutes,
         mutes_unseen=len(mutes) - len(seen_mutes),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
         last_seen=last_seen_of([finding], heard_at=heard_at, now=now).get(finding.pk),
     )
+
+
+def _around(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:
+    """Those nearest to that moment, in the order of time, and how many more there are. One query; four where any is."""
+    there = events.filter(at__gte=at - AROUND, at__lte=at + AROUND).order_by("at", "pk")
+    found = list(there[: MOST_AROUND + 1])
+    if len(found) <= MOST_AROUND:
+        return found, 0
+    sides = [*there.filter(at__lt=at).reverse()[:MOST_AROUND], *there.filter(at__gte=at)[:MOST_AROUND]]
+    nearest = sorted(sides, key=lambda event: abs(event.at - at))[:MOST_AROUND]
+    return sorted(nearest, key=lambda event: (event.at, event.pk)), there.count() - MOST_AROUND
 
 
 def as_seen_by(user: User, findings: Collection[Finding]) -> None:

@@ -39,6 +39,23 @@ def test_it_is_put_together_from_what_the_timeline_was_told(node, ada):
     assert moment_of(node, ada, NOON, now=NOON).facts[3].words == "580.95.05"
 
 
+@pytest.mark.parametrize(("after", "before", "told", "is_cut"), [(120, 3, 103, True), (99, 3, 102, False)])
+def test_what_led_to_a_moment_is_not_what_is_left_out(node, ada, after, before, told, is_cut):
+    at = NOON - timedelta(hours=1)
+    for second in range(after):
+        make.a_node_event(node, "It flapped.", at=at + timedelta(seconds=second))
+    for second in range(before):
+        make.a_node_event(node, "It rebooted.", at=at - timedelta(seconds=1 + second))
+
+    then = moment_of(node, ada, at, now=NOON)
+
+    assert [line.sentence for line in then.around].count("It rebooted.") == before
+    assert [line.at for line in then.around] == sorted({line.at for line in then.around}, reverse=True)
+    assert (len(then.around), then.around_is_cut) == (told, is_cut)
+    text = page(visiting(ada), f"/nodes/{node.pk}/history?at={at:%Y-%m-%dT%H:%M:%S}").text
+    assert ("More happened then" in text) == is_cut
+
+
 def test_findings_and_plans_of_then_and_what_happened_around_it(ada):
     plan = make.a_plan()
     target = Target.objects.filter(stage__plan=plan).first()

@@ -19,7 +19,7 @@ from health.lifecycle import FINDING_MOVES, FindingState
 from health.models import Finding, FindingAct, Mute
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
-from tests.make import NOON, a_cluster, a_finding, a_node, a_user
+from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event, a_user
 
 pytestmark = pytest.mark.django_db
 LATER = NOON + timedelta(minutes=1)
@@ -100,6 +100,19 @@ def test_it_is_assigned_to_who_may_see_it_only(finding):
     for name in ("eve", "zoe", "nobody"):
         with pytest.raises(BadAct, match=f"Nobody named {name} may see"):
             acts.assign(finding, to=name, actor="ada", now=NOON)
+
+
+def test_what_happened_nearest_to_its_beginning_is_not_what_is_left_out(finding):
+    for second in range(50):
+        a_node_event(finding.node, "It flapped.", at=finding.since - timedelta(minutes=20, seconds=second))
+    for second, sentence in ((5, "It rebooted."), (-5, "Cordoned.")):
+        a_node_event(finding.node, sentence, at=finding.since - timedelta(seconds=second))
+
+    told = detail_of(finding, a_user(role="admin"), now=NOON)
+
+    assert [event.sentence for event in told.around][-3:] == ["It flapped.", "It rebooted.", "Cordoned."]
+    assert (len(told.around), told.around_left_out) == (40, 12)
+    assert [event.at for event in told.around] == sorted(event.at for event in told.around)
 
 
 def test_who_assigns_second_has_assigned_nothing(finding):
