@@ -15,7 +15,7 @@ from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
-from health.api.mutes import MuteSerializer
+from health.api.mutes import MOST_KEY, MuteSerializer
 from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, told_to
 from health.inbox.grouping import told_together
 from health.inbox.markdown import as_markdown
@@ -30,9 +30,10 @@ from health.models.finding import SEVERITIES, STATES
 class FindingFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
     pool = filters.NumberFilter(
-        method="filter_pool", label="Key of the pool: what is about its nodes.", min_value=1, decimal_places=0
-    )
-    node = filters.NumberFilter(label="Key of the node.", min_value=1, decimal_places=0)
+        method="filter_pool", label="Key of the pool: what is about its nodes.",
+        min_value=1, max_value=MOST_KEY, decimal_places=0,
+    )  # fmt: skip
+    node = filters.NumberFilter(label="Key of the node.", min_value=1, max_value=MOST_KEY, decimal_places=0)
     rule = Text()
     severity = filters.ChoiceFilter(choices=SEVERITIES)
     state = filters.ChoiceFilter(choices=STATES)
@@ -188,9 +189,9 @@ class FindingList(Listing):
 
     def get_queryset(self):
         visible = Finding.objects.visible_to(self.user)
-        if "is_shadow" not in self.request.query_params:
+        if not self.request.query_params.get("is_shadow"):  # blank filters nothing, and asks for none of these
             visible = visible.told()
-        if "confirming" not in self.request.query_params:
+        if not self.request.query_params.get("confirming"):
             visible = visible.filter(opened_at__isnull=False)
         return visible.select_related("cluster", "node").defer("node__labels", "node__annotations")
 

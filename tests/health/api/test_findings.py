@@ -183,3 +183,20 @@ def test_a_key_of_a_node_is_a_whole_number(bob):
     make.a_finding(node.cluster, node=node)
 
     assert bob.get(f"/api/v1/findings?node={node.pk}.5").status_code == 400
+
+
+@pytest.mark.parametrize("name", ["node", "pool"])
+def test_a_key_that_none_has_is_refused(bob, name):
+    answer = bob.get(f"/api/v1/findings?{name}={10**20}")
+
+    assert (answer.status_code, [one["field"] for one in answer.json()["errors"]]) == (400, [name])
+
+
+@pytest.mark.parametrize("name", ["is_shadow", "confirming"])
+def test_a_blank_switch_asks_for_nothing_that_nobody_is_told_of(finding, bob, name):
+    make.a_finding(finding.cluster, "on trial", is_shadow=True)
+    make.a_finding(finding.cluster, "suspected", opened_at=None)
+
+    found = bob.get(f"/api/v1/findings?{name}=").json()["results"]
+
+    assert [one["id"] for one in found] == [finding.pk]
