@@ -154,14 +154,18 @@ class FindingDetailSerializer(serializers.Serializer):
     title = serializers.CharField(help_text="Of its rule.")
     pools = serializers.ListField(child=serializers.CharField(), help_text="Of its node.")
     children = serializers.ListField(
-        child=serializers.IntegerField(), source="child_keys", help_text="Findings that are listed under it."
-    )
+        child=serializers.IntegerField(), source="child_keys",
+        help_text="Findings that are listed under it; of one that is over, those that were while it was so.",
+    )  # fmt: skip
     elsewhere = serializers.IntegerField(help_text="Other findings of its rule that are open now.")
     code = serializers.CharField(help_text="What its rule tells apart by: `Xid 79`. Blank: nothing.")
     alike = serializers.ListField(
         child=serializers.IntegerField(), source="alike_keys",
         help_text=f"The newest of those of the same code, at most {MOST_ALIKE}; without a code, of the same rule.",
     )  # fmt: skip
+    alike_listed = serializers.IntegerField(
+        help_text="Beside those of `alike`: how many such findings are open and listed under their causes."
+    )
     driver_change = EventSerializer(allow_null=True, help_text="The last one that was seen on its node.")
     driver_changed = serializers.CharField(help_text="`5 min before it began`. Blank: none was seen.")
     around = EventSerializer(

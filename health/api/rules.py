@@ -50,7 +50,8 @@ class RuleSerializer(serializers.Serializer):
     steps = serializers.ListField(
         child=serializers.CharField(), source="entry.steps", help_text="What to do about a finding of it, in order."
     )
-    open = serializers.IntegerField(help_text="Findings of it that you see, and that are open.")
+    open = serializers.IntegerField(help_text="Findings of it that you see, that are open and on their own.")
+    listed = serializers.IntegerField(help_text="Those that are open, too, and listed under their causes.")
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()
     shadow = RuleShadowSerializer(allow_null=True, help_text="Its trial. Null: it is on none.")

@@ -19,6 +19,7 @@ from health.inbox.seeing import LastSeen, last_seen_of
 from health.judging.signals import Judged
 from health.judging.sources import SOURCES
 from health.models import Finding, FindingAct, Mute
+from health.models.finding import FindingQuerySet
 from health.models.mute import pools_of
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
@@ -61,11 +62,12 @@ class Detail:
     title: str  # of its rule
     impact: Impact | None  # None: it is about no node
     pools: Sequence[str]
-    children: Sequence[Finding]
+    children: Sequence[Finding]  # that are listed under it; of one that is over, those that were while it was so
     elsewhere: int  # findings of the same rule that are open now, those that this person sees
     code: str  # what its rule tells apart by: "Xid 79", a condition's type; blank: nothing
     alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
     alike_left_out: int
+    alike_listed: int  # beside them: those that are open and listed under their causes
     driver_change: NodeEvent | None  # the last one on its node
     around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began, the nearest
     around_left_out: int  # and how much more did
@@ -138,7 +140,7 @@ def detail_of(
     heard_at: Mapping[int, datetime | None] | None = None,
     now: datetime,
 ) -> Detail:
-    """Thirty queries at most. Load it with its cluster and node.
+    """Thirty-one queries at most. Load it with its cluster and node.
 
     `impacts`: where who asks has read it; `heard_at`: as in `last_seen_of`.
     """
@@ -151,6 +153,7 @@ def detail_of(
     alike = same.filter(like_it)
     shown = list(alike.select_related("cluster")[:MOST_ALIKE])
     number_alike = alike.count() if len(shown) == MOST_ALIKE else len(shown)
+    every = Finding.objects.visible_to(user).open().filter(like_it, rule=finding.rule).exclude(pk=finding.pk)
     said = dict(
         FindingAct.objects.visible_to(user)
         .filter(rule=finding.rule, verb__in=("accept", "dismiss"))
@@ -167,11 +170,12 @@ def detail_of(
         title=titles().get(finding.rule, finding.rule),
         impact=(impacts_of([finding], now=now) if impacts is None else impacts).get(finding.pk),
         pools=list(pools.values()),
-        children=list(finding.children.unresolved().order_by("since", "pk")),
+        children=list(_listed_under(finding).order_by("since", "pk")),
         elsewhere=same.count() if code else number_alike,
         code=code,
         alike=shown,
         alike_left_out=number_alike - len(shown),
+        alike_listed=max(0, every.count() - number_alike),
         driver_change=events.driver_changes().order_by("-at", "-pk").first(),
         around=around,
         around_left_out=around_left_out,
@@ -181,6 +185,13 @@ def detail_of(
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
         last_seen=last_seen_of([finding], heard_at=heard_at, now=now).get(finding.pk),
     )
+
+
+def _listed_under(finding: Finding) -> FindingQuerySet:
+    """What was over before it was is in no list but this one."""
+    if finding.resolved_at is None:
+        return finding.children.unresolved()
+    return finding.children.filter(resolved_at__gte=finding.since)
 
 
 def _around(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:

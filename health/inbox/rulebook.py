@@ -86,13 +86,14 @@ class SeenIn:
 @dataclass(frozen=True)
 class RuleOnPage:
     entry: RuleEntry
-    open: int  # findings that the person sees
+    open: int  # findings that the person sees and that stand on their own
     accepted: int
     dismissed: int
     shadow: RuleShadow | None = None  # its trial; None: it is on none
     would_tell: int = 0  # on trial: findings that the person sees and that would be open
     seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that is heard
     unheard_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
+    listed: int = 0  # open findings that the person sees beside those, under their causes
 
     @property
     def limits(self) -> LimitsOnPage | None:
@@ -131,9 +132,11 @@ def every_rule() -> list[RuleEntry]:
 
 
 def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
-    """Eleven queries, and two questions to Redis for each cluster that is heard."""
+    """Twelve queries, and two questions to Redis for each cluster that is heard."""
     own = Finding.objects.on_their_own_to(user).open().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
+    every = Finding.objects.visible_to(user).open().order_by()
+    with_listed = dict(every.values_list("rule").annotate(number=Count("pk")))
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
     would_tell = dict(tried.values_list("rule").annotate(number=Count("pk")))
     shadows = {row.rule: row for row in RuleShadow.objects.in_force()}
@@ -153,6 +156,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
             would_tell.get(entry.key, 0),
             seen_in.get(entry.key, ()),
             unheard if entry.key in on_gpus else (),
+            listed=max(0, with_listed.get(entry.key, 0) - open_now.get(entry.key, 0)),
         )
         for entry in every_rule()
     ]

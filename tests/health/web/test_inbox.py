@@ -751,3 +751,34 @@ def test_what_a_cause_explains_that_one_may_not_see_stands_on_its_own(cluster, a
     assert "all: 1 open Its exporter says nothing." in strip
     assert "1 open finding Its exporter says nothing." in page(bob, f"/parts/pools/{pool.pk}/findings").text
     assert "Listed under its cause: http://secret is silent." in page(ada, f"/findings?finding={child.pk}").text
+
+
+def test_what_is_listed_under_its_cause_is_not_said_to_be_nowhere(cluster, ada):
+    nodes = [make.a_node(cluster) for _ in range(2)]
+    cause = make.a_finding(cluster, node=nodes[0], rule="node-not-ready")
+    make.a_finding(cluster, node=nodes[0], rule="pods-failing", parent=cause)
+    own = make.a_finding(cluster, node=nodes[1], rule="pods-failing")
+
+    shown = page(ada, f"/findings?finding={own.pk}").text
+    rules = {one["rule"]: (one["open"], one["listed"]) for one in ada.get("/api/v1/rules").json()}
+
+    assert "1 finding of this rule is listed under its cause." in shown
+    assert "this rule finds nothing else" not in shown
+    assert ada.get(f"/api/v1/findings/{own.pk}").json()["alike_listed"] == 1
+    assert (rules["pods-failing"], rules["node-not-ready"]) == ((1, 1), (1, 0))
+    assert "1 under its cause" in page(ada, "/findings/rules").text
+    assert "1 finding , and 1 listed under its cause" in page(ada, "/findings/rules/pods-failing").text
+
+
+def test_what_is_over_goes_on_to_name_what_was_listed_under_it(cluster, ada):
+    over = {"node": make.a_node(cluster), "resolved_at": NOON}
+    cause = make.a_finding(cluster, rule="node-not-ready", **over)
+    make.a_finding(cluster, rule="pods-failing", parent=cause, sentence="Pods fail.", **over)
+    before = {"resolved_at": cause.since - timedelta(hours=1), "since": cause.since - timedelta(hours=2)}
+    make.a_finding(cluster, rule="x", parent=cause, sentence="Long ago.", **over | before)
+
+    told = ada.get(f"/api/v1/findings/{cause.pk}").json()
+
+    assert "- Listed under it: Pods fail." in told["markdown"]
+    assert "Long ago." not in told["markdown"]
+    assert "Pods fail. resolved" in page(ada, f"/findings?tab=resolved&finding={cause.pk}").text
