@@ -34,7 +34,7 @@ class GpuTwin:
 
 
 def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
-    """Load it with its node and cluster. Twenty-six queries at most."""
+    """Load it with its node and cluster. Twenty-seven queries at most."""
     known = telemetry_of(gpu.node, now=now)
     allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
     chosen, because = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Abs
 
 from fleet.freshness.cluster import heard_of
@@ -17,6 +17,8 @@ from fleet.models.node import members_of
 from fleet.queries import seen_pools_of
 from fleet.states.node import NodeState
 from health.inbox.hours import HOURS, NodeHour, hours_of
+from health.models import Finding
+from health.rules.base import Severity
 from health.sources.of_node import NodeTelemetry, telemetry_of
 from health.sources.reading import MetricReading
 from people.models import User
@@ -65,7 +67,7 @@ class Twin:
 
 
 def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
-    """Nineteen queries at most, and of the nodes that come into question one is loaded."""
+    """Twenty queries at most, and of the nodes that come into question one is loaded."""
     chosen, because = chosen_for(node, user, now=now)
     if chosen is None:
         return Twin(None, because)
@@ -101,6 +103,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     rows = _of(others.exclude(pk=node.pk), pools)
     if not rows.exists():
         return None, f"{NOTHING}: no other node of {where}, of those that you may see, has GPUs {product}."
+    muted = Finding.objects.muted().exclude(severity=Severity.NOTE).filter(node=OuterRef("pk"))
     # Which nodes are left, what one of them must be, and what the only one is instead.
     steps = (
         (
@@ -120,6 +123,12 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
             f"{verb} healthy{then or ' now'}",
             f"{verb} not healthy{then or ' now'}",
             Q(state_code__in=list(map(int, HEALTHY))),
+        ),
+        (
+            "like it and healthy",
+            "is without a muted finding",
+            "has a muted finding",
+            ~Q(Exists(muted)),  # its state says nothing of what nobody is told of
         ),
     )
     for such, wanted, instead, narrowed in steps:

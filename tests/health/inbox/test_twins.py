@@ -59,6 +59,17 @@ def test_is_healthy_and_of_the_same_product_pool_and_driver(cluster, pool, root)
     )
 
 
+def test_a_node_with_a_muted_finding_is_no_healthy_twin(cluster, pool, root):
+    here = like(cluster, "gpu-1", pool)
+    ill, noted = like(cluster, "gpu-2", pool), like(cluster, "gpu-3", pool)
+    make.a_finding(cluster, f"GPU 3 of {ill.name}", node=ill, severity="critical", state="muted")
+    make.a_finding(cluster, node=noted, severity="note", state="muted")
+
+    assert twin_of(here, root, now=NOON).node == noted
+    noted.delete()
+    assert twin_of(here, root, now=NOON).because.endswith(": the only node like it and healthy has a muted finding.")
+
+
 def test_a_driver_whose_label_is_gone_is_none_that_a_twin_runs(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
     like(cluster, "gpu-2", pool, driver_unknown_since=NOON)
