@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.acts import record, recount
+from health.inbox.reading import titles
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.verbs import MUTABLE
 from health.judging.opening import Openings
@@ -45,7 +46,12 @@ def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
 
 
 def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Pool | None = None) -> Mute:
-    """A mute of a rule on a node, in a pool or in a cluster, not written yet: nothing needs to be wrong there now."""
+    """A mute of a rule on a node, in a pool or in a cluster, not written yet: nothing needs to be wrong there now.
+
+    :raises BadAct: there is no such rule: a mute of it would hold, and silence nothing
+    """
+    if rule not in titles():
+        raise BadAct(("rule", "There is no such rule. /api/v1/rules has all that there are."))
     return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
 
 

@@ -80,6 +80,8 @@ def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
 def test_each_scope_can_be_muted_and_lifted(finding, ada, scope):
     pool = make.a_pool(finding.cluster)
     pool.nodes.add(finding.node)
+    Finding.objects.update(rule="node-not-ready")
+    finding.refresh_from_db()
     keys = {"finding": finding.pk, "node": finding.node_id, "pool": pool.pk, "cluster": finding.cluster_id}
     rule = {} if scope == "finding" else {"rule": finding.rule}
 
@@ -99,12 +101,14 @@ def test_each_scope_can_be_muted_and_lifted(finding, ada, scope):
         {},
         {"finding": 1, "rule": "x"},
         {"node": 1},
-        {"node": 1, "cluster": 1, "rule": "x"},
+        {"node": 1, "cluster": 1, "rule": "node-not-ready"},
+        {"cluster": 1, "rule": "node-not-redy"},
         {"finding": 1, "until": (NOON + timedelta(days=15)).isoformat()},
     ],
 )
 def test_a_mute_that_cannot_be_is_refused(finding, ada, body):
-    given = {name: finding.pk if name == "finding" else value for name, value in body.items()}
+    keys = {"finding": finding.pk, "node": finding.node_id, "cluster": finding.cluster_id}
+    given = {name: keys.get(name, value) for name, value in body.items()}
 
     assert post(ada, "mutes", {"because": "x", "until": UNTIL} | given).status_code == 400
     assert not Mute.objects.exists()
