@@ -11,7 +11,7 @@ from health.impact import Impact
 from health.inbox.ages import Age, ages_of
 from health.inbox.reading import FindingCounts, as_seen_by, counts_of, impacts_of, titles
 from health.inbox.seeing import LastSeen, last_seen_of
-from health.models import Finding
+from health.models import Finding, RuleShadow
 from health.models.finding import WORST_FIRST
 from people.models import User
 
@@ -41,6 +41,7 @@ class Handover:
     counts: FindingCounts  # of what is not over
     unresolved: ReportSection  # the worst first
     resolved: ReportSection  # the newest first
+    on_trial: int  # rules of whose findings nobody is told: they are in none of these
     ages: Sequence[Age]  # of each cluster that is seen, and of what tells of its GPUs
 
 
@@ -60,6 +61,7 @@ def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: 
         counts=counts_of(user),
         unresolved=ReportSection(_lines(unresolved, impacts, unseen), left_out),
         resolved=ReportSection(_lines(resolved, {}, {}), resolved_left_out),
+        on_trial=RuleShadow.objects.in_force().count(),
         ages=ages_of(user, clusters, now=now),
     )
 

@@ -78,6 +78,13 @@ def _handed_over(handover: Handover, inbox: str) -> Iterator[str]:
         f"{counts.unresolved} unresolved: {counts.open} open, {counts.acknowledged} acknowledged, "
         f"{counts.confirming} being confirmed, {counts.muted} muted."
     )
+    if handover.on_trial:
+        what = either(
+            handover.on_trial,
+            "is on trial: nobody is told of what it finds",
+            "are on trial: nobody is told of what they find",
+        )
+        yield f"{count(handover.on_trial, 'rule')} {what}."
     if late:
         yield ""
         yield "Not seen as it is now:"

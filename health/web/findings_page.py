@@ -19,7 +19,7 @@ from health.inbox.grouping import FindingGroup, groups_of
 from health.inbox.reading import code_of, counts_of, titles
 from health.inbox.seeing import dated
 from health.lifecycle import FindingState
-from health.models import Finding
+from health.models import Finding, RuleShadow
 from health.models.finding import WORST_FIRST, FindingQuerySet
 from health.sources.exporting import exporting_of
 from health.sources.of_clusters import standings_of
@@ -151,7 +151,8 @@ def _strip(request: PersonRequest) -> dict[str, Any]:
     ]
     said = sum(len(group.keys) for group in groups.values())
     more = max(0, trouble.open + trouble.confirming - said)
-    return {"lines": lines, "more": more, "trouble": trouble, "counts": counts}
+    on_trial = RuleShadow.objects.in_force().count()
+    return {"lines": lines, "more": more, "trouble": trouble, "counts": counts, "on_trial": on_trial}
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:

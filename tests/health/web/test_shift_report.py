@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 
+from health.inbox import shadowing
 from health.lifecycle import FindingState
 from health.models import Finding
 from tests import make
@@ -171,6 +172,20 @@ def test_rest_tells_nothing_of_what_is_not_seen(cluster, client):
     assert (told.status_code, told.json()["ages"], told.json()["counts"]["unresolved"]) == (200, [], 0)
     assert "secret" not in told.content.decode()
     assert client.get(REST).status_code == 401
+
+
+def test_it_and_the_fleet_say_that_rules_are_on_trial(cluster, bob):
+    said = "1 rule is on trial: nobody is told of what it finds."
+    pages = [REPORT, FILE]
+    before = [bob.get(path).content.decode() for path in (*pages, "/parts/findings/strip")]
+    shadowing.begin("gpu-hot", actor="ada", because="It is new.", now=NOON)
+
+    told = bob.get(REST).json()
+
+    assert not any("on trial" in each for each in before)
+    assert [said in bob.get(path).content.decode() for path in pages] == [True, True]
+    assert "1 rule is on trial : nobody is told of what it finds." in page(bob, "/parts/findings/strip").text
+    assert (told["on_trial"], said in told["markdown"]) == (1, True)
 
 
 def test_it_costs_no_more_for_more(cluster, bob, queries_of):
