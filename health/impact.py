@@ -2,7 +2,9 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
+from wording.instants import to_the_minute, to_the_second
 from wording.numbers import count, either
 
 NAMED = 5  # pods whose names are said
@@ -38,10 +40,21 @@ class Impact:
     perhaps: int = 0  # of a GPU in parts: the node's other pods with parts, of which nothing says on which GPU
     names: tuple[str, ...] = ()  # namespace/name of the first few
     namespaces: tuple[str, ...] = ()
+    seen_until: datetime | None = None  # when the pods there were last seen; None: they are, or were never read
 
     @property
     def short(self) -> str:
         """For a row of a list."""
+        return self._short if self.seen_until is None else f"{self._short}, as of {to_the_minute(self.seen_until)}"
+
+    @property
+    def sentence(self) -> str:
+        if self.seen_until is None:
+            return self._sentence
+        return f"{self._sentence} Its pods were last seen at {to_the_second(self.seen_until)}."
+
+    @property
+    def _short(self) -> str:
         if not self.is_known:
             return "its pods were not read"
         if not self.pods:
@@ -51,7 +64,7 @@ class Impact:
         return one_of + count(self.pods, "pod") + others + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
 
     @property
-    def sentence(self) -> str:
+    def _sentence(self) -> str:
         where = "this GPU" if self.is_gpu else "GPUs there"
         if not self.is_known:
             return f"Nobody knows who has {where}: its pods were not read."

@@ -79,6 +79,9 @@ class ImpactSerializer(serializers.Serializer):
         help_text="Of a GPU in parts, beside `pods`: with parts of GPUs of its node, and nothing says of which.",
     )
     names = serializers.ListField(child=serializers.CharField(), help_text="Of the first few.")
+    seen_until = serializers.DateTimeField(
+        allow_null=True, help_text="When the pods there were last seen. Null: they are seen now, or were never read."
+    )
     namespaces = serializers.ListField(child=serializers.CharField())
     sentence = serializers.CharField()
 

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Q, QuerySet
@@ -113,19 +113,20 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     allocated = allocations_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
     boards = _boards(allocated)
     unplaced = {one.pod.pk for node in allocated.values() for one in node.unplaced}
-    known = set(
-        Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in={one.cluster_id for one in findings})
-        .order_by()
-        .values_list("cluster", flat=True)
-    )
+    clusters = {one.cluster_id for one in findings}
+    marks = Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in=clusters)
+    known = {mark.cluster_id: None if mark.is_fresh(now=now) else mark.heard_at for mark in marks}
     pods: dict[int, list[AllocatedPod]] = defaultdict(list)
     tenants = Pod.objects.filter(node__in=nodes).tenants().not_done().select_related("node")
     for pod in tenants.order_by("pk").only(*POD_COLUMNS):
         its = boards.get(pod.pk, frozenset())
         pods[pod.node_id or 0].append(_allocated_to(pod, its, has_unplaced=pod.pk in unplaced))
     return {
-        finding.pk: impact_of(
-            pods.get(finding.node_id, ()), gpu=_gpu_of(finding, allocated), is_known=finding.cluster_id in known
+        finding.pk: replace(
+            impact_of(
+                pods.get(finding.node_id, ()), gpu=_gpu_of(finding, allocated), is_known=finding.cluster_id in known
+            ),
+            seen_until=known.get(finding.cluster_id),
         )
         for finding in findings
         if finding.node_id

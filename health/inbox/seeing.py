@@ -1,8 +1,9 @@
 """Of which findings nobody sees now whether it is still so, and when that was last seen: one read for pages and REST.
 
 Where a cluster is not live, nothing in it is seen, of its nodes or of what serves them all: only whether we see it, and
-what hears of its GPUs. Of a live one GPUs are not where its source of telemetry is
-silent, where its exporters are too many or may not be asked, and where that of the node says nothing any more.
+what hears of its GPUs. Of a live one nothing is that a rule reads of a kind that is not live. GPUs are not where its
+source of telemetry is silent, where its exporters are too many or may not be asked, and where that of the node says
+nothing any more.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.freshness.sight import sights_of_all
+from fleet.models import Bookmark
 from health.inbox.unheard import TOLD_BY_GPUS
 from health.judging.hearing import of_silent_nodes
 from health.models import Finding
@@ -21,7 +23,8 @@ from health.sources.of_node import instant
 from wording.instants import to_the_second
 
 # Rules that are judged where what they read is live, whatever of a cluster they are about.
-OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(rule.key for rule in RULES if rule.reads)
+KINDS_READ = {rule.key: rule.reads for rule in RULES if rule.reads}
+OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(KINDS_READ)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def last_seen_of(
     """By the key of each finding that is not over and of which nobody sees now whether it is still so.
 
     `heard_at`: by the keys of the clusters that are not live, where who asks knows it. Two queries where they do not;
-    three more where any is about GPUs of a live one.
+    one more where a rule reads kinds of a live one, and three where any is about GPUs of one.
     """
     unresolved = [finding for finding in findings if finding.resolved_at is None]
     waiting = [finding for finding in unresolved if finding.node_id or finding.rule in OF_WHAT_IS_SEEN]
@@ -52,6 +55,7 @@ def last_seen_of(
     if heard_at is None:
         heard_at = {key: sight.heard_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
     found = {one.pk: LastSeen(heard_at[one.cluster_id]) for one in waiting if one.cluster_id in heard_at}
+    found |= _of_kinds([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
     of_gpus = [one for one in waiting if one.pk not in found and one.rule in TOLD_BY_GPUS]
     if of_gpus:
         silent, nodes = not_heard({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
@@ -59,6 +63,22 @@ def last_seen_of(
             beside = nodes.get(one.node_id) if one.rule != ExporterSilent.key else None
             if last := silent.get(one.cluster_id) or beside:
                 found[one.pk] = last
+    return found
+
+
+def _of_kinds(findings: Collection[Finding], *, now: datetime) -> dict[int, LastSeen]:
+    """Those whose rule is not judged, as what it reads is not live. Since the first of that was not."""
+    if not findings:
+        return {}
+    kinds = {kind for one in findings for kind in KINDS_READ[one.rule]}
+    marks = Bookmark.objects.filter(cluster__in={one.cluster_id for one in findings}, kind__in=kinds)
+    lacking = {(mark.cluster_id, mark.kind): mark.heard_at for mark in marks if not mark.is_fresh(now=now)}
+    found: dict[int, LastSeen] = {}
+    for one in findings:
+        its = {(one.cluster_id, kind) for kind in KINDS_READ[one.rule]} & lacking.keys()
+        if its:
+            heard = [at for key in its if (at := lacking[key]) is not None]
+            found[one.pk] = LastSeen(min(heard) if len(heard) == len(its) else None)
     return found
 
 

@@ -97,6 +97,24 @@ def test_what_serves_all_nodes_of_a_cluster_is_not_seen_with_it(node):
     assert page(visiting(root), "/findings").text.count("as of 11:50:00") == 3
 
 
+def test_what_a_rule_reads_and_nobody_sees_is_not_seen_though_its_cluster_is(node):
+    make.a_finding(node.cluster, node=node, rule="pods-failing", sentence="Pods fail.")
+    make.a_finding(node.cluster, node=node, rule="node-not-ready", subject="node", sentence="It is not ready.")
+    Bookmark.objects.filter(cluster=node.cluster).update(listed_at=AGO)
+    Bookmark.objects.filter(cluster=node.cluster, kind="pods").update(heard_at=AGO)
+
+    found = calling(make.a_user(role="admin")).get("/api/v1/findings").json()["results"]
+
+    seen = {one["rule"]: (one["is_seen"], one["seen_until"]) for one in found}
+    assert seen == {"pods-failing": (False, THEN), "node-not-ready": (True, None)}
+    for one in found:
+        assert one["impact"]["seen_until"] == THEN
+        assert one["impact"]["sentence"].endswith(" Its pods were last seen at 2026-11-21 11:50:00 UTC.")
+    Bookmark.objects.update(heard_at=NOON)
+    (one, _) = calling(make.a_user(role="admin")).get("/api/v1/findings").json()["results"]
+    assert (one["impact"]["sentence"], one["impact"]["seen_until"]) == ("No pod has GPUs there.", None)
+
+
 def test_what_is_seen_or_over_or_not_of_gpus_does_not(node, hot):
     caller = calling(make.a_user(role="admin"))
 
