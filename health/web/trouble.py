@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.allocation.tally import tally
+from fleet.freshness.kinds import Freshness
 from fleet.models import Node
 from fleet.queries import ClusterRow
 from fleet.web.summary import counted_by
 from health.inbox.reading import FindingCounts
+from health.rules import RULES
 from health.sources.exporting import exporting_of
 from health.sources.of_clusters import standings_of
 from people.models import User
+
+READ = frozenset(kind for rule in RULES for kind in rule.reads)
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,12 @@ class Trouble:
     unread: Sequence[str]  # those that are heard, and of which no rule on GPUs reads anything: it is not exported
     blind: int  # rules on GPUs that read nothing on some nodes; this and `unread` only where nothing is found
     has_clusters: bool
+    unlisted: Sequence[str]  # kinds that rules read and that are not seen in a cluster that is: "Pods of north"
 
     @property
     def is_calm(self) -> bool:
         """Whether a green word may be said."""
-        unsure = self.confirming or self.muted or self.unseen or self.unheard or self.unread
+        unsure = self.confirming or self.muted or self.unseen or self.unheard or self.unread or self.unlisted
         return self.has_clusters and not (self.open or self.faulty or unsure)
 
 
@@ -56,4 +61,10 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
         unread=[line.cluster.name for line in seen if (its := exporting.get(line.cluster.pk)) and its.is_unread],
         blind=len(frozenset().union(*(each.blind_rules for each in exporting.values()))),
         has_clusters=bool(lines),
+        unlisted=[
+            f"{kind.name} of {line.cluster.name}"
+            for line in lines
+            for kind in line.freshness.troubles
+            if line.freshness.is_fresh and kind.kind in READ and kind.state is not Freshness.FAILING  # a moment ago
+        ],
     )

@@ -106,6 +106,20 @@ def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_judged):
     assert "1 node with faults" in seen["cluster"]
 
 
+@pytest.mark.parametrize(
+    "given", [{"heard_at": NOON - timedelta(minutes=5)}, {"state": "forbidden", "listed_at": None}]
+)
+def test_where_a_kind_that_rules_read_is_not_seen_no_page_is_calm(node, given):
+    looking.look(node.cluster, now=NOON)
+    Bookmark.objects.filter(cluster=node.cluster, kind="pods").update(**given)
+
+    seen = pages(node)
+
+    assert CALM not in seen["findings"] + seen["fleet"]
+    assert "What rules read is not all seen: Pods of north." in seen["findings"]
+    assert "What rules read is not all seen: Pods of north." in seen["fleet"]
+
+
 @pytest.mark.parametrize("wrong", OF_A_CLUSTER)
 def test_a_cluster_that_is_not_seen_is_green_nowhere(node, wrong):
     wrong(node)
