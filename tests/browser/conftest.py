@@ -1,7 +1,6 @@
 """A real Chromium against the real stack. What a page logs as an error, or asks of another host, fails the test."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,12 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from demo.parts import Fleet
 from demo.stack import PASSWORD, Stack
 from demo.visitor import Visitor
+from tests.browser.launching import launch
 from tests.patience import PATIENCE_MS
 
 expect.set_options(timeout=PATIENCE_MS)
 
 FOLDER = Path(__file__).parent
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WIDE, PHONE = {"width": 1600, "height": 1000}, {"width": 390, "height": 844}
 
 Sessions = dict[str, Any]  # role → the cookies of its session, as the browser gives and takes them
@@ -51,9 +50,8 @@ def draft_id(stack: Stack) -> int:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, PROGRAMS)))
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = launch(playwright)
         yield browser
         browser.close()
 

@@ -1,7 +1,6 @@
 """One sick GPU among a thousand nodes: whoever opens the home page reads which, without a scroll or a click."""
 
 import mimetypes
-import shutil
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from fleet.models import Cluster, Gpu, Node
 from fleet.states.node import NodeState
 from health.judging.counting import count_on_nodes
 from tests import make
-from tests.browser.conftest import PHONE, PROGRAMS, WIDE
+from tests.browser.conftest import PHONE, WIDE
+from tests.browser.launching import launch
 from tests.browser.outside import tell
 from tests.browser.test_map import legend
 from tests.make import NOON
@@ -179,8 +179,7 @@ def home(client, query: str = "", **given) -> Iterator[Page]:
     """The home page as that person has it, with its map drawn; there is no stack behind it."""
     answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
     with sync_playwright() as playwright:
-        program = next(filter(None, map(shutil.which, PROGRAMS)))
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = launch(playwright)
         page = browser.new_context(**given).new_page()
         opened(page, answers, query)
         expect(page.locator("[data-map]")).to_have_attribute("data-state", "drawn", timeout=PATIENCE_MS)

@@ -1,7 +1,6 @@
 """What an open page asks for: nothing while nothing is told, and at once what is. In a browser, without a stack."""
 
 import mimetypes
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from playwright.sync_api import Page, Route, sync_playwright
 from fleet.messages.announce import cluster_group
 from health.announce import telemetry_group
 from tests import make
-from tests.browser.conftest import PROGRAMS
+from tests.browser.launching import launch
 from tests.browser.outside import tell
 from tests.make import NOON
 from tests.pages import visiting
@@ -90,8 +89,7 @@ def opened(path: str) -> Iterator[Opened]:
     html = visiting(make.a_user("ada", role="viewer")).get(path).content
     # Django asks no database in a thread that Playwright is in.
     with sync_playwright() as playwright:
-        program = next(filter(None, map(shutil.which, PROGRAMS)))
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = launch(playwright)
         page = browser.new_page()
         page.set_default_timeout(PATIENCE_MS)
         yield Opened(page, html, path)

@@ -1,12 +1,10 @@
 """A server that does not answer is said once above the page, and by each part that holds something."""
 
-import shutil
-
 import pytest
 from playwright.sync_api import sync_playwright
 
 from tests import make
-from tests.browser.conftest import PROGRAMS
+from tests.browser.launching import launch
 from tests.browser.test_found_at_once import PARTS, answer_of, opened
 from tests.pages import visiting
 
@@ -26,8 +24,7 @@ def test_while_nothing_is_heard_only_what_holds_something_says_so_beside_the_lin
     answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
 
     with sync_playwright() as playwright:
-        program = next(filter(None, map(shutil.which, PROGRAMS)))
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = launch(playwright)
         page = browser.new_context(viewport={"width": 1600, "height": 900}).new_page()
         opened(page, answers)
         high = page.locator(".topbar").evaluate("bar => bar.offsetHeight")
