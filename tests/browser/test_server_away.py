@@ -26,7 +26,7 @@ def test_while_nothing_is_heard_only_what_holds_something_says_so_beside_the_lin
     with sync_playwright() as playwright:
         browser = launch(playwright)
         page = browser.new_context(viewport={"width": 1600, "height": 900}).new_page()
-        opened(page, answers)
+        opened(page, answers, "")
         high = page.locator(".topbar").evaluate("bar => bar.offsetHeight")
         ids = [*ABOVE, PANEL, "approvals-count"]
         seen = {state: page.evaluate(FAIL, [state, ids]) for state in ("live", "stale", "lost")}
