@@ -14,7 +14,7 @@ from health.telemetry.base import STALE_AFTER_S
 ROUND_LEASE = timedelta(seconds=90)  # longer than a round may take
 PERIOD = timedelta(seconds=15)  # as the operator's ServiceMonitor scrapes
 PERIOD_AT_MOST = timedelta(seconds=45)  # twice in the time in which a sample grows stale: one may be missed
-SHARE = 40  # a round may take this part of its period, and the look after it as much, unless that makes it too long
+SHARE = 50  # a round may take this part of its period, and the look after it as much: together 0.04 of a core
 AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
 STALE_AFTER = timedelta(seconds=STALE_AFTER_S)  # its answer is of now no more: nobody hears its GPUs
 LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was not asked since; or `STALE_AFTER`
