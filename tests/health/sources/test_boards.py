@@ -118,24 +118,15 @@ def test_of_a_repair_that_takes_longer_than_a_frame_remembers(node):
     assert hear(node, C, B) == [GONE]
 
 
-def test_one_that_is_put_back_after_a_day_is_told(node):
+@pytest.mark.parametrize("last", [A, D], ids=["put back after a day", "another"])
+def test_who_was_told_to_have_gone_may_come_again_and_goes_no_second_time(node, last):
     was_heard(node, A, B, before=timedelta(days=9))
     hear(node, A, B, at=-timedelta(days=8))
     hear(node, C, B, at=-timedelta(days=7))
     was_heard(node, C, B, before=timedelta(days=5))
     hear(node, C, B, at=-timedelta(hours=1))
 
-    assert hear(node, A, B) == [GONE, f"GPU {C} is gone, and {A} is new."]
-
-
-def test_who_has_gone_goes_no_second_time(node):
-    was_heard(node, A, B, before=timedelta(days=9))
-    hear(node, A, B, at=-timedelta(days=8))
-    hear(node, C, B, at=-timedelta(days=7))
-    was_heard(node, C, B, before=timedelta(days=5))
-    hear(node, C, B, at=-timedelta(hours=1))
-
-    assert hear(node, D, B) == [GONE, f"GPU {C} is gone, and {D} is new."]
+    assert hear(node, last, B) == [GONE, f"GPU {C} is gone, and {last} is new."]
 
 
 def test_a_board_that_is_named_and_says_nothing_has_not_come(node):
