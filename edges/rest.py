@@ -28,7 +28,10 @@ KEY = OpenApiParameter(
     KEY_HEADER,
     {"type": "string", "maxLength": KEY_AT_MOST},
     OpenApiParameter.HEADER,
-    description="The same key again is the same command: it is carried out once.",
+    description=(
+        "Your own name for one command with one body. Sent again, the command is carried out once. "
+        "409: the key named another command, or the effect was undone since; the sentence says what is so now."
+    ),
 )
 MOST_UNKNOWN = 20  # named in one answer
 NUMBERS = (serializers.IntegerField, serializers.DecimalField, serializers.FloatField, serializers.DateTimeField)

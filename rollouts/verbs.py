@@ -3,11 +3,11 @@
 Each is told with a reason, which is kept for good. Which state it leads to is the lifecycle's to say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from people.rights import Permission
-from rollouts.lifecycle import PLAN_FINAL, PlanState
+from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,15 @@ class PlanVerb:
     states: frozenset[PlanState]  # in which it means something
     consequence: str  # for who is about to say it
     done: str  # once it is written down
+    did: str  # after the name of whoever has said it
+    leads_to: frozenset[PlanState]  # in which its effect holds: the state it leads to, and those the engine goes on to
+    undone_by: frozenset[str] = frozenset()  # verbs that end its effect, said later
     is_dangerous: bool = False  # it stops or ends something: its button is red
     refusals: Mapping[PlanState, str] = field(default_factory=dict)  # where a state has a sentence of its own
 
+
+ENDS_A_STANDSTILL = frozenset({"resume", "complete", "rollback", "abort"})
+ENDS_A_MOVE = frozenset({"halt", "pause", "rollback", "abort"})
 
 VERBS: Mapping[str, PlanVerb] = {
     "start": PlanVerb(
@@ -31,6 +37,9 @@ VERBS: Mapping[str, PlanVerb] = {
         "Asks the cluster itself what would bar it. Then it seals the plan, holds every node of the driver object, and "
         "writes the new version. The first stage waits for its approval before any node is released.",
         "Asked for: the cluster itself is asked first, then every node of the object is held.",
+        "started it",
+        frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.PROMOTED}),
+        undone_by=frozenset({"rollback", "abort"}),
     ),
     "halt": PlanVerb(
         "Halt",
@@ -40,6 +49,9 @@ VERBS: Mapping[str, PlanVerb] = {
         "Nothing more is released, from this moment. Released nodes that have not begun are held again. Changed nodes "
         "stay changed until you resume, roll back or abort.",
         "Halted: from now on nothing more is released.",
+        "halted it",
+        frozenset({PlanState.HALTED}),
+        undone_by=ENDS_A_STANDSTILL,
         is_dangerous=True,
         refusals={
             PlanState.HALTED: "It is halted already.",
@@ -54,6 +66,9 @@ VERBS: Mapping[str, PlanVerb] = {
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK}),
         "Nothing more is released until somebody resumes. Gates go on being asked.",
         "Paused: what has not begun is held again.",
+        "paused it",
+        PLAN_UNDER_WAY,
+        undone_by=ENDS_A_STANDSTILL,
     ),
     "resume": PlanVerb(
         "Resume",
@@ -62,6 +77,9 @@ VERBS: Mapping[str, PlanVerb] = {
         frozenset({PlanState.HALTED}),  # and wherever it is paused
         "Takes the plan up where it stands. Every gate is asked anew; what still fails halts it again.",
         "Resumed: every gate is asked anew.",
+        "resumed it",
+        frozenset(PlanState) - {PlanState.HALTED},
+        undone_by=ENDS_A_MOVE,
     ),
     "rollback": PlanVerb(
         "Roll back",
@@ -71,6 +89,9 @@ VERBS: Mapping[str, PlanVerb] = {
         "Holds all nodes, puts the old version back, and brings every changed node back in waves. The plan's approval "
         "covers this: nobody needs to approve it.",
         "Rolling back: the old version is put back, then the changed nodes go back in waves.",
+        "rolled it back",
+        frozenset({PlanState.ROLLING_BACK, PlanState.ROLLED_BACK}),
+        undone_by=frozenset({"abort"}),
         refusals={
             PlanState.HOLDING: "The new version is being written: halt it first, then roll back.",
             PlanState.ROLLING_BACK: "It is being rolled back already.",
@@ -85,6 +106,8 @@ VERBS: Mapping[str, PlanVerb] = {
         "Gives the plan up: the old version is put back and unchanged nodes are let go. Changed nodes keep the new "
         "driver and stay held.",
         "Aborting: the old version is put back and unchanged nodes are let go.",
+        "aborted it",
+        frozenset({PlanState.ABORTING, PlanState.ABORTED}),
         is_dangerous=True,
         refusals={PlanState.ABORTING: "It is being given up already."},
     ),
@@ -96,6 +119,9 @@ VERBS: Mapping[str, PlanVerb] = {
         "Takes every node of the last stage that failed or is held out of it, and goes on with the others: once their "
         "gates pass, the plan is promoted but for those nodes. What is held stays held, with the driver it has.",
         "Going on without them: the gates judge the others.",
+        "completed it without the rest",
+        frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.PROMOTED}),
+        undone_by=ENDS_A_MOVE,
     ),
     "discard": PlanVerb(
         "Discard",
@@ -104,6 +130,8 @@ VERBS: Mapping[str, PlanVerb] = {
         frozenset({PlanState.DRAFT}),
         "Throws the draft away. Nothing in any cluster has been touched.",
         "Discarded.",
+        "discarded it",
+        frozenset({PlanState.DISCARDED}),
         is_dangerous=True,
     ),
 }
@@ -129,6 +157,12 @@ def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: boo
         )
         return its.refusals.get(state, nothing)
     return "It is paused already." if is_paused and verb == "pause" else ""
+
+
+def is_in_effect(verb: str, state: PlanState, *, later: Collection[str]) -> bool:
+    """Whether what a command did is so now. `later`: the verbs that people, or the engine, said after it."""
+    its = VERBS[verb]
+    return state in its.leads_to and its.undone_by.isdisjoint(later)
 
 
 def _words(state: PlanState) -> str:

@@ -1,6 +1,8 @@
 from django.db import models
 from django.db.models import Q
 
+from edges.idempotency import IdempotencyKey
+
 
 class Verb(models.TextChoices):
     START = "start"
@@ -36,7 +38,8 @@ class Command(models.Model):
     actor = models.CharField(max_length=150)
     at = models.DateTimeField()
     because = models.CharField(max_length=1000)
-    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same command
+    key = models.CharField(max_length=100, blank=True)  # the actor's own: see `edges.idempotency`
+    body_digest = models.CharField(max_length=64, blank=True, default="")  # of all that was asked with the key
     ended_at = models.DateTimeField(null=True)
     ended_by = models.CharField(max_length=150, blank=True)
 
@@ -44,12 +47,16 @@ class Command(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["plan", "key"], condition=~Q(key=""), name="one_command_per_key"),
+            models.UniqueConstraint(fields=["plan", "actor", "key"], condition=~Q(key=""), name="one_command_per_key"),
             models.UniqueConstraint(
                 fields=["plan"], condition=Q(verb="pause", ended_at__isnull=True), name="one_pause_in_force"
             ),
         ]
         ordering = ["-pk"]
+
+    @property
+    def idempotency_key(self) -> IdempotencyKey:
+        return IdempotencyKey(self.key, self.actor, self.verb, self.body_digest)
 
     @property
     def sentence(self) -> str:

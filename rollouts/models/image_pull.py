@@ -36,7 +36,7 @@ class ImagePull(Leased):
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     because = models.CharField(max_length=1000)
-    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same pull
+    key = models.CharField(max_length=100, blank=True)  # the asker's own: see `edges.idempotency`
     left_out = models.CharField(max_length=500, blank=True)  # the nodes of which nobody can tell the image
 
     ends_because = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are
@@ -52,7 +52,9 @@ class ImagePull(Leased):
             models.UniqueConstraint(
                 fields=["plan"], condition=Q(ended_at__isnull=True), name="one_image_pull_in_force_per_plan"
             ),
-            models.UniqueConstraint(fields=["plan", "key"], condition=~Q(key=""), name="one_image_pull_per_key"),
+            models.UniqueConstraint(
+                fields=["plan", "asked_by", "key"], condition=~Q(key=""), name="one_image_pull_per_key"
+            ),
         ]
         indexes = [models.Index(fields=["next_look_at"], condition=Q(ended_at=None), name="image_pulls_due")]
         ordering = ["-pk"]

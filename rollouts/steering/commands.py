@@ -1,11 +1,12 @@
 """What a person tells a plan that is under way. Each is one transaction: the command, the moves, the audit entry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.moves import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
@@ -14,7 +15,8 @@ from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.reads.completion import LEFT_OUT, completion_of
 from rollouts.steering.refusals import OutOfDate, Refusal
-from rollouts.verbs import why_not_now
+from rollouts.verbs import VERBS, is_in_effect, why_not_now
+from wording.instants import to_the_second
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
 SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
@@ -119,7 +121,10 @@ def complete(
         _take_up(plan, actor=actor, because=because, now=now)
         return {"failed": list(found.failed), "held": list(found.held)}
 
-    _command(plan, Verb.COMPLETE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    _command(
+        plan, Verb.COMPLETE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now,
+        also={"seen": seen},
+    )  # fmt: skip
 
 
 def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -232,40 +237,40 @@ def _command(
     key: str,
     expected_state: str,
     now: datetime,
+    also: Mapping[str, Any] | None = None,
 ) -> None:
     """Carry a command out once, whatever the engine does to the plan at the same moment.
 
     The caller's view is checked against the plan as it is; a round that moves a row between our read and our write
-    is no reason to refuse a person, so we read again and try again.
+    is no reason to refuse a person, so we read again and try again. `also`: what else the caller asked for.
     """
+    body = {"because": because, "expected_state": expected_state, **(also or {})}
+    asked = IdempotencyKey.of(key, person=actor.get_username(), verb=verb, body=body)
     for attempt in range(TRIES):
         try:
             with transaction.atomic():
                 # A round has the plan's row before it moves stages: who took them the other way round would wait for
                 # it while it waits for him. What is read before the lock may have ended since.
                 plan.refresh_from_db(from_queryset=Plan.objects.select_for_update())
-                given = _given(plan, key)
-                if given == verb:
+                if is_carried_out(plan, asked):
                     return
-                _refuse_what_has_no_sense(plan, verb, given=given, expected_state=expected_state)
+                _refuse_what_has_no_sense(plan, verb, expected_state=expected_state)
                 found = act(plan) or {}
-                _write_down(plan, verb, found, actor=actor, because=because, key=key, now=now)
+                _write_down(plan, asked, found, because=because, now=now)
             break
         except (LostRace, IntegrityError):
             if attempt == TRIES - 1:
                 raise
         except Refusal:
             # The same command, sent twice at once: what the first has done is no reason to refuse the second.
-            if not is_carried_out(plan, verb, key):
+            if not is_carried_out(plan, asked):
                 raise
             return
     plan.wake(now=now)
 
 
-def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, given: str | None, expected_state: str) -> None:
+def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, expected_state: str) -> None:
     """Before it is written: a pause that stands is another's."""
-    if given:
-        raise Refusal("This Idempotency-Key named another command of this plan. Choose a new one.")
     if expected_state and plan.state != expected_state:
         raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None
@@ -273,21 +278,40 @@ def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, given: str | None, expe
         raise Refusal(sentence)
 
 
-def is_carried_out(plan: Plan, verb: Verb, key: str) -> bool:
-    """Whether this very command was given already."""
-    return _given(plan, key) == verb
+def is_carried_out(plan: Plan, asked: IdempotencyKey) -> bool:
+    """Whether this very command was given already, and its effect holds.
+
+    :raises Refusal: when its effect was undone, or its key named another command
+    """
+    return is_done(asked, _earlier(plan, asked), refusal=Refusal)
 
 
-def _given(plan: Plan, key: str) -> str | None:
-    """Which command the key named. None: no key, or none yet."""
-    return plan.commands.filter(key=key).values_list("verb", flat=True).first() if key else None
+def _earlier(plan: Plan, asked: IdempotencyKey) -> CarriedOut | None:
+    """What this person's key named before, judged by the plan's row as it is now. None: no key, or nothing yet."""
+    same = plan.commands.filter(actor=asked.person, key=asked.key).select_related("plan")
+    if not asked.key or (command := same.first()) is None:
+        return None
+    later = plan.commands.filter(pk__gt=command.pk)
+    holds = is_in_effect(command.verb, PlanState(command.plan.state), later=set(later.values_list("verb", flat=True)))
+    return CarriedOut(command.idempotency_key, command.at, holds and command.ended_at is None, lambda: _now_is(command))
 
 
-def _write_down(
-    plan: Plan, verb: Verb, found: dict[str, Any], *, actor: User, because: str, key: str, now: datetime
-) -> None:
-    who = actor.get_username()
-    command = Command.objects.create(plan=plan, verb=verb, actor=who, at=now, because=because, key=key)
+def _now_is(command: Command) -> str:
+    """What became of the plan since this command, and by whom."""
+    plan = command.plan
+    paused = " and paused" if plan.commands.in_force().exists() else ""
+    says = f"The plan is {plan.state.replace('-', ' ')}{paused}"
+    undone_by = VERBS[command.verb].undone_by
+    if later := plan.commands.filter(pk__gt=command.pk, verb__in=undone_by).first():
+        return f"{says}: {later.actor} {VERBS[later.verb].did} at {to_the_second(later.at)}."
+    return f"{says}: {plan.because}" if plan.because else f"{says}."
+
+
+def _write_down(plan: Plan, asked: IdempotencyKey, found: dict[str, Any], *, because: str, now: datetime) -> None:
+    who, verb = asked.person, Verb(asked.verb)
+    command = Command.objects.create(
+        plan=plan, verb=verb, actor=who, at=now, because=because, key=asked.key, body_digest=asked.body
+    )
     evidence = {"state": plan.state, "waiting_for": plan.waiting_for, **found}
     plan.say(command.sentence if verb == Verb.PAUSE else SAYS[verb])
     AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)

@@ -5,10 +5,11 @@ from typing import Any
 
 from django.db import transaction
 
+from edges.idempotency import CarriedOut, is_done
 from edges.moves import IllegalMove, LostRace
 from people.models import AuditEntry, User
 from rollouts.lifecycle import PlanState
-from rollouts.models import LiveCheck, Plan, Verb
+from rollouts.models import LiveCheck, Plan
 from rollouts.models.live_check import queue_live_check
 from rollouts.models.moving import record_event
 from rollouts.preflight.live.reading import TAKEN_BY, why_no_live_check
@@ -54,22 +55,34 @@ def ask_start(
 
     :raises OutOfDate: when the draft is not the one the caller saw
     :raises Blocked: naming what stands against it
-    :raises Refusal: when it is no draft, or its start is asked for already
+    :raises Refusal: when it is no draft, its start is asked for already, or was undone since
     """
+    asked = AskedStart(actor, because, override_because, expected_revision, key)
+    if _is_on_its_way(plan, asked):
+        return
     try:
-        if is_carried_out(plan, Verb.START, key):
-            return
-        look_before(plan, AskedStart(actor, because, override_because, expected_revision, key), now=now)
+        look_before(plan, asked, now=now)
         row = _row(plan, now=now)
-        if row.is_in_force and row.is_start and key and row.key == key:
-            return
         _refuse_a_second(row)
-        asked = {"is_start": True, "because": because[:1000], "override_because": override_because[:1000], "key": key}
-        _write(plan, row, asked, actor=actor, now=now)
+        written = {"is_start": True, "because": because[:1000], "override_because": override_because[:1000], "key": key}
+        _write(plan, row, written, actor=actor, now=now)
     except (IllegalMove, LostRace, Refusal):
-        # Sent twice at once: what the first has started is no reason to refuse the second.
-        if not is_carried_out(plan, Verb.START, key):
+        # Sent twice at once: what the first has asked for, or started, is no reason to refuse the second.
+        if not _is_on_its_way(plan, asked):
             raise
+
+
+def _is_on_its_way(plan: Plan, asked: AskedStart) -> bool:
+    """Whether this very start is asked for, or was made. The check is read first: it ends as its plan starts.
+
+    :raises Refusal: when it was made and undone since, or its key named another command
+    """
+    row = LiveCheck.objects.in_force().filter(plan=plan, is_start=True, asked_by=asked.actor.get_username()).first()
+    earlier = None
+    if row is not None:
+        its = AskedStart(asked.actor, row.because, row.override_because, row.revision, row.key)
+        earlier = CarriedOut(its.idempotency_key, row.asked_at, holds=True, now_is=lambda: ASKING)
+    return is_done(asked.idempotency_key, earlier, refusal=Refusal) or is_carried_out(plan, asked.idempotency_key)
 
 
 def _refuse_a_second(row: LiveCheck) -> None:

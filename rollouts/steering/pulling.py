@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.models import ClusterMode, Node, Operand, Pod
 from people.models import AuditEntry, User
 from rollouts.components.driver import is_version
@@ -30,11 +31,12 @@ HOW_MANY = f"Between 1 and {MOST_EACH} nodes of each operating system."
 def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
     """Write down that the image of each operating system is to be pulled on the first nodes that will need it.
 
-    The same key again is the same pull.
+    The same key again is the same pull, until that was called off.
 
     :raises Refusal: when nothing may be made in its cluster, or nobody can tell which image it would be
     """
-    if (given := _given(plan, key)) is not None:
+    asked = _key_of(actor.get_username(), key, because, nodes_each)
+    if (given := _given(plan, asked)) is not None:
         return given
     if not 1 <= nodes_each <= MOST_EACH:
         raise BadPlan(("nodes_each", HOW_MANY))
@@ -56,7 +58,7 @@ def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str 
             record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, because=because)
     except IntegrityError as clash:
         # Sent twice at once: what the first has asked is no reason to refuse the second.
-        if (given := _given(plan, key)) is not None:
+        if (given := _given(plan, asked)) is not None:
             return given
         raise Refusal("An image of this plan is being pulled already: wait for it, or cancel it.") from clash
     queue_pull(pull.pk)
@@ -84,8 +86,28 @@ def call_off(pull: ImagePull, *, by: str, because: str, now: datetime) -> bool:
     return True
 
 
-def _given(plan: Plan, key: str) -> ImagePull | None:
-    return ImagePull.objects.filter(plan=plan, key=key).first() if key else None
+def _key_of(who: str, key: str, because: str, nodes_each: int) -> IdempotencyKey:
+    return IdempotencyKey.of(key, person=who, verb="pull-image", body={"because": because, "nodes_each": nodes_each})
+
+
+def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
+    """The pull that this person's key has made already. None: no key, or none yet.
+
+    :raises Refusal: when the key named another pull, or one that pulls no image of this version any more
+    """
+    same = ImagePull.objects.filter(plan=plan, asked_by=asked.person, key=asked.key).select_related("plan")
+    pull = same.first() if asked.key else None
+    if pull is None:
+        return None
+    earlier = CarriedOut(
+        _key_of(pull.asked_by, pull.key, pull.because, pull.nodes_each),
+        pull.asked_at,
+        holds=not pull.ends_because and pull.to_version == pull.plan.to_version,
+        now_is=lambda: (
+            pull.ends_because or f"It pulled {pull.to_version}, and the plan goes to {pull.plan.to_version}."
+        ),
+    )
+    return pull if is_done(asked, earlier, refusal=Refusal) else None
 
 
 def _refuse_what_has_no_sense(plan: Plan, *, now: datetime) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from edges.digests import digest
+from edges.idempotency import IdempotencyKey
 from edges.moves import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
@@ -35,6 +36,15 @@ class AskedStart:
     override_because: str
     expected_revision: int
     key: str
+
+    @property
+    def idempotency_key(self) -> IdempotencyKey:
+        body = {
+            "because": self.because,
+            "override_because": self.override_because,
+            "expected_revision": self.expected_revision,
+        }
+        return IdempotencyKey.of(self.key, person=self.actor.get_username(), verb=Verb.START, body=body)
 
 
 @dataclass(frozen=True)
@@ -76,12 +86,12 @@ def start(
     :raises Blocked: naming what stands against it
     :raises Refusal: when it is no draft
     """
+    asked = AskedStart(actor, because, override_because, expected_revision, key)
     try:
-        asked = AskedStart(actor, because, override_because, expected_revision, key)
         _start(plan, asked, live or LiveSeal(), now=now)
     except (IllegalMove, LostRace, Refusal):
         # Sent twice at once: what the first has started is no reason to refuse the second.
-        if not is_carried_out(plan, Verb.START, key):
+        if not is_carried_out(plan, asked.idempotency_key):
             raise
 
 
@@ -106,7 +116,7 @@ def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
 
 
 def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> None:
-    if is_carried_out(plan, Verb.START, asked.key):
+    if is_carried_out(plan, asked.idempotency_key):
         return
     looked = look_before(plan, asked, now=now)
     if barred := barring(live.answers, is_overridden=bool(asked.override_because.strip())):
@@ -134,8 +144,9 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
             _seal(plan, asked, nodes, picks, checks, live, now=now)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
             Command.objects.create(
-                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key
-            )
+                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key,
+                body_digest=asked.idempotency_key.body,
+            )  # fmt: skip
             AuditEntry.record(
                 plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
             )

@@ -6,6 +6,7 @@ from django.db import transaction
 from fleet.models import Cluster, Operand
 from people.models import AuditEntry
 from rollouts.models import Freeze, ImagePull, Plan, PullJob
+from rollouts.steering import pulling
 from rollouts.steering.pulling import MOST_EACH, ask, cancel
 from rollouts.steering.refusals import BadPlan, Refusal
 from tests.make import NOON, a_node, a_pod, a_user, an_operand
@@ -98,6 +99,48 @@ def test_the_same_key_again_is_the_same_pull(told, owner):
 
     assert one == other
     assert AuditEntry.objects.filter(verb="pull-image").count() == 1
+
+
+def test_a_pull_that_was_called_off_is_not_answered_again(told, owner):
+    plan = a_draft(told, owner)
+    cancel(asked(plan, owner, key="a1"), actor=owner, because="Not today.", now=NOON)
+
+    with pytest.raises(Refusal, match=r"undone since\. owner cancelled it: Not today\."):
+        asked(plan, owner, key="a1")
+
+
+def test_a_pull_of_the_version_of_before_is_not_answered_again(told, owner):
+    plan = a_draft(told, owner)
+    asked(plan, owner, key="a1")
+    Plan.objects.update(to_version="590.1.2")
+
+    with pytest.raises(Refusal, match=f"It pulled {NEW}, and the plan goes to 590.1.2"):
+        asked(plan, owner, key="a1")
+
+
+def test_a_key_that_pulled_something_else_is_refused(told, owner):
+    plan = a_draft(told, owner)
+    asked(plan, owner, key="a1")
+
+    with pytest.raises(Refusal, match="named another command already"):
+        asked(plan, owner, key="a1", nodes_each=2)
+
+
+def test_anothers_equal_key_is_another_pull(told, owner):
+    plan = a_draft(told, owner)
+    first = asked(plan, owner, key="a1")
+    ImagePull.objects.update(ended_at=NOON)
+
+    assert asked(plan, a_user("ben", role="operator"), key="a1") != first
+
+
+def test_two_who_send_one_key_at_once_make_one_pull(told, owner, monkeypatch):
+    """The second one's look at the key comes before the first one's pull is committed."""
+    plan, truly, looks = a_draft(told, owner), pulling._given, []
+    first = asked(plan, owner, key="a1")
+    monkeypatch.setattr(pulling, "_given", lambda *given: truly(*given) if looks else looks.append(1))
+
+    assert asked(plan, owner, key="a1") == first
 
 
 def test_a_second_one_loses_while_the_first_is_under_way(told, owner):

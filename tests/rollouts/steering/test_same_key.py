@@ -1,14 +1,19 @@
-"""One Idempotency-Key is one command, also when all who send it come at once."""
+"""One Idempotency-Key is one command, also when all who send it come at once, and while its effect holds (Z37)."""
 
 from collections.abc import Callable
 from threading import Barrier, Thread
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from rollouts.models import Command, Verb
-from rollouts.steering import commands
-from rollouts.steering.refusals import Refusal
+from people.models import User
+from rollouts.lifecycle import PlanState
+from rollouts.models import Command, LiveCheck, Plan, Verb
+from rollouts.steering import commands, live_checking
+from rollouts.steering.live_checking import ask_start
+from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.starting import start
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_user
 from tests.rollouts.rows import in_state
@@ -71,10 +76,69 @@ def test_four_starts_at_once_are_one():
     assert Command.objects.filter(plan=plan, verb=Verb.START).count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_four_who_ask_for_one_start_at_once_have_asked_once():
+    ada = a_user("ada", role="operator")
+    plan = a_draft(a_fleet(), author=ada)
+    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+
+    answers = at_once(4, lambda: ask_start(Plan.objects.get(pk=plan.pk), **given))
+
+    assert answers == [None] * 4
+    assert plan.events.filter(to="ask-start").count() == 1
+
+
+@pytest.mark.django_db
+def test_a_start_that_is_asked_for_is_so_whatever_bars_it_since(monkeypatch):
+    ada = a_user("ada", role="operator")
+    plan = a_draft(a_fleet(), author=ada)
+    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "now": NOON}
+    ask_start(plan, key=KEY, **given)
+
+    def barred(*_, **__):
+        raise Blocked([])
+
+    monkeypatch.setattr(live_checking, "look_before", barred)
+
+    ask_start(plan, key=KEY, **given)
+    with pytest.raises(Blocked):
+        ask_start(plan, key="another", **given)
+
+
+@pytest.mark.django_db
+def test_nobody_elses_key_asks_for_their_start():
+    ada, ben = a_user("ada", role="operator"), a_user("ben", role="operator")
+    plan = a_draft(a_fleet(), author=ada)
+    given = {"because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    ask_start(plan, actor=ada, **given)
+
+    with pytest.raises(Refusal, match="ada asked for its start at"):
+        ask_start(plan, actor=ben, **given)
+    with pytest.raises(Refusal, match="named another command already"):
+        ask_start(plan, actor=ada, **given | {"because": "y"})
+    assert LiveCheck.objects.get().asked_by == "ada"
+
+
+@pytest.mark.django_db
+def test_a_start_is_repeated_until_it_was_undone():
+    ada = a_user("ada", role="operator")
+    plan = a_draft(a_fleet(), author=ada)
+    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    start(plan, **given)
+    commands.halt(plan, actor=ada, because="x", now=NOON)
+
+    ask_start(plan, **given)
+
+    commands.abort(plan, actor=ada, because="x", now=NOON)
+    with pytest.raises(Refusal, match="The plan is aborting: ada aborted it at"):
+        ask_start(plan, **given)
+    assert plan.commands.filter(verb=Verb.START).count() == 1
+
+
 def looking_too_early(monkeypatch) -> None:
     """The first look at the key comes before the first command is committed."""
-    truly, looks = commands._given, []
-    monkeypatch.setattr(commands, "_given", lambda *asked: truly(*asked) if looks else looks.append(1))
+    truly, looks = commands._earlier, []
+    monkeypatch.setattr(commands, "_earlier", lambda *asked: truly(*asked) if looks else looks.append(1))
 
 
 @pytest.mark.django_db
@@ -110,5 +174,100 @@ def test_another_command_under_the_same_key_is_still_refused():
     in_state(plan, "promoting")
     commands.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
 
-    with pytest.raises(Refusal, match="named another command"):
+    with pytest.raises(Refusal, match="named another command already"):
         commands.abort(plan, actor=ada, because="x", key=KEY, now=NOON)
+
+
+@pytest.mark.django_db
+def test_another_persons_equal_key_swallows_no_halt():
+    plan, ada, ben = in_state(a_plan(), "promoting"), a_user("ada", role="operator"), a_user("ben", role="operator")
+    commands.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
+    commands.resume(plan, actor=ada, because="x", now=NOON)
+
+    commands.halt(plan, actor=ben, because="x", key=KEY, now=NOON)
+
+    assert Plan.objects.get(pk=plan.pk).state == "halted"
+
+
+@pytest.mark.django_db
+def test_a_halt_by_the_engine_is_not_the_halt_that_was_undone():
+    plan, ada = in_state(a_plan(), "promoting"), a_user("ada", role="operator")
+    commands.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
+    commands.resume(plan, actor=ada, because="x", now=NOON)
+    plan.move(PlanState.HALTED, now=NOON, actor="engine", because="A gate failed.")
+
+    with pytest.raises(Refusal, match="The plan is halted: ada resumed it at"):
+        commands.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
+
+
+@pytest.mark.django_db
+def test_a_key_that_was_kept_without_its_body_names_every_body():
+    plan, ada = in_state(a_plan(), "promoting"), a_user("ada", role="operator")
+    commands.pause(plan, actor=ada, because="x", key=KEY, now=NOON)
+    plan.commands.update(body_digest="")
+
+    commands.pause(plan, actor=ada, because="y", key=KEY, now=NOON)
+
+    commands.resume(plan, actor=ada, because="x", now=NOON)
+    with pytest.raises(Refusal, match="and undone since"):
+        commands.pause(plan, actor=ada, because="y", key=KEY, now=NOON)
+
+
+PEOPLE, KEYS = ("ada", "ben"), ("k1", "k2")
+SAID = tuple(str(verb) for verb in TELL)
+IS_SO: dict[str, Callable[[Plan], bool]] = {
+    "halt": lambda plan: plan.state == "halted",
+    "pause": lambda plan: plan.commands.in_force().exists(),
+    "resume": lambda plan: plan.state != "halted" and not plan.commands.in_force().exists(),
+    "rollback": lambda plan: plan.state in {"rolling-back", "rolled-back"},
+    "abort": lambda plan: plan.state in {"aborting", "aborted"},
+}
+ENGINE = {"holding": "promoting", "promoting": "halted", "rolling-back": "rolled-back", "aborting": "aborted"}
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(PEOPLE), st.sampled_from(SAID), st.sampled_from(KEYS)),
+        st.just(("engine", "move", "")),
+    ),
+    max_size=10,
+)  # fmt: skip
+
+
+@pytest.mark.django_db(transaction=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_whatever_is_said_by_whomever_under_which_key_done_is_so(told: Plan, steps: list[tuple[str, str, str]]):
+    users = {name: User.objects.get(username=name) for name in PEOPLE}
+    with transaction.atomic():
+        for who, verb, key in steps:
+            if who == "engine":
+                the_engine_moves(told)
+                continue
+            before = set(told.commands.values_list("pk", flat=True))
+            try:
+                with transaction.atomic():
+                    TELL[Verb(verb)][0](told, actor=users[who], because="x", key=key, now=NOON)
+            except Refusal:
+                continue
+            finally:
+                told.refresh_from_db()
+            assert IS_SO[verb](told), (who, verb, key)
+            new = told.commands.exclude(pk__in=before)
+            mine = told.commands.get(actor=who, key=key)
+            assert (mine.verb, [one.pk for one in new]) in ((verb, [mine.pk]), (verb, []))
+        if told.state in {"holding", "promoting"}:  # a new key always halts
+            commands.halt(told, actor=users["ada"], because="x", key="new", now=NOON)
+            assert told.state == "halted"
+        transaction.set_rollback(True)
+    told.refresh_from_db()
+
+
+@pytest.fixture
+def told() -> Plan:
+    for name in PEOPLE:
+        a_user(name, role="operator")
+    return in_state(a_plan(), "promoting")
+
+
+def the_engine_moves(plan: Plan) -> None:
+    if to := ENGINE.get(plan.state):
+        plan.move(PlanState(to), now=NOON, actor="engine", because="So it goes.")

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from fleet.models import Node
@@ -7,7 +9,7 @@ from rollouts.steering.preview import preview
 from tests import make
 from tests.callers import calling
 from tests.pages import Page, page, visiting
-from tests.rollouts.rows import a_started_plan
+from tests.rollouts.rows import a_started_plan, in_state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -146,6 +148,23 @@ def test_the_same_click_twice_is_one_command():
     tell(ada, plan, "pause", key="one-click")
 
     assert plan.commands.filter(verb="pause").count() == 1
+
+
+def test_a_halt_that_somebody_undid_is_offered_again_when_its_form_comes_back():
+    plan = in_state(make.a_plan(), "promoting")
+    ada, ben = (visiting(make.a_user(name, role="operator")) for name in ("ada", "ben"))
+    tell(ada, plan, "halt", key="one-click", because="Fans are loud.")
+    tell(ben, plan, "resume")
+
+    response, said = tell(ada, plan, "halt", key="one-click", because="Fans are loud.")
+
+    assert "Halted: from now on" not in said
+    assert "and undone since. The plan is promoting: ben resumed it at" in said
+    form = response.content.decode().partition(f'action="/plans/{plan.pk}/commands/halt"')[2]
+    key = re.search(r'name="key" value="([^"]+)"', form)[1]
+    assert "Fans are loud." in form.partition("</form>")[0]
+    tell(ada, plan, "halt", key=key, because="Fans are loud.")
+    assert Plan.objects.get(pk=plan.pk).state == "halted"
 
 
 def test_going_on_rests_on_what_was_seen_and_stopping_does_not():
