@@ -12,9 +12,9 @@ from typing import NamedTuple
 from django.db.models import Q
 
 from fleet.models import Cluster
+from gpu.xids import COUNTED_WITHIN, WORKFLOWS
 from health.models import Finding
 from health.rules.gpus.xid import LastXid
-from health.rules.gpus.xids import COUNTED_WITHIN, WORKFLOWS
 
 TOGETHER = timedelta(minutes=10)
 OF_NODES = frozenset(row.number for row in WORKFLOWS if row.is_of_node)

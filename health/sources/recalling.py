@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from gpu.xids import XIDS
 from health.models import Finding
 from health.rules.gpus.xid import LastXid, counted_in, outlasts_its_window
-from health.rules.gpus.xids import XIDS
 from health.telemetry.base import TelemetryReading
 from health.telemetry.frame import Frame, PastXid
 from health.telemetry.remembering import PAST_XIDS_AT_MOST, KnownXids, begun_lately, recall

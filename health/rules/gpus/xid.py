@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from gpu.xids import XIDS, XidAction, XidPattern, XidWorkflow, verdict_in, workflow_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
-from health.rules.gpus.xids import XIDS, XidAction, XidPattern, XidWorkflow, verdict_in, workflow_of
 from health.telemetry.frame import Frame
 from health.telemetry.remembering import VOLATILE
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu.xids import OURS, WORKFLOWS, XIDS, XidAction, XidPattern, verdict_in, workflow_of
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, XidSeen, can_see
@@ -22,7 +23,6 @@ from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
 from health.rules.gpus.xid import LastXid
-from health.rules.gpus.xids import OURS, WORKFLOWS, XIDS, XidAction, XidPattern, verdict_in, workflow_of
 from health.rules.limits import A_POOL, Limits
 from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
@@ -62,7 +62,7 @@ def with_xid(number: int, *, ago=timedelta(minutes=1), words: str = "", **given)
 
 
 def test_every_file_is_in_the_table():
-    files = {path.stem for path in (Path("health/rules/gpus")).glob("*.py")} - {"__init__", "base", "shares", "xids"}
+    files = {path.stem for path in (Path("health/rules/gpus")).glob("*.py")} - {"__init__", "base", "shares"}
 
     assert {type(rule).__module__.rpartition(".")[2] for rule in GPU_RULES} == files
     assert len({rule.key for rule in GPU_RULES}) == len(GPU_RULES)
