@@ -1,10 +1,11 @@
-"""NVIDIA's catalogue of Xids, as data: what each asks for. For Ampere and newer.
+"""NVIDIA's catalogue of Xids and of recovery actions, as data: what each asks for. For Ampere and newer.
 
 Source: Xid-Catalog.xlsx of 2025-09-30 (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html), the column of the
 immediate action. Where it names a workflow, `WORKFLOWS` has what can be seen of that from outside. Numbers that are not
 here are in none.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,6 +27,8 @@ class XidAction(StrEnum):
     CHECK_UVM = "check-uvm"
     FOLLOW_TEXT = "follow-text"  # 154: what it says is the verdict
     NVLINK = "nvlink"  # its workflow
+    DRAIN_P2P = "drain-p2p"
+    RECOVER_IMEX = "recover-imex"
 
 
 @dataclass(frozen=True)
@@ -179,18 +182,56 @@ def workflow_of(number: int, beside: Mapping[int, timedelta], again: int, elsewh
     return next((row for row in rows if row.fits(beside, again, elsewhere)), None)
 
 
-# What 154 says, from R565 on; the texts in lower case.
-VERDICTS: Mapping[str, XidAction] = {
-    "none": XidAction.IGNORE,
-    "drain p2p": XidAction.NVLINK,
-    "drain and reset": XidAction.DRAIN_AND_RESET,
-    "gpu reset required": XidAction.RESET_GPU,
-    "node reboot required": XidAction.RESTART_NODE,
+class RecoveryAction(NamedTuple):
+    title: str
+    action: XidAction
+
+
+# NVML's nvmlDeviceGpuRecoveryAction_t by its number, as DCGM's field 1523 exports it. docs.nvidia.com/deploy/nvml-api,
+# nvml.h of CUDA 13.4: 5 to 7 are new there.
+RECOVERY_ACTIONS: Mapping[int, RecoveryAction] = {
+    0: RecoveryAction("None", XidAction.IGNORE),
+    1: RecoveryAction("GPU Reset", XidAction.RESET_GPU),
+    2: RecoveryAction("Node Reboot", XidAction.RESTART_NODE),
+    3: RecoveryAction("Drain P2P", XidAction.DRAIN_P2P),
+    4: RecoveryAction("Drain and Reset", XidAction.DRAIN_AND_RESET),
+    5: RecoveryAction("Recover IMEX Domain", XidAction.RECOVER_IMEX),
+    6: RecoveryAction("Bus Reset", XidAction.RESET_GPU),
+    7: RecoveryAction("System Reboot", XidAction.RESTART_NODE),
 }
+# What 154 says, from R565 on, without "Required" at its end. Drivers of R610 write OS Reboot and PF FLR, which is a
+# reset of the GPU's physical function (NVIDIA/open-gpu-kernel-modules #1271, #1284).
+VERDICTS: Mapping[str, XidAction] = {
+    **{each.title.lower(): each.action for each in RECOVERY_ACTIONS.values()},
+    "drain p2p and reset": XidAction.DRAIN_AND_RESET,
+    "reset": XidAction.RESET_GPU,
+    "pf flr": XidAction.RESET_GPU,
+    "flr": XidAction.RESET_GPU,
+    "os reboot": XidAction.RESTART_NODE,
+    "reboot": XidAction.RESTART_NODE,
+    "cold reboot": XidAction.RESTART_NODE,
+}
+_CHANGED_TO = re.compile(r"\bto\b\s*(0x[0-9a-f]+)?\s*(?:\(([^()]*)\)?)?\s*\.?\s*$", re.IGNORECASE)
+
+
+class Verdict(NamedTuple):
+    """The recovery action that a 154 changes to."""
+
+    title: str  # as its text calls it; blank: it names none
+    action: XidAction | None  # None: none that is known
+
+
+def verdict_of(words: str) -> Verdict:
+    """Read what follows the last "to": its text is believed, and its number where it has no text."""
+    said = _CHANGED_TO.search(words)
+    number, title = (said[1], said[2] or "") if said else (None, words)
+    title = title.strip()
+    if title:
+        return Verdict(title, VERDICTS.get(title.lower().removesuffix("required").strip()))
+    known = RECOVERY_ACTIONS.get(int(number, 16)) if number else None
+    return Verdict(known.title if known else number or "", known.action if known else None)
 
 
 def verdict_in(words: str) -> XidAction | None:
-    """The action that the text of a 154 names last: it says from what to what it changed. None: none that is known."""
-    said = words.lower()
-    last = max(VERDICTS, key=lambda text: (said.rfind(text), len(text)))
-    return VERDICTS[last] if last in said else None
+    """The action of a 154. None: its text names none that is known."""
+    return verdict_of(words).action

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from gpu.xids import XIDS, XidAction, XidPattern, XidWorkflow, verdict_in, workflow_of
+from gpu.xids import XIDS, Xid, XidAction, XidPattern, XidWorkflow, verdict_of, workflow_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
 from health.telemetry.frame import Frame
@@ -17,6 +17,7 @@ BURST = 10  # of one number within the window of its exporter
 MOST_KEPT = 50  # times that a finding says when
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
 ROW_REMAP = 63
+WORDS = 120  # of a text that nobody knows
 
 DO: Mapping[XidAction, str] = {
     XidAction.RESTART_APP: "Look at the application's log and restart it.",
@@ -32,6 +33,8 @@ DO: Mapping[XidAction, str] = {
     XidAction.CHECK_UVM: "Look at the kernel log for nvidia-uvm.",
     XidAction.NVLINK: "Look at nvidia-smi nvlink -e and the Fabric Manager's log; drain the node and reset the GPU "
     "where errors come again.",
+    XidAction.DRAIN_P2P: "End the work that uses NVLink or P2P between the GPUs of the node; no reset is asked for.",
+    XidAction.RECOVER_IMEX: "Restart the IMEX domain (nvidia-imex, or the daemons of the ComputeDomain).",
 }
 SEVERITY: Mapping[XidAction, Severity] = {
     XidAction.RESTART_APP: Severity.NOTE,
@@ -45,6 +48,8 @@ SEVERITY: Mapping[XidAction, Severity] = {
     XidAction.UPDATE_SOFTWARE: Severity.WARNING,
     XidAction.CHECK_UVM: Severity.WARNING,
     XidAction.NVLINK: Severity.WARNING,
+    XidAction.DRAIN_P2P: Severity.WARNING,
+    XidAction.RECOVER_IMEX: Severity.WARNING,
 }
 
 
@@ -81,9 +86,7 @@ class LastXid:
         action = _action(seen, flow)
         return Wrong(
             _severity(seen, action),
-            f"{gpu.name} has had Xid {seen.number}"
-            + (f" ({known.title})" if known and known.title else "")
-            + _since(seen, times),
+            f"{gpu.name} has had Xid {seen.number}{_title(seen, known)}{_since(seen, times)}",
             _advice(gpu, seen, flow),
             {
                 "xid": seen.number,
@@ -101,6 +104,17 @@ class LastXid:
             + (f" {flow.pattern}" if flow else ""),
             probable_cause=_probable_cause(gpu, seen, flow, every),
         )
+
+
+def _title(seen: XidSeen, known: Xid | None) -> str:
+    if known is None or not known.title:
+        return ""
+    if known.action is not XidAction.FOLLOW_TEXT:
+        return f" ({known.title})"
+    title, action = verdict_of(seen.words)
+    if action is None:
+        return f" with an unknown recovery action: {title[:WORDS] or 'its exporter reports no text'}"
+    return f" (GPU recovery action: {title})"
 
 
 def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow | None:
@@ -191,7 +205,7 @@ def _action(seen: XidSeen, flow: XidWorkflow | None) -> XidAction | None:
     known = XIDS.get(seen.number)
     if flow is not None or known is None:
         return flow.action if flow is not None else None
-    return verdict_in(seen.words) if known.action == XidAction.FOLLOW_TEXT else known.action
+    return verdict_of(seen.words).action if known.action == XidAction.FOLLOW_TEXT else known.action
 
 
 def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
@@ -240,11 +254,19 @@ def _probable_cause(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, ever
     if _is_suspect(gpu, seen):
         parts.append("Its driver was changed within the day before: suspect the new driver.")
     known = XIDS.get(seen.number)
+    if known is not None and known.action is XidAction.FOLLOW_TEXT and COUNTED not in gpu.now and len(every) == 1:
+        parts.append("An earlier Xid may be hidden behind it: the gauge of its exporter shows the last one alone.")
     if known is not None and known.because:
         parts.append(known.because)
     elif _action(seen, flow) is XidAction.RESTART_APP and flow is None:
         parts.append("An application failed here: the GPU is not blamed for one.")
     return " ".join(parts)
+
+
+def _unknown_action(seen: XidSeen) -> str:
+    if not seen.words:
+        return "Its exporter reports no text."
+    return f"NVIDIA's list does not have its recovery action: “{seen.words[:WORDS]}”."
 
 
 def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> str:
@@ -257,7 +279,7 @@ def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> str:
         parts.append(
             "NVIDIA's catalogue names no action for it: read the kernel log (dmesg, NVRM: Xid), and ask support."
             if known is None
-            else f"Its text names no recovery action that is known: “{seen.words}”. Read the kernel log."
+            else f"{_unknown_action(seen)} Read the kernel log (dmesg, NVRM: Xid) and GPU Recovery Action in nvidia-smi -q."
         )
     elif action in DO:
         parts.append(DO[action])

@@ -338,28 +338,77 @@ def test_an_xid_that_no_catalogue_has_says_so():
     assert "names no action" in LastXid().judge(with_xid(9999)).action
 
 
+FROM = "GPU recovery action changed from"
+
+
 @pytest.mark.parametrize(
     ("words", "action"),
     [
-        ("GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", XidAction.RESET_GPU),
-        ("GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)", XidAction.RESTART_NODE),
-        ("GPU recovery action changed from 0x1 (Drain and Reset) to 0x0 (None)", None),
-        ("Drain P2P", XidAction.NVLINK),
+        (f"{FROM} 0x0 (None) to 0x1 (GPU Reset Required)", XidAction.RESET_GPU),
+        (f"{FROM} 0x0 (None) to 0x2 (Node Reboot Required)", XidAction.RESTART_NODE),
+        (f"{FROM} 0x0 (None) to 0x2 (OS Reboot)", XidAction.RESTART_NODE),
+        (f"{FROM} 0x0 (None) to 0x1 (PF FLR)", XidAction.RESET_GPU),
+        (f"{FROM} 0x0 (None) to 0x4 (Drain and Reset)", XidAction.DRAIN_AND_RESET),
+        (f"{FROM} 0x0 (None) to 0x1 (Drain and Reset)", XidAction.DRAIN_AND_RESET),  # of text and number the text
+        (f"{FROM} 0x0 (None) to 0x4 (Drain P2P and Reset)", XidAction.DRAIN_AND_RESET),
+        (f"{FROM} 0x0 (None) to 0x3 (Drain P2P)", XidAction.DRAIN_P2P),
+        (f"{FROM} 0x0 (None) to 0x5 (Recover IMEX Domain)", XidAction.RECOVER_IMEX),
+        (f"{FROM} 0x0 (None) to 0x6 (Bus Reset)", XidAction.RESET_GPU),
+        (f"{FROM} 0x0 (None) to 0x7 (System Reboot)", XidAction.RESTART_NODE),
+        (f"{FROM} 0x1 (Drain and Reset) to 0x0 (None)", XidAction.IGNORE),
+        (f"{FROM} 0x1 (PF FLR) to 0x2 (OS Reboot)", XidAction.RESTART_NODE),
+        (f"{FROM} 0x0 to 0x2", XidAction.RESTART_NODE),
+        (f"NVRM: Xid (PCI:0000:01:00): 154, {FROM} 0x0 (None) to 0x2 (OS Reboot)", XidAction.RESTART_NODE),
+        ("changed to 0x2 (Node Reboot Required)", XidAction.RESTART_NODE),
+        ("Drain P2P", XidAction.DRAIN_P2P),
+        (f"{FROM} 0x0 (None) to 0x9 (Replace Board)", None),
+        (f"{FROM} 0x0 (None) to 0x9", None),
+        (f"{FROM} 0x0 (None) to", None),
+        (f"{FROM} 0x0 (None) to 0x2 (No Reboot Needed)", None),
         ("something new", None),
+        ("", None),
     ],
 )
 def test_the_text_of_154_is_the_verdict(words, action):
-    if "to 0x0 (None)" in words:
-        assert verdict_in(words) == XidAction.IGNORE
-    else:
-        assert verdict_in(words) == action
+    assert verdict_in(words) == action
 
 
-def test_a_154_whose_text_nobody_knows_is_a_warning_with_its_text():
-    wrong = LastXid().judge(with_xid(154, words="something new"))
+def test_a_154_whose_text_nobody_knows_is_a_finding_with_its_text():
+    wrong = LastXid().judge(with_xid(154, words=f"{FROM} 0x0 (None) to 0x9 (Replace Board)"))
 
     assert wrong.severity == Severity.WARNING
-    assert "something new" in wrong.action
+    assert "has had Xid 154 with an unknown recovery action: Replace Board" in wrong.sentence
+    assert "Replace Board" in wrong.action
+
+
+def test_a_154_names_its_recovery_action():
+    wrong = LastXid().judge(with_xid(154, words=f"{FROM} 0x0 (None) to 0x2 (OS Reboot)"))
+
+    assert wrong.severity == Severity.CRITICAL
+    assert "has had Xid 154 (GPU recovery action: OS Reboot)" in wrong.sentence
+    assert "reboot" in wrong.action
+
+
+def test_a_154_without_its_text_says_where_the_text_is():
+    wrong = LastXid().judge(with_xid(154))
+
+    assert "has had Xid 154 with an unknown recovery action: its exporter reports no text" in wrong.sentence
+    assert "kernel log" in wrong.action
+
+
+HIDDEN = "An earlier Xid may be hidden behind it"
+
+
+def test_an_earlier_xid_may_be_hidden_behind_a_154_that_the_gauge_alone_shows():
+    assert HIDDEN in LastXid().judge(with_xid(154, words="to 0x2 (OS Reboot)")).probable_cause
+    earlier = with_xid(154, words="to 0x2 (OS Reboot)", past_xids=(XidSeen(79, NOON),))
+    assert HIDDEN not in LastXid().judge(earlier).probable_cause
+
+
+def test_an_exporter_that_counts_hides_no_xid_behind_a_154():
+    counted = with_xid(154, words="to 0x1 (PF FLR)", parts={"xids_counted": {"154": 1.0}})
+
+    assert HIDDEN not in LastXid().judge(replace(counted, now={"xids_counted": 1.0})).probable_cause
 
 
 def test_an_applications_error_passes_and_a_hardware_one_does_not():
