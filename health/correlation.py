@@ -21,6 +21,8 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "cluster-not-seen": ("cluster-unwatched",),
     "gpu-silent": ("gpu-xid",),
+    "gpu-recovery-action": ("gpu-xid",),
+    "gpu-fabric": ("gpu-xid",),
     "gpu-ecc-uncorrected": ("gpu-xid",),
     "gpu-row-remap": ("gpu-xid",),
     "gpu-resets": ("gpu-xid", "gpu-row-remap", "gpu-ecc-uncorrected"),

@@ -66,6 +66,11 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Tell the owner of what ran there: it may have computed with wrong numbers.",
         REPORT, DRAIN, RESET, "Look whether the row was remapped: nvidia-smi -q -d ROW_REMAPPER.", REPLACE, BACK,
     ),
+    "gpu-fabric": (
+        "Read the state of the fabric: nvidia-smi -q on the node, Fabric; and journalctl -u nvidia-fabricmanager.",
+        "Compare the versions of the driver and of the Fabric Manager: they must be equal.",
+        "Restart nvidia-fabricmanager while nothing uses the GPUs.", DRAIN, "Reboot the node.", REPLACE, BACK,
+    ),
     "gpu-hot": (
         "Look at its neighbours on the node's page: where they are hot, too, it is the air of the chassis or the rack.",
         "Of all: have the inlet, the fans and what blocks the rack looked at.",
@@ -94,6 +99,11 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
     "gpu-power-near-limit": (
         "Compare its power limit with those of its neighbours (nvidia-smi -q -d POWER): somebody may have lowered it.",
         "Where that is as it should be there, give the pool its workload class, or a limit of its own.",
+    ),
+    "gpu-recovery-action": (
+        "Read the Xids that came before it: the finding about them says what happened.",
+        REPORT, "Do what the action says. Reset or reboot: " + DRAIN, RESET,
+        "Drain P2P: end the work that uses NVLink between the GPUs of the node.", REPLACE, BACK,
     ),
     "gpu-resets": (
         "Look on the timeline of its node what came before each reset, and who did it: a person, a job, NVSentinel.",

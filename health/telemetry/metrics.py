@@ -27,7 +27,7 @@ class Metric:
     unit: str = ""  # of the value, after its factor
     kind: MetricKind = MetricKind.GAUGE
     is_usual: bool = True  # exported unless somebody took it out
-    is_missed: bool = True  # its absence is worth a word to everybody; else one vendor's exporter has it alone
+    is_missed: bool = True  # its absence is worth a word to everybody; else one vendor's or few have it
     # Beyond these it is no value, whatever an exporter says: both glitch (NVIDIA/dcgm-exporter #312: 82505 °C;
     # NVIDIA/DCGM #199: a utilisation of thousands; ROCm/rocm-systems #6931: 2112 °C), and see BLANKS.
     least: float = 0.0
@@ -111,6 +111,10 @@ def _table() -> dict[str, Metric]:
         Metric("xids_counted", "Xids of late", "", gauge, is_usual=False, most=COUNT),
         # 0 well, 10 warning, 20 failure
         Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False, most=20),
+        # Each by a number of NVML's or DCGM's: `gpu.xids.RECOVERY_ACTIONS`, `rules.gpus.fabric`.
+        Metric("recovery_action", "Recovery action", is_usual=False, is_missed=False, most=100),
+        Metric("fabric_manager_status", "Fabric Manager", is_usual=False, is_missed=False, most=100),
+        Metric("fabric_health", "NVLink fabric health mask", is_usual=False, is_missed=False, most=0xFFFF),
         Metric("called_healthy", "Called healthy by its exporter", is_usual=False, is_missed=False, most=1.0),
     )
     return {row.key: row for row in rows}
@@ -189,6 +193,10 @@ _DCGM = (
     MetricSeries("DCGM_EXP_CLOCK_EVENTS_COUNT", "clock_events", label="clock_event", only=frozenset(SLOWED_BY)),
     MetricSeries("DCGM_EXP_XID_ERRORS_COUNT", "xids_counted", label="xid"),
     MetricSeries("DCGM_EXP_GPU_HEALTH_STATUS", "dcgm_health", label="health_watch"),
+    MetricSeries("DCGM_FI_DEV_GPU_RECOVERY_ACTION", "recovery_action"),
+    MetricSeries("DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION", "recovery_action"),  # as it was called before
+    MetricSeries("DCGM_FI_DEV_FABRIC_MANAGER_STATUS", "fabric_manager_status"),
+    MetricSeries("DCGM_FI_DEV_FABRIC_HEALTH_MASK", "fabric_health"),
 )
 # As DCGM's exporter called them before 2.0, and calls them where it has etc/1.x-compatibility-metrics.csv for its
 # counters (#188). The ratios that the file says to be in % are none.

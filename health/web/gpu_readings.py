@@ -1,9 +1,11 @@
 """What a GPU's exporter says beside what is in its line: each metric's newest value, also without a Prometheus."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu.xids import RECOVERY_ACTIONS
 from health.gpus.columns import UNITLESS
+from health.rules.gpus.fabric import STATUSES, faults_in
 from health.sources.history import OF_SLICES
 from health.sources.of_node import DeviceTelemetry
 from health.sources.reading import MetricReading, ReadingState
@@ -18,6 +20,11 @@ NOT_HERE = frozenset({
 }) | UNITLESS  # fmt: skip
 YES_OR_NO = UNITLESS | {"row_remap_pending", "row_remap_failed", "called_healthy"}
 HEALTH = {0.0: "well", 10.0: "warning", 20.0: "failure"}
+NUMBERED: Mapping[str, Callable[[int], str]] = {
+    "recovery_action": lambda number: RECOVERY_ACTIONS[number].title if number in RECOVERY_ACTIONS else "",
+    "fabric_manager_status": lambda number: STATUSES.get(number, ""),
+    "fabric_health": lambda number: names(faults_in(number)) or "no fault",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,8 @@ def other_readings(devices: Sequence[DeviceTelemetry]) -> OtherReadings | None:
         return None
     elsewhere = NOT_HERE | OF_SLICES if device.gi_id else NOT_HERE
     there = [(key, reading) for key, reading in device.metrics.items() if key not in elsewhere]
-    lacks = [METRICS[key].title for key, reading in there if reading.state is ReadingState.NOT_EXPORTED]
+    missed = [(METRICS[key], reading) for key, reading in there if METRICS[key].is_missed]
+    lacks = [metric.title for metric, reading in missed if reading.state is ReadingState.NOT_EXPORTED]
     return OtherReadings(list(_told(there)), lacks)
 
 
@@ -55,6 +63,8 @@ def words_of(key: str, value: float) -> str:
         return "yes" if value else "no"
     if key == "dcgm_health":
         return HEALTH.get(value, f"{value:.0f}")
+    if key in NUMBERED:
+        return NUMBERED[key](int(value)) or f"unknown ({value:.0f})"
     if key == "clock_reasons":
         reasons = [f"{each.because} ({name})" for name, each in SLOWED_BY.items() if int(value) & each.bit]
         return names(reasons) or "none that slows it"

@@ -1,12 +1,15 @@
 """The rules that nothing planted in a day is about, each with why not. What is not here is planted."""
 
 NO_PLANS = "a day has no plans: those and what they hold are tried by the flows and by `bin/bench crash`"
+OFF = "no exporter has it by default, and those of a day's fleet have what they have by default"
 OF_OURS = "what a worker cannot write in time takes time of a clock, and a day has none that runs by itself"
 
 UNPLANTED = {
     "followed-failing": NO_PLANS,
     "gate-passed-over": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
+    "gpu-fabric": OFF,
+    "gpu-recovery-action": OFF,
     "hold-left-behind": NO_PLANS,
     "observer-behind": OF_OURS,
     "opt-out-left-behind": NO_PLANS,

@@ -279,7 +279,7 @@ def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> str:
         parts.append(
             "NVIDIA's catalogue names no action for it: read the kernel log (dmesg, NVRM: Xid), and ask support."
             if known is None
-            else f"{_unknown_action(seen)} Read the kernel log (dmesg, NVRM: Xid) and GPU Recovery Action in nvidia-smi -q."
+            else f"{_unknown_action(seen)} Read the kernel log (dmesg, NVRM: Xid) and nvidia-smi -q on the node."
         )
     elif action in DO:
         parts.append(DO[action])

@@ -12,12 +12,14 @@ from health.rules.gpus.base import GpuFacts, XidSeen, can_see
 from health.rules.gpus.called_unhealthy import CalledUnhealthy
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
+from health.rules.gpus.fabric import Fabric
 from health.rules.gpus.hot import Hot
 from health.rules.gpus.memory_nearly_full import MemoryNearlyFull
 from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.nvlink_quiet import NvlinkQuiet
 from health.rules.gpus.pcie_replays import PcieReplays
 from health.rules.gpus.power_near_limit import PowerNearLimit
+from health.rules.gpus.recovery_action import RecoveryActionNeeded
 from health.rules.gpus.resets import Resets
 from health.rules.gpus.row_remap import RowRemap
 from health.rules.gpus.silent import GpuSilent
@@ -409,6 +411,56 @@ def test_an_exporter_that_counts_hides_no_xid_behind_a_154():
     counted = with_xid(154, words="to 0x1 (PF FLR)", parts={"xids_counted": {"154": 1.0}})
 
     assert HIDDEN not in LastXid().judge(replace(counted, now={"xids_counted": 1.0})).probable_cause
+
+
+@pytest.mark.parametrize(
+    ("number", "severity", "says", "asks"),
+    [
+        (0, None, "", ""),
+        (1, Severity.CRITICAL, "1 (GPU Reset)", "reset the GPU"),
+        (2, Severity.CRITICAL, "2 (Node Reboot)", "reboot it"),
+        (3, Severity.WARNING, "3 (Drain P2P)", "NVLink or P2P"),
+        (4, Severity.CRITICAL, "4 (Drain and Reset)", "Drain the node, then reset"),
+        (5, Severity.WARNING, "5 (Recover IMEX Domain)", "IMEX domain"),
+        (7, Severity.CRITICAL, "7 (System Reboot)", "reboot it"),
+        (9, Severity.WARNING, "9 that NVML's list does not have", "nvidia-smi -q"),
+    ],
+)
+def test_the_recovery_action_that_a_driver_asks_for_is_a_finding(number, severity, says, asks):
+    wrong = RecoveryActionNeeded().judge(replace(WELL, now={"recovery_action": float(number)}))
+
+    assert (wrong.severity if wrong else None) == severity
+    assert not wrong or (f"recovery action {says}" in wrong.sentence and asks in wrong.action)
+    assert list(RecoveryActionNeeded().suspects(a_frame("recovery_action", number))) == ([0] if number else [])
+
+
+@pytest.mark.parametrize(
+    ("status", "severity"),
+    [
+        (0, None), (1, None), (3, None), (6, None),
+        (2, Severity.WARNING), (4, Severity.CRITICAL), (5, Severity.CRITICAL),
+    ],
+)  # fmt: skip
+def test_a_fabric_manager_that_failed_is_critical_and_one_that_does_not_end_a_warning(status, severity):
+    wrong = Fabric().judge(replace(WELL, now={"fabric_manager_status": float(status)}))
+
+    assert (wrong.severity if wrong else None) == severity
+
+
+@pytest.mark.parametrize(
+    ("mask", "fault"),
+    [
+        (0x80, None),  # access timeout recovery: false
+        (0x1AA, None),  # each is false, the configuration is correct
+        (0x1, "degraded bandwidth"), (0x4, "route recovery"), (0x10, "unhealthy route"),
+        (0x40, "access timeout recovery"), (0x200, "incorrect configuration"), (0x11, "bandwidth and unhealthy route"),
+    ],
+)  # fmt: skip
+def test_a_health_mask_of_the_fabric_is_read_by_its_fields(mask, fault):
+    wrong = Fabric().judge(replace(WELL, now={"fabric_manager_status": 3.0, "fabric_health": float(mask)}))
+
+    assert (wrong.severity if wrong else None) == (Severity.CRITICAL if fault else None)
+    assert fault is None or fault in wrong.sentence
 
 
 def test_an_applications_error_passes_and_a_hardware_one_does_not():

@@ -166,7 +166,7 @@ def test_what_each_slice_says_of_the_memory_of_its_board_is_drawn_once(node):
 def test_every_metric_of_gpus_has_a_plot_or_a_reason_for_none():
     no_line = {
         "engine_active_ratio", "memory_free_mib", "energy_joules", "xid", "xids_counted", "clock_reasons",
-        "called_healthy",
+        "called_healthy", "recovery_action", "fabric_manager_status", "fabric_health",
     }  # fmt: skip
 
     assert set(PLOTTED) == set(METRICS) - no_line

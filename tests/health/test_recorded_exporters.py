@@ -1,0 +1,92 @@
+"""What is found of GPUs whose exporters answer as somebody's did: texts of /metrics, each with its source."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fleet.models import Bookmark, Observer
+from health.judging import looking
+from health.models import Finding
+from health.sources import frames
+from health.telemetry.exposition import read_node
+from tests import make
+from tests.health.exporters.hearing import hear_exporters
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+RECORDINGS = Path(__file__).parent / "telemetry" / "recordings"
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def hear(redis):
+    """Play a recording of a node's exporter, for as many minutes as are asked for; what is open then, by subject."""
+    cluster = make.a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=30))
+
+    def play(recording: str, node: str, *, minutes: int = 1, vendor: str = "nvidia") -> dict[str, Finding]:
+        make.a_node(cluster, node, gpu_vendor=vendor)
+        text = (RECORDINGS / f"{recording}.prom").read_text()
+        for minute in range(minutes + 1):
+            now = NOON + minute * MINUTE
+            said = read_node(text, node)
+            hear_exporters(cluster, {node: said}, nodes={node}, now=now.timestamp())
+            Bookmark.objects.filter(cluster=cluster).update(heard_at=now)
+            looking.look(cluster, now=now)
+        return {finding.subject: finding for finding in Finding.objects.open()}
+
+    yield play
+    frames.forget(cluster.pk)
+
+
+def test_every_recording_names_its_source():
+    texts = {path.name: path.read_text() for path in RECORDINGS.glob("*.prom")}
+
+    assert [name for name, text in texts.items() if not text.startswith("# Source: ")] == []
+
+
+def test_a_recovery_action_is_found_under_both_of_its_names(hear):
+    found = hear("b200-recovery-action", "b200-1")
+
+    assert {subject: one.rule for subject, one in found.items()} == {
+        "GPU 0 of b200-1": "gpu-recovery-action",
+        "GPU 1 of b200-1": "gpu-recovery-action",
+    }
+    assert "recovery action 2 (Node Reboot)" in found["GPU 0 of b200-1"].sentence
+    assert "recovery action 1 (GPU Reset)" in found["GPU 1 of b200-1"].sentence
+
+
+@pytest.mark.parametrize(
+    ("recording", "node", "action", "does"),
+    [
+        ("h100-79-then-154-os-reboot", "h100-1", "OS Reboot", "reboot"),
+        ("rtx-51-then-154-pf-flr", "rtx-1", "PF FLR", "reset the GPU"),
+    ],
+)
+def test_the_new_texts_of_154_are_found_and_may_hide_an_earlier_xid(hear, recording, node, action, does):
+    (found,) = hear(recording, node).values()
+
+    assert found.severity == "critical"
+    assert f"Xid 154 (GPU recovery action: {action})" in found.sentence
+    assert does in found.action
+    assert "An earlier Xid may be hidden behind it" in found.probable_cause
+
+
+def test_where_xids_are_counted_the_79_before_a_154_is_found(hear):
+    (found,) = hear("h100-79-and-154-counted", "h100-1").values()
+
+    assert "has had Xid 79" in found.sentence
+    assert (found.severity, set(found.evidence["others"])) == ("critical", {"154"})
+
+
+def test_a_fabric_that_is_not_ready_is_found_of_each_gpu(hear):
+    found = hear("b200-fabric-manager-failed", "b200-2", minutes=11)
+
+    assert {subject: one.severity for subject, one in found.items()} == {
+        "GPU 0 of b200-2": "critical",
+        "GPU 1 of b200-2": "warning",
+        "GPU 2 of b200-2": "critical",
+    }
+    assert "the Fabric Manager failed" in found["GPU 0 of b200-2"].sentence
+    assert "reports unhealthy route" in found["GPU 2 of b200-2"].sentence
