@@ -1,19 +1,61 @@
-"""Conditions of a node that say something is wrong when they are True, and who says so.
+"""Conditions of nodes: who reports one, whether it reports a fault, how bad that is and what it recommends.
 
-Those of other names may be good when they are True: they are not judged.
+kubernetes.io/docs/reference/node/node-status, node-lifecycle-conditions: Kubernetes' own. kubernetes/
+node-problem-detector, config/: bad when True. Azure/AgentBaker, e2e/validators.go and learn.microsoft.com/azure/aks/
+node-problem-detector: AKS'. aws/eks-node-monitoring-agent, pkg/reasons/reasons.yaml: EKS', bad when False.
+docs.nebius.com, kubernetes/maintenance/health-checks. NVIDIA/NVSentinel, platform-connectors: a check is True with the
+reason <check>IsNotHealthy, its messages end with "Recommended Action=…;". ROCm/gpu-operator, docs/npd: AMD's.
+facebookresearch/gcm: Gcm…Problem. k3s: EtcdIsVoter. leptonai/gpud writes none, and is asked on the machine itself.
 
-kubernetes.io/docs/reference/node/node-status: the kubelet's. kubernetes/node-problem-detector, README and config/.
-NVIDIA/NVSentinel, docs and health monitors: its own, of fatal events only. leptonai/gpud writes none, and is
-asked on the machine itself.
+A type that no list has is read by its name; where that does not tell, its polarity is unknown.
 """
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gpu.xids import XIDS, XidAction
 
 KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
+AKS, EKS, NEBIUS, AMD, GCM, K3S = (
+    "AKS", "EKS node monitoring agent", "Nebius", "AMD's node-problem-detector", "GCM", "k3s",
+)  # fmt: skip
+UNNAMED = "unknown detector"
+READY = "Ready"  # the kubelet's, which has rules of its own
 RUNS_OUT = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
 NETWORK = "NetworkUnavailable"
+# What Kubernetes says of a node's life: no fault, and no detector's.
+LIFECYCLE = frozenset({
+    "DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress", "GracefulNodeShutdownInProgress",
+})  # fmt: skip
+PRESSURES = RUNS_OUT | {NETWORK}  # the kubelet's: only those that report a fault are kept
 
-BAD_WHEN_TRUE: Mapping[str, str] = {
+
+class ConditionVerdict(StrEnum):
+    WRONG = "wrong"
+    FINE = "fine"
+    UNKNOWN = "unknown"  # nobody knows which status is the bad one, or its detector reports neither
+
+
+class ConditionSeverity(StrEnum):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True)
+class ConditionReading:
+    verdict: ConditionVerdict
+    reporter: str
+    severity: ConditionSeverity = ConditionSeverity.WARNING  # of what is wrong
+    action: str = ""  # as its message recommends it, each once; blank: it recommends none
+    xids: tuple[int, ...] = ()  # that it names
+
+
+# Who reports which, bad when True but for those in `BAD_WHEN_FALSE`.
+REPORTERS: Mapping[str, str] = {
     **dict.fromkeys((*RUNS_OUT, NETWORK), KUBELET),
     **dict.fromkeys(
         (
@@ -27,16 +69,196 @@ BAD_WHEN_TRUE: Mapping[str, str] = {
         (
             "GpuMemWatch", "GpuNvlinkWatch", "GpuPcieWatch", "GpuPowerWatch", "GpuSmWatch", "GpuThermalWatch",
             "GpuThermalMarginWatch", "GpuInforomWatch", "GpuMcuWatch", "GpuPmuWatch", "GpuDriverWatch", "GpuAllWatch",
-            "GpuDcgmConnectivityFailure", "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff",
-            "SysLogsNICDriverError",
+            "GpuNvswitchFatalWatch", "GpuNvswitchNonfatalWatch", "GpuDcgmConnectivityFailure", "GpuXidError",
+            "SysLogsXIDError", "SysLogsSXIDError", "SysLogsGPUFallenOff", "SysLogsNICDriverError",
         ),
         NVSENTINEL,
     ),
+    **dict.fromkeys(
+        (
+            "FilesystemCorruptionProblem", "KubeletProblem", "ContainerRuntimeProblem", "VMEventScheduled",
+            "GPUMissing", "NVLinkStatusInactive", "XIDErrors", "IBLinkFlapping", "GPUClockThrottling",
+            "UnhealthyNvidiaDevicePlugin", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
+        ),
+        AKS,
+    ),
+    **dict.fromkeys(
+        ("AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), EKS
+    ),
+    **dict.fromkeys(("NebiusGPUError", "NebiusContainerRuntimeError", "NebiusBootDiskIOError"), NEBIUS),
+    "AMDGPUUnhealthy": AMD,
+    "EtcdIsVoter": K3S,
 }  # fmt: skip
-# What NVSentinel says of the node, of a switch or a network card, not of a GPU.
-NOT_OF_A_GPU = frozenset({"GpuDcgmConnectivityFailure", "SysLogsSXIDError", "SysLogsNICDriverError"})
-OF_GPUS = frozenset(each for each, by in BAD_WHEN_TRUE.items() if by == NVSENTINEL) - NOT_OF_A_GPU
-# While a driver is replaced DCGM is away, and NVSentinel says this of a node that is well (Z18).
-USUAL_DURING_UPGRADE = frozenset({"GpuDcgmConnectivityFailure", "GpuDriverWatch"})
+BAD_WHEN_FALSE = frozenset({"EtcdIsVoter"})  # beside those whose name says it
+# What is said of the node, of a switch, a network card or a service, not of a GPU.
+NOT_OF_A_GPU = frozenset({
+    "GpuDcgmConnectivityFailure", "SysLogsSXIDError", "SysLogsNICDriverError", "GpuNvswitchFatalWatch",
+    "GpuNvswitchNonfatalWatch", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
+    "UnhealthyNvidiaDevicePlugin",
+})  # fmt: skip
+LESS_BAD = frozenset({
+    "GPUClockThrottling", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
+})  # fmt: skip
+# While a driver is replaced DCGM and the GPUs are away, and detectors say this of a node that is well (Z18).
+USUAL_DURING_UPGRADE = frozenset({
+    "GpuDcgmConnectivityFailure", "GpuDriverWatch", "GPUMissing", "UnhealthyNvidiaDevicePlugin",
+    "UnhealthyNvidiaDCGMServices",
+})  # fmt: skip
 # Of these a boot that went wrong is made: the kubelet was up before its container runtime, and started again and again.
 AFTER_A_BOOT = frozenset({"FrequentKubeletRestart", "FrequentContainerdRestart", "ContainerRuntimeUnhealthy"})
+NOTICES = frozenset({"scheduled", "deprecated", "planned"})  # words of what is to come, or not yet a fault
+
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ONE_WORD = re.compile("NVLink|NVSwitch|ReadOnly")
+_GOOD = frozenset({"ready", "healthy", "available", "succeeded", "ok", "passed", "alive", "reachable", "connected"})
+_BAD = re.compile(
+    r"err(or)?s?|fail\w*|fault\w*|fatal|problems?|unhealthy|missing|los[ts]|loss|deadlock|hangs?|hung|stuck|corrupt\w*|"
+    r"readonly|frequent\w*|restarts?|flap\w*|inactive|throttl\w*|pressure|down|degrad\w*|exhaust\w*|unavailable|"
+    r"block\w*|timeouts?|crash\w*|leaks?|panic\w*|oom|shutdown|overheat\w*|exceed\w*|mismatch\w*|disconnect\w*|"
+    r"unreachable|invalid|expired|deprecated|suspect\w*|broken|bad|slow\w*|violations?|uncorrect\w*|dropp?\w*|lockup\w*|"
+    r"assertions?|issues?|warnings?|alarms?|alerts?|critical|stall\w*|misconfig\w*|conflict\w*|unresponsive|fallen|"
+    r"offline|s?xids?|abnormal\w*|insufficient|high|required|needed|pending|scheduled|retired|not|no|un\w+able|zombies?|"
+    r"watch|out|defect\w*|damaged?|abort\w*|reject\w*|denied|incorrect|unsupported|outdated"
+)
+_OF_A_GPU = re.compile(
+    r"(amd)?gpus?|s?xids?|nvidia\w*|nvlink\w*|nvswitch|dcgmi?|accelerat\w*|cuda|hbm|habana|gaudi|ecc|smi|rocm"
+)
+# As NVSentinel writes it, and as others may.
+_ACTION = re.compile(r"(?:recommended|suggested)[ _]?action\s*[=:]\s*[\"']?([A-Za-z][A-Za-z0-9_]*)", re.IGNORECASE)
+_ITEM = re.compile(r"(?<=[A-Z0-9_]);\s*(?=ErrorCode:|$)")
+# "Xid (PCI:0000:3b:00): 79", "XID-48", "NvidiaXID48Error", "XID error-codes found: 48, 56"; not SXid, a switch's.
+_IN_THE_LOG = re.compile(r"(?<![A-Za-z])Xid\s*\([^)]*\)\s*:\s*(\d{1,3})\b", re.IGNORECASE)
+_XID = re.compile(
+    r"(?<!s)xids?(?:[ _-]?errors?)?(?:[ _-]?codes?)?(?: found)?(?:\s*[:=#_-]\s*|\s*)(\d{1,3}(?:, *\d{1,3}\b)*)(?!\d)",
+    re.IGNORECASE,
+)
+_ERROR_CODE = re.compile(r"ErrorCode:(?:XID_)?(\d{1,3})\b")
+NONE = "NONE"
+# Of an IMEX daemon, which DCGM's watch of NVLink looks at as well: it runs only while a ComputeDomain is active.
+IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
+ROW_REMAP = 63
+
+
+def is_a_fault_report(name: str) -> bool:
+    """Whether a type is one that may report a fault, beside the kubelet's readiness, which has rules of its own."""
+    return name != READY and name not in LIFECYCLE
+
+
+def is_fault(row: Mapping[str, Any]) -> bool:
+    """Whether a condition of a node's row is a fault. A row of an older version has faults alone."""
+    return row.get("verdict", ConditionVerdict.WRONG) == ConditionVerdict.WRONG
+
+
+def whole_condition(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A condition of a node's row with all its fields: of what is fine, and in older rows, most are left out."""
+    if "reporter" in row:
+        return dict(row)
+    status, message = row.get("status", "True"), row.get("message", "")
+    reading = read_condition(row["type"], status, "", message)
+    return {
+        "type": row["type"],
+        "status": status,
+        "verdict": row.get("verdict", ConditionVerdict.WRONG.value),
+        "reporter": reading.reporter,
+        "severity": reading.severity.value if is_fault(row) else "",
+        "message": message,
+        "recommended_action": reading.action,
+        "xids": list(reading.xids),
+        "since": row.get("since"),
+    }
+
+
+def is_bad_when_false(name: str) -> bool:
+    return name in BAD_WHEN_FALSE or (name not in REPORTERS and _is_named_well(name)) or REPORTERS.get(name) == EKS
+
+
+def is_of_a_gpu(name: str) -> bool:
+    """Whether the type is about GPUs: one that has a finding may be why it is reported."""
+    return name not in NOT_OF_A_GPU and any(_OF_A_GPU.fullmatch(word) for word in _words(name))
+
+
+def read_condition(name: str, status: str, reason: str = "", message: str = "") -> ConditionReading:
+    """The one reading of a condition, for the mirror, findings, pages and REST."""
+    reporter = _reporter_of(name, reason)
+    verdict = _verdict(name, status, reporter)
+    if verdict is not ConditionVerdict.WRONG:
+        return ConditionReading(verdict, reporter)
+    text = f"{reason}: {message}"
+    actions = tuple(dict.fromkeys(match[1].upper() for match in _ACTION.finditer(message)))
+    xids = tuple(dict.fromkeys(xids_in(name, text)))
+    items = [f"{reason}: {item}" for item in _ITEM.split(message) if item.strip()] or [text]
+    severity = min((_severity(name, reporter, item) for item in items), key=list(ConditionSeverity).index)
+    return ConditionReading(verdict, reporter, severity, ", ".join(actions), xids)
+
+
+def xids_in(name: str, text: str) -> list[int]:
+    """The Xids that a condition names. A code of its own is one where it is about Xids."""
+    found = [int(match[1]) for match in _IN_THE_LOG.finditer(text)]
+    for match in _XID.finditer(text):
+        found += [int(each) for each in match[1].split(",")]
+    if not {"xid", "xids"}.isdisjoint(_words(name)):
+        found += [int(match[1]) for match in _ERROR_CODE.finditer(text)]
+    return found
+
+
+def is_applications(xid: int) -> bool:
+    """Whether an Xid is an application's, or asks for nothing: the hardware is not blamed for one."""
+    known = XIDS.get(xid)
+    is_mild = known is not None and known.action in (XidAction.RESTART_APP, XidAction.IGNORE)
+    return is_mild and known is not None and not known.outlasts_app and known.number != ROW_REMAP
+
+
+def _is_harmless(name: str, item: str) -> bool:
+    """One of the faults that a condition reports: it asks for nothing, or names applications' Xids alone."""
+    xids = xids_in(name, item)
+    if xids:
+        return all(map(is_applications, xids))
+    actions = [match[1].upper() for match in _ACTION.finditer(item)]
+    return bool(actions) and set(actions) == {NONE}
+
+
+def _reporter_of(name: str, reason: str) -> str:
+    if known := REPORTERS.get(name):
+        return known
+    if reason in (f"{name}IsNotHealthy", f"{name}IsHealthy"):
+        return NVSENTINEL
+    return next((who for prefix, who in (("Nebius", NEBIUS), ("Gcm", GCM)) if name.startswith(prefix)), UNNAMED)
+
+
+def _verdict(name: str, status: str, reporter: str) -> ConditionVerdict:
+    if is_bad_when_false(name):
+        return ConditionVerdict.FINE if status == "True" else ConditionVerdict.WRONG
+    if not (name in REPORTERS or reporter is NVSENTINEL or _is_named_badly(name)):
+        return ConditionVerdict.UNKNOWN
+    verdicts = {"True": ConditionVerdict.WRONG, "False": ConditionVerdict.FINE}
+    return verdicts.get(status, ConditionVerdict.UNKNOWN)
+
+
+def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
+    """Of one of the faults that a condition reports."""
+    if _is_notice(name) or _is_harmless(name, item):
+        return ConditionSeverity.NOTE
+    if IMEX_UNHEALTHY in item:
+        return ConditionSeverity.WARNING
+    if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
+        return ConditionSeverity.CRITICAL
+    return ConditionSeverity.CRITICAL if name == "UnhealthyNvidiaDevicePlugin" else ConditionSeverity.WARNING
+
+
+def _is_notice(name: str) -> bool:
+    return not NOTICES.isdisjoint(_words(name))
+
+
+def _is_named_well(name: str) -> bool:
+    """Ready, Healthy, … as the last word, and no word that turns it round: NotReady, Unhealthy."""
+    words = _words(name)
+    return bool(words) and words[-1] in _GOOD and not any(_BAD.fullmatch(word) for word in words)
+
+
+def _is_named_badly(name: str) -> bool:
+    return any(_BAD.fullmatch(word) for word in _words(name))
+
+
+def _words(name: str) -> list[str]:
+    plain = _ONE_WORD.sub(lambda match: match[0].capitalize(), name.rpartition("/")[2])
+    return [word.lower() for word in _WORD.findall(plain)]

@@ -99,8 +99,17 @@ class TaintSerializer(serializers.Serializer):
 
 class NodeConditionSerializer(serializers.Serializer):
     type = serializers.CharField()
-    message = serializers.CharField(help_text="Its reason and its message, cut.")
-    since = serializers.DateTimeField(allow_null=True, help_text="Null: unknown.")
+    status = serializers.CharField(help_text="True, False or Unknown, as it is written.")
+    verdict = serializers.ChoiceField(
+        ["wrong", "fine", "unknown"],
+        help_text="By the type's polarity; unknown: nobody knows which status is the bad one.",
+    )
+    severity = serializers.CharField(help_text="critical, warning or note; blank unless wrong.")
+    reporter = serializers.CharField(help_text="Who reports it, by its type and reason.")
+    message = serializers.CharField(help_text="Its reason and its message; blank of one that is fine.")
+    recommended_action = serializers.CharField(help_text="As its message recommends it; blank: it recommends none.")
+    xids = serializers.ListField(child=serializers.IntegerField(), help_text="That it names.")
+    since = serializers.DateTimeField(allow_null=True, help_text="Null: unknown, or it is fine.")
 
 
 class NodeSerializer(NodeRowSerializer):
@@ -108,7 +117,9 @@ class NodeSerializer(NodeRowSerializer):
     annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
     taints = TaintSerializer(many=True)
     conditions = NodeConditionSerializer(
-        many=True, help_text="Those that say something is wrong, `Ready` apart: of the kubelet and of other agents."
+        many=True,
+        source="told_conditions",
+        help_text="Of detectors all, of the kubelet those that report a fault (`Ready` apart), faults first.",
     )
     booted_at = serializers.DateTimeField(
         allow_null=True, help_text="When its boot ID was last seen to be another one; null: it never was."

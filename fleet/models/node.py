@@ -1,4 +1,5 @@
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.db import models
 from django.db.models import Q, Value
@@ -7,6 +8,7 @@ from fleet.models.mirrored import Mirrored, one_per_uid
 from fleet.models.state_column import GPUS_FREE, SAID_DRIVER, STATE_CODE
 from fleet.models.visible import Visible
 from fleet.states.node import RECONFIGURING, NodeState, node_state
+from gpu.conditions import whole_condition
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from gpu.resources.words import PAIRS
@@ -38,7 +40,7 @@ class Node(Mirrored):
     is_ready = models.BooleanField(null=True)  # null: the kubelet stopped reporting, nobody knows
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
     not_ready_because = models.CharField(max_length=500, blank=True)
-    # What is said to be wrong with it (`gpu.conditions`): [{"type", "message", "since"}]
+    # What detectors and the kubelet report (`gpu.conditions`), faults first; `told_conditions` has all fields of each.
     conditions = models.JSONField(default=list)
     is_unschedulable = models.BooleanField(default=False)
     cordoned_by = models.CharField(max_length=128, blank=True)  # the field manager that did; blank: none, or not said
@@ -161,6 +163,11 @@ class Node(Mirrored):
             reconfiguring=self.reconfiguring,
             unresolved=self.unresolved,
         )
+
+    @property
+    def told_conditions(self) -> list[dict[str, Any]]:
+        """What detectors and the kubelet report of it, faults first, each with all its fields."""
+        return [whole_condition(each) for each in self.conditions]
 
     @property
     def reconfiguring(self) -> str:

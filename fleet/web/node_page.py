@@ -16,6 +16,7 @@ from fleet.queries import pools_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_gone import gone
 from fleet.web.node_once import node_for
+from gpu.conditions import ConditionVerdict
 from gpu.cordons import whose_cordon
 from people.models import User
 from people.rights import Permission, scope_of
@@ -61,6 +62,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "knows_pods": heard.knows_pods,
         **node_gpus.of_node(detail, now=now),
         "cpu_memory": cpu_memory.of_node(detail.cpu_memory),
+        "conditions": _by_verdict(row),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",
@@ -68,3 +70,10 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
             f"kubectl{context} get pods -A --field-selector spec.nodeName={row.name} -o wide",
         ],
     }
+
+
+def _by_verdict(row: Node) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {verdict.value: [] for verdict in ConditionVerdict}
+    for condition in row.told_conditions:
+        found[condition["verdict"]].append(condition)
+    return found

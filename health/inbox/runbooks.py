@@ -151,8 +151,9 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Look at the labels nvidia.com/gpu.deploy.*: what it paused is to be true again.", BACK,
     ),
     "node-conditions": (
-        "Read the message of each condition (Evidence), and who says it.",
+        "Read the message of each condition (Evidence), who says it, and the action that it recommends.",
         "NVSentinel: follow its own remediation; with its quarantine on it has cordoned the node.",
+        "EKS, Nebius: look whether the cloud repairs or replaces the node by itself, before you do.",
         "Kubelet or runtime start again and again: journalctl -u kubelet -u containerd; restart the runtime first.",
         "Pressure: look what uses memory, disk or PIDs there, before the kubelet evicts.",
         "Else read the kernel log and the node's events: kubectl describe node NODE.",

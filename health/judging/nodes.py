@@ -11,6 +11,7 @@ from django.db.models.functions import Cast
 
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
+from gpu.conditions import is_fault, whole_condition
 from gpu.labels import CORDONED_BY, WAS_CORDONED
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
@@ -27,7 +28,7 @@ from health.judging.keeping import why_upgrades_stay
 from health.judging.limits import LimitsInForce
 from health.judging.signals import Signal, Subject
 from health.models import Finding
-from health.rules.base import FailingPod, IdleAllocation, KeptBy, NodeCondition, NodeFacts, Rule, WorkloadHere
+from health.rules.base import FailingPod, IdleAllocation, KeptBy, NodeCondition, NodeFacts, Rule, Severity, WorkloadHere
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.idle_gpus import IdleGpus
 
@@ -163,7 +164,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         is_unreported=row["is_ready"] is None,
         not_ready_because=row["not_ready_because"],
         falls=around.falls.get(row["uid"], 0),
-        conditions=tuple(NodeCondition(each["type"], each["message"]) for each in row["conditions"]),
+        conditions=tuple(map(_condition, filter(is_fault, row["conditions"]))),
         booted_at=_booted_at(row, now=now),
         is_paused=row["is_paused"],
         upgrade_state=row["upgrade_state"],
@@ -179,6 +180,19 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         operands_away=around.away.get(row["name"], ()),
         idle_allocations=around.idle.get(row["name"], ()),
         vendor=row["gpu_vendor"],
+    )
+
+
+def _condition(row: Mapping[str, Any]) -> NodeCondition:
+    each = whole_condition(row)
+    return NodeCondition(
+        each["type"],
+        each["message"],
+        each["status"],
+        each["reporter"],
+        Severity(each["severity"]),
+        each["recommended_action"],
+        tuple(each["xids"]),
     )
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from django.db.models import F
 
 from fleet.models import Cluster, NodeEvent
-from gpu.conditions import OF_GPUS
+from gpu.conditions import is_of_a_gpu
 from gpu.resources import Layout, boards_of
 from health.correlation import Found, causes
 from health.lifecycle import FindingState
@@ -164,7 +164,7 @@ def _found(row: Finding) -> Found:
 def _gpus(row: Finding) -> int:
     """Of how many of its node's GPUs something must be told before that explains it; 0: no GPU does."""
     if row.rule == NodeConditions.key:
-        return int(OF_GPUS.issuperset(row.evidence))
+        return int(all(map(is_of_a_gpu, row.evidence)))
     if row.rule != AllocatableBelowExpected.key or row.node is None:
         return 1
     gone = {name: each["expected"] - (each["allocatable"] or 0) for name, each in row.evidence.items()}

@@ -83,10 +83,19 @@ class FailingPod:
 
 @dataclass(frozen=True)
 class NodeCondition:
-    """One that says something is wrong with a node (`gpu.conditions`)."""
+    """One that reports a fault of a node (`gpu.conditions`)."""
 
     type: str
-    message: str = ""
+    message: str = ""  # with its reason
+    status: str = "True"  # False or Unknown of one that is bad then
+    reporter: str = ""
+    severity: Severity = Severity.WARNING
+    recommended_action: str = ""  # of its message, as written there
+    xids: tuple[int, ...] = ()  # that it names
+
+    @property
+    def title(self) -> str:
+        return self.type if self.status == "True" else f"{self.type}={self.status}"
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,48 @@
-"""What others see on a node and say by its conditions: the kubelet, node-problem-detector, NVSentinel.
+"""What others see on a node and report by its conditions: the kubelet, node-problem-detector, NVSentinel, a cloud.
 
 Without one of them nobody reads the kernel's log: an Xid that DCGM does not export is then not seen at all.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
 from gpu.conditions import (
     AFTER_A_BOOT,
-    BAD_WHEN_TRUE,
     DETECTOR,
+    EKS,
+    IMEX_UNHEALTHY,
+    NEBIUS,
     NETWORK,
     NVSENTINEL,
     RUNS_OUT,
     USUAL_DURING_UPGRADE,
+    is_applications,
 )
-from health.rules.base import NODE, NODES, NodeCondition, NodeFacts, Severity, Wrong
+from gpu.xids import XIDS
+from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Severity, Wrong
+from health.rules.gpus.xid import DO
 from wording.instants import to_the_minute
+from wording.lists import names
 from wording.numbers import either
+
+SENTENCE_CHARS = 460  # of all messages together; Evidence has them whole
+SHOWN = 4
+# NVSentinel's RecommendedAction, data-models/protobufs/health_event.proto.
+RECOMMENDED = {
+    "NONE": "do nothing",
+    "COMPONENT_RESET": "reset the GPU",
+    "CONTACT_SUPPORT": "contact support",
+    "RUN_FIELDDIAG": "run NVIDIA's field diagnostics",
+    "RUN_DCGMEUD": "run DCGM's EUD diagnostics",
+    "RESTART_APP": "restart the application",
+    "RESTART_VM": "restart the virtual machine",
+    "RESTART_BM": "reboot the node",
+    "NODE_REBOOT": "reboot the node",
+    "REPLACE_VM": "replace the node",
+}
+UPGRADE_REASON = "DCGMError: "  # of the agent of EKS, as it loses DCGM's host engine
 
 
 @dataclass(frozen=True)
@@ -31,41 +54,105 @@ class NodeConditions:
     after: ClassVar[timedelta] = timedelta(minutes=1)
 
     def judge(self, node: NodeFacts) -> Wrong | None:
-        away = USUAL_DURING_UPGRADE if node.is_changing else frozenset()
-        bad = [each for each in node.conditions if each.type in BAD_WHEN_TRUE and each.type not in away]
+        bad = sorted(
+            (each for each in node.conditions if not (node.is_changing and _is_usual_during_upgrade(each))),
+            key=lambda each: RANKS[each.severity.value],
+        )
         if not bad:
             return None
-        by = {BAD_WHEN_TRUE[each.type] for each in bad}
+        by = {each.reporter for each in bad}
+        start = f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: "
         return Wrong(
-            Severity.CRITICAL if NVSENTINEL in by else Severity.WARNING,
-            f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: {_said(bad)}.",
-            _action({each.type for each in bad}),
-            {each.type: each.message[:300] for each in bad},
-            why=" ".join(sorted(each.type for each in bad)),
-            probable_cause=_probable_cause({each.type for each in bad}, node),
+            bad[0].severity,
+            f"{start}{_messages(bad, SENTENCE_CHARS - len(start))}.",
+            _action(bad),
+            {each.type: each.message for each in bad},
+            why=" ".join(sorted(f"{each.title} {each.recommended_action} {each.xids or ''}".strip() for each in bad)),
+            probable_cause=_probable_cause(bad, node),
         )
 
 
-def _said(bad: list[NodeCondition]) -> str:
-    return "; ".join(f"{each.type}{f' ({each.message[:120]})' if each.message else ''}" for each in bad[:4])
+def _is_usual_during_upgrade(condition: NodeCondition) -> bool:
+    return condition.type in USUAL_DURING_UPGRADE or condition.message.startswith(UPGRADE_REASON)
 
 
-def _probable_cause(types: Collection[str], node: NodeFacts) -> str:
+def _messages(bad: Sequence[NodeCondition], most: int) -> str:
+    """Each with its message, whose middle is left out where all are too long together: its end has the action."""
+    shown = bad[:SHOWN]
+    each_most = most // len(shown) - max(len(each.title) for each in shown) - len(" (); ")
+    parts = [f"{each.title} ({_fit(each.message, each_most)})" if each.message else each.title for each in shown]
+    more = len(bad) - len(shown)
+    return "; ".join(parts) + (f"; {more} more" if more else "")
+
+
+def _fit(text: str, most: int) -> str:
+    text = text.rstrip(".; ")
+    if len(text) <= most:
+        return text
+    half = max((most - 3) // 2, 20)
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def _probable_cause(bad: Sequence[NodeCondition], node: NodeFacts) -> str:
+    types = {each.type for each in bad}
     if not AFTER_A_BOOT.isdisjoint(types):
         boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
         return f"The kubelet or its container runtime starts again and again: {boot} the two may race."
-    return "The machine runs out of it." if RUNS_OUT.issuperset(types) else ""
+    if RUNS_OUT.issuperset(types):
+        return "The machine runs out of it."
+    parts = []
+    if any(IMEX_UNHEALTHY in each.message for each in bad):
+        parts.append(
+            "IMEX does not run while no ComputeDomain is active, and DCGM's watch of NVLink reports that. It is no "
+            "fault of the NVLink hardware."
+        )
+    xids = sorted({xid for each in bad if each.severity is Severity.NOTE for xid in each.xids if is_applications(xid)})
+    if xids:
+        parts.append(f"An application failed: no GPU is blamed for Xid {names([str(xid) for xid in xids])}.")
+    return " ".join(parts)
 
 
-def _action(types: Collection[str]) -> str:
+def _action(bad: Sequence[NodeCondition]) -> str:
     """What helps against each, the first thing first."""
-    rest = frozenset(types) - AFTER_A_BOOT
-    by = {BAD_WHEN_TRUE[each] for each in rest}
+    faults = [each for each in bad if each.severity is not Severity.NOTE]
+    types, by = {each.type for each in bad}, {each.reporter for each in faults}
+    rest = types - AFTER_A_BOOT
+    by_detector = {each.reporter for each in bad if each.type in rest}
     asked = {
-        "Look at both logs (journalctl -u kubelet -u containerd) and restart the runtime first.": rest != set(types),
+        "Look at both logs (journalctl -u kubelet -u containerd) and restart the runtime first.": rest != types,
+        **dict.fromkeys(_recommended(bad), True),
+        **dict.fromkeys(_of_xids(faults), True),
         "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself.": NVSENTINEL in by,
+        "With auto repair on EKS reboots or replaces the node by itself.": EKS in by,
+        "Nebius cordons, drains and restarts the node by itself.": NEBIUS in by,
         "Look at what uses up what the machine runs out of, before pods are evicted.": bool(rest & RUNS_OUT),
         "Look at the pods of the cluster's network plugin on it.": NETWORK in rest,
-        "Look at the node's kernel log and events.": DETECTOR in by,
+        "Look at the node's kernel log and events.": _needs_the_log(by_detector),
+        "Nothing has to be done to the hardware.": not faults,
     }
     return " ".join(sentence for sentence, is_asked in asked.items() if is_asked)
+
+
+def _needs_the_log(by: Collection[str]) -> bool:
+    """Whether a detector is among them that says no more itself: not the kubelet, and nobody who repairs."""
+    return DETECTOR in by or bool(set(by) - {DETECTOR, NVSENTINEL, EKS, NEBIUS, "kubelet"})
+
+
+def _recommended(bad: Sequence[NodeCondition]) -> list[str]:
+    """What each reporter recommends in its messages."""
+    found: dict[str, dict[str, None]] = {}
+    for each in bad:
+        if each.recommended_action:
+            found.setdefault(each.reporter, {})[each.recommended_action] = None
+    return [f"{by} recommends {'; '.join(map(_recommends, those))}." for by, those in found.items()]
+
+
+def _recommends(actions: str) -> str:
+    return ", ".join(f"{one} ({RECOMMENDED[one]})" if one in RECOMMENDED else one for one in actions.split(", "))
+
+
+def _of_xids(faults: Sequence[NodeCondition]) -> list[str]:
+    """What the Xids ask for that a condition names without an action."""
+    xids = dict.fromkeys(xid for each in faults if not each.recommended_action for xid in each.xids)
+    known = [XIDS[xid] for xid in xids if xid in XIDS and not is_applications(xid)]
+    return [f"Xid {each.number}: {DO[each.action]}" for each in known if each.action in DO][:SHOWN]

@@ -6,7 +6,7 @@ from typing import Any
 
 from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.rows.node import paused_operands
-from gpu.conditions import BAD_WHEN_TRUE
+from gpu.conditions import is_fault, whole_condition
 from gpu.cordons import whose_cordon
 from gpu.operands import title_of
 from gpu.resources import Layout, layout_in_words
@@ -55,14 +55,20 @@ def _cordon(old: Columns, new: Columns) -> Iterator[Entry]:
 
 
 def _conditions(old: Columns, new: Columns) -> Iterator[Entry]:
-    """Those that say something is wrong, as they begin and end. What one says more of the same is none."""
-    was, now = ({each["type"]: each for each in row["conditions"]} for row in (old, new))
+    """Those that report a fault, as they begin and end. What one reports more of the same is none."""
+    was, now = (_faults(row) for row in (old, new))
     for name in sorted(now.keys() - was.keys()):
-        message = now[name]["message"]
-        sentence = f"{BAD_WHEN_TRUE[name]} says {name}{f': {message}' if message else ''}"
-        yield Entry("condition", f"{sentence.rstrip('.; ')}.", {"condition": name, "began": now[name]["since"]})
+        begun = now[name]
+        condition = name if begun["status"] == "True" else f"{name}={begun['status']}"
+        message = f": {begun['message']}" if begun["message"] else ""
+        sentence = f"{begun['reporter']} says {condition}{message}"
+        yield Entry("condition", f"{sentence.rstrip('.; ')}.", {"condition": name, "began": begun["since"]})
     for name in sorted(was.keys() - now.keys()):
         yield Entry("condition", f"{name} is no longer said.", {"condition": name})
+
+
+def _faults(row: Columns) -> dict[str, dict[str, Any]]:
+    return {each["type"]: whole_condition(each) for each in row["conditions"] if is_fault(each)}
 
 
 def _version(old: Columns, new: Columns) -> Iterator[Entry]:

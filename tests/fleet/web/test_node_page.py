@@ -7,7 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.asserts import assertContains, assertNotContains
 
 from fleet.models import GoneNode, Observer
+from fleet.observe.mirror.rows.node import node_row
 from tests import make
+from tests.fleet.documents import a_node_seen
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 
@@ -189,16 +191,60 @@ def test_hostile_words_are_shown_and_not_run(viewer):
     assert HOSTILE in page(viewer, f"/parts/nodes/{node.pk}/timeline").text
 
 
-def test_says_which_conditions_say_that_something_is_wrong(viewer):
-    cluster = make.a_cluster()
-    well = make.a_node(cluster)
-    since = "2026-11-21T08:00:00+00:00"
-    ill = make.a_node(cluster, conditions=[{"type": "GpuMemWatch", "message": "NVS: 1 row.", "since": since}])
+def a_condition(name, status="True", reason="", message=""):
+    since = "2026-11-21T08:00:00Z"
+    return {"type": name, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
 
-    assert "No condition says that anything is wrong." in page(viewer, f"/nodes/{well.pk}").text
-    assert "GpuMemWatch NVS: 1 row. since 2026-11-21T08:00:00 UTC" in page(viewer, f"/nodes/{ill.pk}").text
-    shown = viewer.get(f"/api/v1/nodes/{ill.pk}").json()["conditions"]
-    assert shown == [{"type": "GpuMemWatch", "message": "NVS: 1 row.", "since": since}]
+
+def with_conditions(*conditions):
+    return make.a_node(make.a_cluster(), conditions=node_row(a_node_seen(conditions=list(conditions)))["conditions"])
+
+
+def test_says_which_conditions_report_a_fault(viewer):
+    ill = with_conditions(
+        a_condition("GpuMemWatch", message="NVS: 1 row. Recommended Action=COMPONENT_RESET;"),
+        a_condition("GpuPcieWatch", "False", message="No Health Failures"),
+        a_condition("CWActive", message="so it is"),
+    )
+
+    text = page(viewer, f"/nodes/{ill.pk}").text
+
+    assert "GpuMemWatch NVSentinel, critical NVS: 1 row. Recommended Action=COMPONENT_RESET;" in text
+    assert "Recommended action: COMPONENT_RESET since 2026-11-21T08:00:00 UTC" in text
+    assert "CWActive=True unknown detector's condition" in text
+    assert "1 condition without a fault GpuPcieWatch=False" in text
+    assert "reports a fault" not in text
+
+
+def test_a_node_that_no_detector_writes_on_says_so(viewer):
+    assert "no detector writes any on this node" in page(viewer, f"/nodes/{with_conditions().pk}").text
+    fine = with_conditions(a_condition("GpuPcieWatch", "False"))
+    assert "No other condition reports a fault." in page(viewer, f"/nodes/{fine.pk}").text
+
+
+def test_rest_tells_each_condition_with_its_verdict(viewer):
+    node = with_conditions(
+        a_condition("AcceleratedHardwareReady", "False", "NvidiaXID48Error", "detected XID-48"),
+        a_condition("KernelReady"),
+    )
+
+    bad, fine = viewer.get(f"/api/v1/nodes/{node.pk}").json()["conditions"]
+
+    assert bad == {
+        "type": "AcceleratedHardwareReady", "status": "False", "verdict": "wrong", "severity": "critical",
+        "reporter": "EKS node monitoring agent", "message": "NvidiaXID48Error: detected XID-48",
+        "recommended_action": "", "xids": [48], "since": "2026-11-21T08:00:00+00:00",
+    }  # fmt: skip
+    assert (fine["type"], fine["verdict"], fine["message"], fine["since"]) == ("KernelReady", "fine", "", None)
+
+
+def test_a_condition_that_an_older_version_wrote_is_a_fault(viewer):
+    since = "2026-11-21T08:00:00+00:00"
+    node = make.a_node(make.a_cluster(), conditions=[{"type": "GpuMemWatch", "message": "NVS: 1 row.", "since": since}])
+
+    (condition,) = viewer.get(f"/api/v1/nodes/{node.pk}").json()["conditions"]
+
+    assert (condition["verdict"], condition["reporter"], condition["severity"]) == ("wrong", "NVSentinel", "critical")
 
 
 def test_the_number_of_queries_does_not_grow_with_the_pods(viewer, queries_of):

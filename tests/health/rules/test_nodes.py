@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpu.conditions import read_condition
 from health.rules import RULES
 from health.rules.base import NODE, ClusterFacts, KeptBy, NodeCondition, NodeFacts, Severity
 from health.rules.exporter_silent import ExporterSilent
@@ -20,8 +21,15 @@ GPU = "nvidia.com/gpu"
 WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
 
 
+def a_condition(name: str, status: str = "True", reason: str = "", message: str = "It is so.") -> NodeCondition:
+    """As the row of its node has it."""
+    told = read_condition(name, status, reason, message)
+    message, severity = f"{reason}: {message}" if reason else message, Severity(told.severity)
+    return NodeCondition(name, message, status, told.reporter, severity, told.action, told.xids)
+
+
 def with_conditions(*types: str, **given) -> NodeFacts:
-    return replace(WELL, conditions=tuple(NodeCondition(each, f"{each} said so") for each in types), **given)
+    return replace(WELL, conditions=tuple(map(a_condition, types)), **given)
 
 
 def test_a_node_that_is_well_is_well():
@@ -60,8 +68,90 @@ def test_what_nvsentinel_says_is_critical_and_what_the_kubelet_says_a_warning():
     assert NodeConditions().judge(with_conditions("DiskPressure")).severity == Severity.WARNING
 
 
-def test_a_condition_that_nobody_knows_is_nobodys_to_judge():
-    assert NodeConditions().judge(with_conditions("GcfsSnapshotterReady")) is None
+IMEX = (
+    "ErrorCode:DCGM_FR_IMEX_UNHEALTHY GPU:0 PCI:0000:9d:00.0 GPU_UUID:GPU-bb3e1419-0000-4000-8000-000000000000 IMEX "
+    "daemon status is -3 (not READY) Recommended Action={};"
+)
+
+
+def judged(*conditions: NodeCondition):
+    return NodeConditions().judge(replace(WELL, conditions=conditions))
+
+
+def test_a_condition_that_recommends_no_action_is_a_note_with_its_message():
+    wrong = judged(a_condition("GpuNvlinkWatch", reason="GpuNvlinkWatchIsNotHealthy", message=IMEX.format("NONE")))
+
+    assert wrong.severity == Severity.NOTE
+    assert "IMEX daemon status is -3 (not READY) Recommended Action=NONE" in wrong.sentence
+    assert wrong.probable_cause.startswith("IMEX does not run while no ComputeDomain is active")
+    assert wrong.action == "NVSentinel recommends NONE (do nothing). Nothing has to be done to the hardware."
+
+
+def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommended():
+    assert judged(a_condition("GpuNvlinkWatch", message=IMEX.format("CONTACT_SUPPORT"))).severity == Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("condition", "severity", "says", "asks"),
+    [
+        (a_condition("GPUMissing", message="Expected to see 8 GPUs but found 7. FaultCode: NHC2009"),
+         Severity.CRITICAL, "AKS says of gpu-001: GPUMissing (Expected to see 8", "kernel log"),
+        (a_condition("XIDErrors", message="XID error-codes found: 48, 56. FaultCode: NHC2001"),
+         Severity.CRITICAL, "codes found: 48, 56", "Xid 48: Drain the node and reset the GPU"),
+        (a_condition("XIDErrors", message="XID error-codes found: 13, 31. FaultCode: NHC2001"),
+         Severity.NOTE, "codes found: 13, 31", "Nothing has to be done"),
+        (a_condition("AcceleratedHardwareReady", "False", "NvidiaXID48Error", "detected XID-48 on the instance"),
+         Severity.CRITICAL, "AcceleratedHardwareReady=False (NvidiaXID48Error: detected XID-48", "EKS reboots or"),
+        (a_condition("AcceleratedHardwareReady", "Unknown"), Severity.CRITICAL, "Ready=Unknown", "auto repair"),
+        (a_condition("AcceleratedHardwareReady", "False", "NvidiaXID13Error", "detected XID-13"),
+         Severity.NOTE, "NvidiaXID13Error", "Nothing has to be done"),
+        (a_condition("NetworkingReady", "False", "IPAMDNotReady"), Severity.WARNING, "NetworkingReady=False", "EKS"),
+        (a_condition("NebiusGPUError", reason="GPUHealthCheckFailedMK8S", message='{"errors":[{"x":"49, not 56"}]}'),
+         Severity.CRITICAL, "Nebius says of gpu-001: NebiusGPUError (GPUHealthCheckFailedMK8S", "Nebius cordons"),
+        (a_condition("GcfsSnapshotterReady", "False"), Severity.WARNING, "unknown detector says", "kernel log"),
+        (a_condition("AMDGPUUnhealthy", reason="AMDGPUIsDown"), Severity.CRITICAL, "AMDGPUUnhealthy", "kernel log"),
+        (a_condition("GcmXidErrorsProblem", message="Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus"),
+         Severity.CRITICAL, "GCM says of gpu-001: GcmXidErrorsProblem", "Xid 79: Drain the node and reboot it"),
+        (a_condition("SysLogsXIDError", reason="SysLogsXIDErrorIsNotHealthy",
+                     message="ErrorCode:13 PCI:0001:00:00 Recommended Action=RESTART_VM;"),
+         Severity.NOTE, "ErrorCode:13", "RESTART_VM (restart the virtual machine)"),
+        (a_condition("SysLogsXIDError", message="ErrorCode:31 PCI:1 Recommended Action=NONE;ErrorCode:79 PCI:2 "
+                                                "Recommended Action=RESTART_BM;"),
+         Severity.CRITICAL, "ErrorCode:79", "NONE (do nothing), RESTART_BM (reboot the node)"),
+        (a_condition("GpuXidError", message="ErrorCode:79 gpu:0 XID error occured Recommended Action=NODE_REBOOT;"),
+         Severity.CRITICAL, "ErrorCode:79", "NODE_REBOOT (reboot the node)"),
+        (a_condition("SysLogsSXIDError", message="ErrorCode:28002 NVSwitch:3 Recommended Action=NONE;"),
+         Severity.NOTE, "28002", "do nothing"),
+        (a_condition("VMEventScheduled", message="Freeze scheduled"), Severity.NOTE, "Freeze scheduled", ""),
+    ],
+)  # fmt: skip
+def test_each_detectors_condition_is_judged_by_its_polarity_and_message(condition, severity, says, asks):
+    wrong = judged(condition)
+
+    assert wrong.severity == severity
+    assert says in wrong.sentence
+    assert asks in wrong.action
+    assert wrong.evidence == {condition.type: condition.message}
+
+
+def test_a_message_that_is_too_long_keeps_the_action_at_its_end():
+    message = f"ErrorCode:79 {'kernel log ' * 90}Recommended Action=RESTART_BM;"
+
+    wrong = judged(a_condition("SysLogsXIDError", message=message), a_condition("GpuMemWatch", message=message))
+
+    assert len(wrong.sentence) <= 500
+    assert wrong.sentence.count("Recommended Action=RESTART_BM") == 2
+    assert wrong.evidence["GpuMemWatch"] == message
+    assert len(wrong.action) <= 500
+
+
+def test_while_a_driver_is_replaced_gpus_are_missing_for_a_reason():
+    """Z18, Z21."""
+    lost = a_condition("AcceleratedHardwareReady", "False", "DCGMError", "connection to the host engine was lost")
+
+    assert NodeConditions().judge(with_conditions("GPUMissing", is_changing=True)) is None
+    assert NodeConditions().judge(replace(WELL, conditions=(lost,), is_changing=True)) is None
+    assert NodeConditions().judge(replace(WELL, conditions=(lost,))) is not None
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
 @pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.key)
 def test_no_rule_says_its_probable_cause_twice(rule):
     not_ready = replace(WELL, is_ready=False, not_ready_because="container runtime is down")
-    racing = replace(WELL, conditions=(NodeCondition("FrequentContainerdRestart"),))
+    racing = replace(WELL, conditions=(NodeCondition("FrequentContainerdRestart", reporter="node-problem-detector"),))
     for node in (*wrong_by(2).get(rule.key, ()), not_ready, racing):
         if (wrong := rule.judge(node)) is None:
             continue

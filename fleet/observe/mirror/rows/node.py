@@ -2,14 +2,22 @@ from typing import Any
 
 from fleet.observe.mirror.rows.cpu_memory import for_pods
 from fleet.observe.mirror.rows.gpus import gpu_columns
-from fleet.observe.mirror.rows.text import ANNOTATION_AT_MOST, fitted, fitted_instant, fitted_labels, fitted_words
+from fleet.observe.mirror.rows.text import (
+    ANNOTATION_AT_MOST,
+    both_ends,
+    fitted,
+    fitted_instant,
+    fitted_labels,
+    fitted_words,
+)
 from gpu import labels as keys
-from gpu.conditions import BAD_WHEN_TRUE
-from kube.structs import NodeSeen
+from gpu.conditions import PRESSURES, ConditionVerdict, is_a_fault_report, read_condition
+from kube.structs import Condition, NodeSeen
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows
 TAINTS_AT_MOST = 100
-MESSAGE_AT_MOST = 300
+CONDITIONS_AT_MOST = 100
+MESSAGE_AT_MOST = 4_096  # NVSentinel writes at most 1,024
 SPOT = frozenset({"spot", "preemptible"})
 ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
 
@@ -77,16 +85,29 @@ def _readiness(seen: NodeSeen) -> dict[str, Any]:
 
 
 def _conditions(seen: NodeSeen) -> list[dict[str, str | None]]:
-    """Those that say something is wrong. A message that counts on would be a change with every heartbeat: it is cut."""
-    return [
-        {
-            "type": each.type,
-            "message": fitted_words(MESSAGE_AT_MOST, each.reason, each.message),
-            "since": at.isoformat() if (at := fitted_instant(each.last_transition_time)) else None,
-        }
-        for each in seen.status.conditions or ()
-        if each.status == "True" and each.type in BAD_WHEN_TRUE
-    ]
+    """What detectors report, faults first. Of what is fine neither message nor time: most nodes then have the same."""
+    found = [_condition(each) for each in seen.status.conditions or () if is_a_fault_report(each.type)]
+    kept = [each for each in found if each["verdict"] == ConditionVerdict.WRONG or each["type"] not in PRESSURES]
+    order = list(ConditionVerdict)
+    return sorted(kept, key=lambda each: order.index(ConditionVerdict(each["verdict"])))[:CONDITIONS_AT_MOST]
+
+
+def _condition(seen: Condition) -> dict[str, Any]:
+    reading = read_condition(seen.type, seen.status, seen.reason or "", seen.message or "")
+    row = {"type": fitted(seen.type, 317), "status": fitted(seen.status, 16), "verdict": reading.verdict.value}
+    if reading.verdict is ConditionVerdict.FINE:
+        return row
+    at = fitted_instant(seen.last_transition_time)
+    return row | {
+        "reporter": reading.reporter,
+        "severity": reading.severity.value if reading.verdict is ConditionVerdict.WRONG else "",
+        "message": ": ".join(
+            part for part in (fitted(seen.reason, 256), both_ends(seen.message, MESSAGE_AT_MOST)) if part
+        ),
+        "recommended_action": reading.action,
+        "xids": list(reading.xids),
+        "since": at.isoformat() if at else None,
+    }
 
 
 def _system(seen: NodeSeen) -> dict[str, Any]:

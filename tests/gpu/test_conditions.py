@@ -1,0 +1,74 @@
+import pytest
+
+from gpu.conditions import ConditionVerdict, is_a_fault_report, is_of_a_gpu, read_condition, xids_in
+
+W, F, U = ConditionVerdict.WRONG, ConditionVerdict.FINE, ConditionVerdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "when_true", "when_false", "when_unknown"),
+    [
+        *((name, F, W, W) for name in (
+            "AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady",
+            "GcfsSnapshotterReady", "GpuHealthy", "GpuDriverAvailable", "GpuHealthCheckSucceeded", "EtcdIsVoter",
+            "example.com/IBHealthy",
+        )),
+        *((name, W, F, U) for name in (
+            "GPUMissing", "NVLinkStatusInactive", "XIDErrors", "IBLinkFlapping", "UnhealthyNvidiaDevicePlugin",
+            "FilesystemCorruptionProblem", "KernelDeadlock", "ReadonlyFilesystem", "GpuMemWatch",
+            "GpuNvswitchFatalWatch", "SysLogsGPUFallenOff", "NebiusGPUError", "NebiusBootDiskIOError",
+            "HardwareIssuesSuspected", "AMDGPUUnhealthy", "GcmSmiEccProblem", "NvidiaXidError", "NvidiaDeviceLost",
+            "NvidiaTemperatureHigh", "GpuUnavailable", "KubeletUnhealthy", "GpuNotReady", "ReadOnlyRootFileSystem",
+            "RebootRequired", "DeprecatedAuthsFieldInContainerdConfiguration", "MemoryPressure",
+        )),
+        *((name, U, U, U) for name in ("CWActive", "Swap", "NodeHasGPU", "", "x" * 300)),
+    ],
+)  # fmt: skip
+def test_the_polarity_of_a_condition_goes_by_its_detector_or_its_name(name, when_true, when_false, when_unknown):
+    told = [read_condition(name, status).verdict for status in ("True", "False", "Unknown")]
+
+    assert told == [when_true, when_false, when_unknown]
+
+
+@pytest.mark.parametrize("name", ["Ready", "Drained", "MaintenancePlanned", "GracefulNodeShutdownInProgress"])
+def test_what_kubernetes_says_of_a_nodes_life_is_no_fault(name):
+    assert not is_a_fault_report(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "reporter"),
+    [
+        ("GpuMemWatch", "", "NVSentinel"), ("GpuNewCheck", "GpuNewCheckIsNotHealthy", "NVSentinel"),
+        ("GPUMissing", "", "AKS"), ("KernelReady", "", "EKS node monitoring agent"), ("NebiusNewError", "", "Nebius"),
+        ("KernelDeadlock", "", "node-problem-detector"), ("DiskPressure", "", "kubelet"),
+        ("GcmXidErrorsProblem", "", "GCM"), ("SomethingBroken", "", "unknown detector"),
+    ],
+)  # fmt: skip
+def test_who_reports_a_condition_goes_by_its_type_and_reason(name, reason, reporter):
+    assert read_condition(name, "True", reason).reporter == reporter
+    assert read_condition(name, "True", reason).verdict == (F if name == "KernelReady" else W)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "xids"),
+    [
+        ("SysLogsXIDError", "ErrorCode:79 PCI:1 NVRM: Xid (PCI:0000:ef:00): 79, pid=0, GPU has fallen", [79, 79]),
+        ("AcceleratedHardwareReady", "NvidiaXID48Error: detected XID-48 on the instance", [48, 48]),
+        ("XIDErrors", "XID error-codes found: 48, 56. FaultCode: NHC2001", [48, 56]),
+        ("GpuXidError", "ErrorCode:XID_79 GPU has fallen off the bus", [79, 79]),
+        ("SysLogsSXIDError", "ErrorCode:28002 SXid (PCI:0000:ca:00.0): 30005, Non-fatal", []),
+        ("SysLogsSXIDError", "ErrorCode:123 of a switch", []),
+        ("GpuMemWatch", "ErrorCode:DCGM_FR_X GPU:0", []),
+        ("GPUMissing", "Expected to see 8 GPUs but found 7", []),
+        ("NvidiaXidError", "Xid 1234 is none", []),
+    ],
+)
+def test_the_xids_that_a_condition_names_are_read(name, text, xids):
+    assert sorted(xids_in(name, text)) == sorted(xids)
+
+
+def test_only_what_is_about_gpus_is_explained_by_a_gpu():
+    of_gpus = ("GpuMemWatch", "GPUMissing", "XIDErrors", "AcceleratedHardwareReady", "NVLinkStatusInactive")
+    others = ("KernelReady", "IBLinkFlapping", "GpuDcgmConnectivityFailure", "SysLogsSXIDError", "DiskPressure")
+
+    assert [name for name in (*of_gpus, *others) if is_of_a_gpu(name)] == list(of_gpus)
