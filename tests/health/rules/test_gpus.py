@@ -453,7 +453,8 @@ def test_a_fabric_manager_that_failed_is_critical_and_one_that_does_not_end_a_wa
         (0x80, None),  # access timeout recovery: false
         (0x1AA, None),  # each is false, the configuration is correct
         (0x1, "degraded bandwidth"), (0x4, "route recovery"), (0x10, "unhealthy route"),
-        (0x40, "access timeout recovery"), (0x200, "incorrect configuration"), (0x11, "degraded bandwidth, unhealthy route"),
+        (0x40, "access timeout recovery"), (0x200, "incorrect configuration"),
+        (0x11, "degraded bandwidth, unhealthy route"),
     ],
 )  # fmt: skip
 def test_a_health_mask_of_the_fabric_is_read_by_its_fields(mask, fault):
