@@ -15,8 +15,8 @@ from typing import Any
 from edges.digests import digest
 from wording.instants import to_the_second
 
-ANOTHER = "This form, or this Idempotency-Key, named another command already. Choose a new key, or open the page again."
-AGAIN = "To do it again, use the button on its page, or a new Idempotency-Key."
+CHOOSE = "Send it again from its page, or with a new key."
+AGAIN = "To do it again, send it from its page, or with a new key."
 
 
 class Repeat(StrEnum):
@@ -64,10 +64,12 @@ def is_done(asked: IdempotencyKey, earlier: CarriedOut | None, *, refusal: Calla
     :raises refusal: when the key named another command, or one whose effect was undone; it is made of the sentence
     """
     match repeat_of(asked, earlier):
-        case Repeat.ANOTHER:
-            raise refusal(ANOTHER)
+        case Repeat.ANOTHER if earlier:
+            named = f"{earlier.key.verb} at {to_the_second(earlier.at)}"
+            raise refusal(f"This form, or this Idempotency-Key, named another command already: {named}. {CHOOSE}")
         case Repeat.UNDONE if earlier:
-            raise refusal(f"This was done at {to_the_second(earlier.at)}, and undone since. {earlier.now_is()} {AGAIN}")
+            done = f"This was done at {to_the_second(earlier.at)}, and is no longer in effect."
+            raise refusal(f"{done} {earlier.now_is()} {AGAIN}")
         case Repeat.DONE:
             return True
     return False

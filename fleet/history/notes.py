@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.cells.pieces import told
 from fleet.history.lines import NodeKept
 from fleet.messages import announce
@@ -42,32 +43,42 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
     if not text or len(text) > LONGEST:
         raise BadNote(f"A note has 1 to {LONGEST} characters; this one has {len(text)}.")
     by = user.get_username()
-    mine = NodeNote.objects.filter(cluster=node.cluster_id, node_uid=node.uid, by=by, key=key)
-    if key and (before := mine.first()):
-        return _same(before, text)
+    asked = NodeNote(
+        cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, at=now, by=by, text=text, key=key
+    )
+    if before := _given(asked):
+        return before
     try:
         with transaction.atomic():
             # Two writers of one chain, one after the other.
             list(type(node).objects.select_for_update(no_key=True).filter(pk=node.pk).values_list("pk"))
-            note = NodeNote.objects.create(
-                cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, at=now, by=by, text=text, key=key
-            )
+            asked.save(force_insert=True)
             AuditEntry.record(
                 f"node:{_key_of(node)}", verb="node.note", actor=by, because=text, evidence={"node": node.name}, now=now
             )
             transaction.on_commit(lambda: _announce(node, at=now), robust=True)
     except IntegrityError:
-        if key and (first := mine.first()):  # the same, sent twice at once
-            return _same(first, text)
+        if first := _given(asked):  # the same, sent twice at once
+            return first
         raise
-    return note
+    return asked
 
 
-def _same(before: NodeNote, text: str) -> NodeNote:
-    """:raises BadNote: when another was written under this key: else this one would be lost unseen"""
-    if before.text != text:
-        raise BadNote("This Idempotency-Key has written another note already. Choose a new one.")
-    return before
+def _given(asked: NodeNote) -> NodeNote | None:
+    """The note that this person's key has written already. None: no key, or none yet. A note stays.
+
+    :raises BadNote: when another was written under this key: else this one would be lost unseen
+    """
+    mine = NodeNote.objects.filter(cluster=asked.cluster_id, node_uid=asked.node_uid, by=asked.by, key=asked.key)
+    before = mine.first() if asked.key else None
+    if before is None:
+        return None
+    earlier = CarriedOut(_idempotency_key(before), before.at, holds=True, now_is=lambda: "")
+    return before if is_done(_idempotency_key(asked), earlier, refusal=BadNote) else None
+
+
+def _idempotency_key(note: NodeNote) -> IdempotencyKey:
+    return IdempotencyKey.of(note.key, person=note.by, verb="note", body={"text": note.text})
 
 
 def _announce(node: NodeKept, *, at: datetime) -> None:

@@ -3,12 +3,13 @@
 It takes the lock that a look takes: neither writes over the other.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
 from edges import unseen
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.moves import LostRace
 from fleet.models import Cluster
 from health.inbox.refusals import BadAct, FindingRefusal
@@ -20,6 +21,13 @@ from health.models import Finding, FindingAct
 from people.models import AuditEntry, User
 
 ACCEPTED, DISMISSED = "accepted", "dismissed"
+HOLDS: Mapping[str, Callable[[Finding, FindingAct], bool]] = {  # whether what an act did is so now
+    "acknowledge": lambda now, act: now.state == FindingState.ACKNOWLEDGED and now.acknowledged_at == act.at,
+    "assign": lambda now, act: now.assigned_to == act.to,
+    "unassign": lambda now, _: not now.assigned_to and now.state != FindingState.ACKNOWLEDGED,
+    "accept": lambda now, act: (now.feedback, now.feedback_by) == (ACCEPTED, act.by),
+    "dismiss": lambda now, act: (now.feedback, now.feedback_by) == (DISMISSED, act.by),
+}
 
 
 def acknowledge(finding: Finding, *, actor: str, because: str = "", key: str = "", now: datetime) -> None:
@@ -115,7 +123,8 @@ def _tell(
     seen: str = "",
     to: str = "",
 ) -> None:
-    if key and _is_done(finding, verb, actor, key):
+    asked = _key_of(key, actor, verb, because=because, to=to)
+    if _is_done(finding, asked):
         return
     if VERBS[verb].needs_reason and not because:
         raise BadAct(("because", "Say why: it is kept."))
@@ -126,13 +135,13 @@ def _tell(
     try:
         with transaction.atomic():
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=finding.cluster_id)
-            if key and _is_done(finding, verb, actor, key):  # by who had the lock before us
+            if _is_done(finding, asked):  # by who had the lock before us
                 return
             act()
             record(finding, verb, actor=actor, because=because, key=key, now=now, to=to)
             recount(cluster, now=now)
     except IntegrityError:
-        if key and _is_done(finding, verb, actor, key):
+        if _is_done(finding, asked):
             return
         raise
 
@@ -140,8 +149,11 @@ def _tell(
 def _by_now(finding: Finding, verb: str) -> str:
     if "action" in VERBS[verb].changes:
         return f"It recommends something else since you looked: {finding.action}"
-    whose = f"{finding.assigned_to}’s" if finding.assigned_to else "nobody’s"
-    return f"It is {whose} since you looked. To go on all the same, say it again."
+    return f"It is {_whose(finding)} since you looked. To go on all the same, say it again."
+
+
+def _whose(finding: Finding) -> str:
+    return f"{finding.assigned_to}’s" if finding.assigned_to else "nobody’s"
 
 
 def record(
@@ -181,9 +193,26 @@ def _require_unchanged(is_same: object) -> None:
         raise LostRace("The finding has changed meanwhile: look at it again.")
 
 
-def _is_done(finding: Finding, verb: str, actor: str, key: str) -> bool:
-    """:raises FindingRefusal: when the key named another act"""
-    given = FindingAct.objects.filter(finding=finding, by=actor, key=key).values_list("verb", flat=True).first()
-    if given not in (None, verb):
-        raise FindingRefusal("This Idempotency-Key named another act on this finding. Choose a new one.")
-    return given is not None
+def _key_of(key: str, actor: str, verb: str, *, because: str, to: str) -> IdempotencyKey:
+    return IdempotencyKey.of(key, person=actor, verb=verb, body={"because": because, "to": to})
+
+
+def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
+    """Whether this very act was carried out, and what it did is so now.
+
+    :raises FindingRefusal: when it was undone, or the key named another act
+    """
+    same = FindingAct.objects.filter(finding=finding, by=asked.person, key=asked.key).select_related("finding")
+    act = same.first() if asked.key else None
+    if act is None or (now := act.finding) is None:
+        return False
+    key = _key_of(act.key, act.by, act.verb, because=act.because, to=act.to)
+    earlier = CarriedOut(key, act.at, HOLDS[act.verb](now, act), lambda: _now_is(now, act.verb))
+    return is_done(asked, earlier, refusal=FindingRefusal)
+
+
+def _now_is(finding: Finding, verb: str) -> str:
+    if "action" in VERBS[verb].changes:
+        judged = f"{finding.feedback_by} {finding.feedback} that" if finding.feedback else "nobody has judged that"
+        return f"It recommends: {finding.action.rstrip('.')}; {judged}."
+    return f"It is {finding.state}, and {_whose(finding)}."

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.acts import record, recount
@@ -55,7 +56,7 @@ def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Poo
     return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
 
 
-GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "because")
+GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "because")  # beside its end
 
 
 def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
@@ -106,22 +107,22 @@ def _given(row: Mute, *, now: datetime) -> Mute | None:
 
     :raises FindingRefusal: when the key named another mute, or one that is over: it holds nothing any more
     """
-    found = Mute.objects.filter(by=row.by, key=row.key).select_related("cluster", "pool").first() if row.key else None
-    if found and not _are_alike(found, row):
-        raise FindingRefusal(
-            f"This form, or this Idempotency-Key, has muted already: {found}, until {to_the_minute(found.until)}. "
-            "Look at that one; then send this anew."
-        )
-    if found and not found.is_in_force(now=now):
-        again = "To mute again send it with another Idempotency-Key."
-        raise FindingRefusal(f"This mute was made before. {_how_it_ended(found)}. {again}")
-    return found
+    same = Mute.objects.filter(by=row.by, key=row.key).select_related("cluster", "pool")
+    found = same.first() if row.key else None
+    if found is None:
+        return None
+    # A form says hours from when it was sent, REST an instant.
+    ends_alike = row.until - row.at == found.until - found.at
+    asked = _key_of(row, until=found.until if ends_alike else row.until)
+    earlier = CarriedOut(
+        _key_of(found, until=found.until), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}."
+    )
+    return found if is_done(asked, earlier, refusal=FindingRefusal) else None
 
 
-def _are_alike(one: Mute, other: Mute) -> bool:
-    """Their end as an instant, or as hours from when it was asked for."""
-    ends_alike = one.until == other.until or one.until - one.at == other.until - other.at
-    return ends_alike and all(getattr(one, name) == getattr(other, name) for name in GIVEN)
+def _key_of(row: Mute, *, until: datetime) -> IdempotencyKey:
+    body = {name: getattr(row, name) for name in GIVEN} | {"until": until.timestamp()}
+    return IdempotencyKey.of(row.key, person=row.by, verb="mute", body=body)
 
 
 def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:

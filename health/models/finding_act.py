@@ -23,7 +23,7 @@ class FindingAct(models.Model):
     because = models.CharField(max_length=1000, blank=True)
     to = models.CharField(max_length=150, blank=True)  # whom it was assigned to
     said = models.CharField(max_length=500, blank=True)  # the finding, as it was then
-    key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same act
+    key = models.CharField(max_length=100, blank=True)  # the actor's own: see `edges.idempotency`
 
     objects = FindingActQuerySet.as_manager()
 

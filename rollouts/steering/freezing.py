@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.models import Cluster, Pool
 from fleet.pools.making import PoolGone, locked
 from people.models import AuditEntry, User
@@ -253,24 +254,24 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
     return row
 
 
-GIVEN = ("cluster_id", "pool_id", "is_stop", "until", "binds_rollbacks", "because")
-
-
 def _given(row: Freeze, *, now: datetime) -> Freeze | None:
     """What this caller's key has made already. None: no key, or nothing yet.
 
     :raises Refusal: when the key named another freeze, or one that is over: it binds nothing any more
     """
     found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
-    if found and any(getattr(found, name) != getattr(row, name) for name in GIVEN):
-        raise Refusal(
-            "This form, or this Idempotency-Key, has made a freeze already, with another place, end or reason. Look at "
-            "that one; then send this anew."
-        )
-    if found and not Freeze.objects.in_force(now=now).filter(pk=found.pk).exists():
-        again = "To freeze again send it with another Idempotency-Key."
-        raise Refusal(f"This freeze was made before. {_how_it_ended(found)}. {again}")
-    return found
+    if found is None:
+        return None
+    earlier = CarriedOut(_key_of(found), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}.")
+    return found if is_done(_key_of(row), earlier, refusal=Refusal) else None
+
+
+def _key_of(row: Freeze) -> IdempotencyKey:
+    body = {
+        "cluster": row.cluster_id, "pool": row.pool_id, "until": row.until and row.until.timestamp(),
+        "binds_rollbacks": row.binds_rollbacks, "because": row.because,
+    }  # fmt: skip
+    return IdempotencyKey.of(row.key, person=row.by, verb=_word(row), body=body)
 
 
 def _record(row: Freeze, *, now: datetime) -> None:

@@ -55,6 +55,17 @@ def test_a_probable_cause_that_nobody_knows_is_no_answer(finding, bob, known, in
     assert ("Probable cause" in told["markdown"]) == bool(known)
 
 
+def test_an_act_that_was_undone_is_not_answered_done(finding, ada, amy):
+    path, key = f"findings/{finding.pk}", {"Idempotency-Key": "k"}
+    post(ada, f"{path}/acknowledgements", **key)
+    post(amy, f"{path}/unassignments")
+
+    again = post(ada, f"{path}/acknowledgements", **key)
+
+    assert again.status_code == 409
+    assert "and is no longer in effect. It is open, and nobody’s." in again.json()["detail"]
+
+
 def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
     path = f"findings/{finding.pk}"
     for _ in range(2):

@@ -26,7 +26,7 @@ from people.models import User
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
-from tests.pages import HOSTILE, page, visiting, wrong_beside
+from tests.pages import HOSTILE, Page, page, visiting, wrong_beside
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -349,6 +349,18 @@ def test_the_buttons_do_what_they_say(cluster, ada):
     assert (seen.state, seen.feedback, mute.until) == (FindingState.MUTED, "dismissed", NOON + timedelta(hours=72))
     ada.post(f"/mutes/{mute.pk}/lift", {"because": "Monday."})
     assert Finding.objects.get().state == FindingState.OPEN
+
+
+def test_the_form_of_an_act_that_was_undone_says_what_is_so_now(cluster, ada):
+    finding = make.a_finding(cluster)
+    ada.post(f"/findings/{finding.pk}/acknowledge", {"key": "k"}, follow=True)
+    visiting(make.a_user("amy", role="approver")).post(f"/findings/{finding.pk}/unassign", {"key": "k"})
+
+    answer = ada.post(f"/findings/{finding.pk}/acknowledge", {"key": "k"}, follow=True)
+
+    seen = Page(answer.content.decode()).text
+    assert "and is no longer in effect. It is open, and nobody’s." in seen
+    assert "Acknowledged." not in seen
 
 
 def seen_in(client, finding, verb: str) -> str:

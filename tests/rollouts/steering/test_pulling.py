@@ -105,7 +105,7 @@ def test_a_pull_that_was_called_off_is_not_answered_again(told, owner):
     plan = a_draft(told, owner)
     cancel(asked(plan, owner, key="a1"), actor=owner, because="Not today.", now=NOON)
 
-    with pytest.raises(Refusal, match=r"undone since\. owner cancelled it: Not today\."):
+    with pytest.raises(Refusal, match=r"no longer in effect\. owner cancelled it: Not today\."):
         asked(plan, owner, key="a1")
 
 

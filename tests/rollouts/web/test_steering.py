@@ -159,7 +159,7 @@ def test_a_halt_that_somebody_undid_is_offered_again_when_its_form_comes_back():
     response, said = tell(ada, plan, "halt", key="one-click", because="Fans are loud.")
 
     assert "Halted: from now on" not in said
-    assert "and undone since. The plan is promoting: ben resumed it at" in said
+    assert "and is no longer in effect. The plan is promoting: ben resumed it at" in said
     form = response.content.decode().partition(f'action="/plans/{plan.pk}/commands/halt"')[2]
     key = re.search(r'name="key" value="([^"]+)"', form)[1]
     assert "Fans are loud." in form.partition("</form>")[0]
