@@ -15,8 +15,7 @@ from typing import Any
 from edges.digests import digest
 from wording.instants import to_the_second
 
-CHOOSE = "Send it again from its page, or with a new key."
-AGAIN = "To do it again, send it from its page, or with a new key."
+AGAIN = "To do it now, press its button on the page once more, or send a new Idempotency-Key."
 
 
 class Repeat(StrEnum):
@@ -66,10 +65,12 @@ def is_done(asked: IdempotencyKey, earlier: CarriedOut | None, *, refusal: Calla
     match repeat_of(asked, earlier):
         case Repeat.ANOTHER if earlier:
             named = f"{earlier.key.verb} at {to_the_second(earlier.at)}"
-            raise refusal(f"This form, or this Idempotency-Key, named another command already: {named}. {CHOOSE}")
+            raise refusal(
+                f"Not done: this form, or this Idempotency-Key, named another command already: {named}. {AGAIN}"
+            )
         case Repeat.UNDONE if earlier:
-            done = f"This was done at {to_the_second(earlier.at)}, and is no longer in effect."
-            raise refusal(f"{done} {earlier.now_is()} {AGAIN}")
+            done = f"{earlier.key.verb} was done at {to_the_second(earlier.at)}, and is no longer in effect."
+            raise refusal(f"Not done again: {done} {earlier.now_is()} {AGAIN}")
         case Repeat.DONE:
             return True
     return False

@@ -14,6 +14,7 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState, is
 from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.reads.completion import LEFT_OUT, completion_of
+from rollouts.reads.restraints import ended
 from rollouts.steering.refusals import OutOfDate, Refusal
 from rollouts.verbs import VERBS, is_in_effect, why_not_now
 from wording.instants import to_the_second
@@ -299,12 +300,13 @@ def _earlier(plan: Plan, asked: IdempotencyKey) -> CarriedOut | None:
 def _now_is(command: Command) -> str:
     """What became of the plan since this command, and by whom."""
     plan = command.plan
-    paused = " and paused" if plan.commands.in_force().exists() else ""
-    says = f"The plan is {plan.state.replace('-', ' ')}{paused}"
-    undone_by = VERBS[command.verb].undone_by
-    if later := plan.commands.filter(pk__gt=command.pk, verb__in=undone_by).first():
-        return f"{says}: {later.actor} {VERBS[later.verb].did} at {to_the_second(later.at)}."
-    return f"{says}: {plan.because}" if plan.because else f"{says}."
+    is_now = f"The plan is {plan.state.replace('-', ' ')}"
+    if pause := plan.commands.in_force().first():
+        return f"{is_now} and paused: {ended(pause.sentence)}"
+    later = plan.commands.filter(pk__gt=command.pk, verb__in=VERBS).first()
+    if later and later.at >= plan.state_since:  # else the engine has moved it since
+        return f"{is_now}: {later.actor} {VERBS[later.verb].did} at {to_the_second(later.at)}."
+    return f"{is_now}: {ended(plan.because)}" if plan.because else f"{is_now}."
 
 
 def _write_down(plan: Plan, asked: IdempotencyKey, found: dict[str, Any], *, because: str, now: datetime) -> None:

@@ -46,7 +46,7 @@ def test_the_order_of_a_body_is_no_part_of_it():
 
 def test_what_was_undone_is_refused_with_what_is_so_now():
     with pytest.raises(
-        ValueError, match="This was done at 2026-11-21 12:00:00 UTC, and is no longer in effect"
+        ValueError, match="halt was done at 2026-11-21 12:00:00 UTC, and is no longer in effect"
     ) as refused:
         is_done(ASKED, replace(CARRIED_OUT, holds=False), refusal=ValueError)
 

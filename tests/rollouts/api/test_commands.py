@@ -57,7 +57,7 @@ def test_a_key_names_one_command_only(ada):
     reply = tell(ada, plan, "halts", key="a1")
 
     assert reply.status_code == 409
-    assert "with a new key" in reply.json()["detail"]
+    assert "send a new Idempotency-Key" in reply.json()["detail"]
 
 
 def test_a_command_on_a_state_that_is_no_more_is_refused(ada):

@@ -1,6 +1,7 @@
 """One Idempotency-Key is one command, also when all who send it come at once, and while its effect holds (Z37)."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from threading import Barrier, Thread
 
 import pytest
@@ -194,10 +195,21 @@ def test_a_halt_by_the_engine_is_not_the_halt_that_was_undone():
     plan, ada = in_state(a_plan(), "promoting"), a_user("ada", role="operator")
     commands.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
     commands.resume(plan, actor=ada, because="x", now=NOON)
-    plan.move(PlanState.HALTED, now=NOON, actor="engine", because="A gate failed.")
+    plan.move(PlanState.HALTED, now=NOON + timedelta(seconds=1), actor="engine", because="A gate failed.")
 
-    with pytest.raises(Refusal, match="The plan is halted: ada resumed it at"):
+    with pytest.raises(Refusal, match=r"in effect\. The plan is halted: A gate failed\."):
         commands.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
+
+
+@pytest.mark.django_db
+def test_who_has_paused_it_since_is_named():
+    plan, ada, ben = in_state(a_plan(), "promoting"), a_user("ada", role="operator"), a_user("ben", role="operator")
+    commands.pause(plan, actor=ada, because="x", key=KEY, now=NOON)
+    commands.resume(plan, actor=ada, because="x", now=NOON)
+    commands.pause(plan, actor=ben, because="Fans are loud", key=KEY, now=NOON)
+
+    with pytest.raises(Refusal, match=r"The plan is promoting and paused: ben paused it: Fans are loud\."):
+        commands.pause(plan, actor=ada, because="x", key=KEY, now=NOON)
 
 
 @pytest.mark.django_db

@@ -106,7 +106,7 @@ def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
     status, text = send(ada, "/freezes/new", **sent)
 
     assert status == 409
-    assert "named another command already: freeze at 2026-11-21 12:00:00 UTC. Send it again from its page" in text
+    assert "named another command already: freeze at 2026-11-21 12:00:00 UTC. To do it now, press its button" in text
     assert Freeze.objects.count() == 1
 
 
