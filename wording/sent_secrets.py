@@ -1,0 +1,81 @@
+"""Secrets that were sent to a server, cut out of what it answers: a server may repeat a request's header (Z39). Pure.
+
+A secret is found as it is, escaped (in an address, JSON, HTML, a Python or Go string) and in Base64, also inside of a
+longer text such as `user:password`.
+"""
+
+import re
+from base64 import b64encode
+from html.entities import codepoint2name
+from typing import NamedTuple
+
+CUT = b"[redacted]"
+# Characters. A shorter secret could be any word of an answer. NIST SP 800-63B (2017), 5.1.1.2, asks for as many.
+SHORTEST = 8
+_PLAIN = re.compile(rb"[A-Za-z0-9]+")
+_RUNS = re.compile(rb"\\+|.", re.DOTALL)
+_BASE64 = rb"[A-Za-z0-9+/_-]"
+
+
+class _Form(NamedTuple):
+    """One way in which a secret may be written. `part` is in each text that has it, which is quickly looked for."""
+
+    part: bytes
+    pattern: re.Pattern[bytes]
+
+
+class SentSecrets:
+    def __init__(self, *secrets: str) -> None:
+        """Those with less than SHORTEST characters are left in, as a blank one is."""
+        longest_first = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
+        self._forms = [form for secret in longest_first for form in _forms(secret.encode())]
+
+    def cut(self, answer: bytes) -> bytes:
+        """Return the answer without them. Linear in its length."""
+        for form in self._forms:
+            if form.part in answer:
+                answer = form.pattern.sub(CUT, answer)
+        return answer
+
+    def cut_text(self, text: str) -> str:
+        """Return the text without them. Call it before the text is cut to a length: half a secret is not found."""
+        return self.cut(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _forms(secret: bytes) -> list[_Form]:
+    cores = {_base64_within(secret, place) for place in range(3)}
+    encoded = (_form(core, around=_BASE64 + b"?", after=b"={0,2}") for core in sorted(cores, key=len, reverse=True))
+    return [*encoded, _form(secret)]
+
+
+def _form(text: bytes, *, around: bytes = b"", after: bytes = b"") -> _Form:
+    spelt = b"".join(_ways_of(run) for run in _RUNS.findall(text))
+    part = max(_PLAIN.findall(text), key=len, default=b"")
+    return _Form(part, re.compile(around + spelt + around + after))
+
+
+def _ways_of(run: bytes) -> bytes:
+    """Return the pattern of one character, or of a run of backslashes, as it is or escaped up to three times.
+
+    Letters and digits are never escaped. A run is taken as one, so that a row of backslashes has one way to match.
+    """
+    literal, length = run[:1], len(run)
+    if literal.isalnum():
+        return literal
+    hexed = b"(?i:%02x)" % ord(literal)
+    named = codepoint2name.get(ord(literal), "apos" if literal == b"'" else "#").encode()  # &#; is nothing
+    ways = [
+        rb"\\{1,7}u00" + hexed,
+        rb"\\{1,7}x" + hexed,
+        b"%(?:25){0,2}" + hexed,
+        b"&(?:amp;){0,2}(?:#0*%d|#[xX]0*%b|%b);" % (ord(literal), hexed, named),
+        *({b"+": [b"-"], b"/": [b"_"], b" ": [rb"\+"]}.get(literal, [])),  # base64url, and a form's space
+    ]
+    plain = rb"\\{%d,%d}" % (length, 8 * length) if literal == b"\\" else rb"\\{0,7}" + re.escape(literal)
+    return b"(?:(?:%b){%d}|%b)" % (b"|".join(ways), length, plain)
+
+
+def _base64_within(secret: bytes, place: int) -> bytes:
+    """Return the characters that Base64 has of a secret wherever it begins at a byte of this place, modulo 3."""
+    whole = (place + len(secret)) * 8 // 6
+    return b64encode(bytes(place) + secret)[-(-place * 8 // 6) : whole]
