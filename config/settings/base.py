@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-import environ
 from structlog.stdlib import ProcessorFormatter
 
 from config import logs
+from config.settings.variables import Variables
 
-env = environ.Env()
+env = Variables()
+SETTING_VARIABLES = env.names  # what settings have read of the environment, also those that build on this module
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env("QUARTERDECK_DATA_DIR", default=str(BASE_DIR / ".data")))
 
@@ -103,6 +104,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 # Nobody needs a longer transaction than this product makes: a person's halt waits behind every one of them.
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'quarterdeck.sqlite3'}")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
+SQLITE_MMAP_MIB = env.int("QUARTERDECK_SQLITE_MMAP_MIB", default=0)
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["ENGINE"] = "config.sqlite3"
     DATABASES["default"]["OPTIONS"] = {
@@ -113,13 +115,14 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": (
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-16000; "
-            f"PRAGMA mmap_size={env.int('QUARTERDECK_SQLITE_MMAP_MIB', default=0) * 2**20};"
+            f"PRAGMA mmap_size={SQLITE_MMAP_MIB * 2**20};"
         ),
     }
 else:
     DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
 
-# Secrets of what we ask (a Prometheus) are read here, or from variables that begin with QUARTERDECK_SECRET_.
+# Workers read secrets and CAs of sources from files here; secrets also from variables that begin with
+# QUARTERDECK_SOURCE_. No setting has this prefix: whoever administers a cluster names such a variable (Z39).
 SECRETS_DIR = env("QUARTERDECK_SECRETS_DIR", default="/etc/quarterdeck/secrets")
 # Whether a source may be on this machine itself, and may be sent a password over http: for demos.
 TELEMETRY_LOOPBACK = env.bool("QUARTERDECK_TELEMETRY_LOOPBACK", default=False)
@@ -242,6 +245,7 @@ LOGGING = {
         # Its poll logs a traceback a second while Redis is away; our own heartbeat says so once.
         "channels_redis": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},  # at DEBUG it logs the headers of answers, which may repeat a secret
         # Two lines for each tick of a sweep that mostly finds nothing due; what fails is an error.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},

@@ -23,6 +23,7 @@ from health.sources.asking import ask_now
 from health.sources.exporting import Exporting, exporting_of
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
 from health.sources.reading import MetricReading, ReadingState, Standing
+from health.sources.secrets import OF_FILE, OF_VARIABLE, PLACES, PREFIX
 from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require, scope_of
 
@@ -118,9 +119,13 @@ class TelemetrySourcePut(Asked):
     )
     secret_from = serializers.CharField(
         max_length=300, required=False, default="", allow_blank=True,
-        help_text="Where its password or token is found: env:QUARTERDECK_SECRET_NAME or file:NAME. Never the secret.",
+        help_text=f"Where its password or token is found: {PLACES}. Never the secret. Whoever runs Quarterdeck "
+        f"lists the clusters that may use it beside it, in {PREFIX}NAME{OF_VARIABLE} or NAME{OF_FILE}.",
     )  # fmt: skip
-    ca_file = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    ca_file = serializers.CharField(
+        max_length=300, required=False, default="", allow_blank=True,
+        help_text="Of who signed its certificate: a file in the folder QUARTERDECK_SECRETS_DIR, of at most 1 MiB.",
+    )  # fmt: skip
     is_on = serializers.BooleanField(required=False, default=True)
     was = serializers.CharField(
         max_length=LENGTH, required=False, default="", allow_blank=True,

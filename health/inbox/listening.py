@@ -14,11 +14,13 @@ from fleet.models import Cluster
 from health.inbox.unheard import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
 from health.sources import frames, rounds
+from health.sources.addresses import check_ca
 from health.sources.exporting import Exporting, NodesCounted, exporting_in
 from health.sources.secrets import NoSecret, check_place
 from health.telemetry.metrics import METRICS, Metric, lacking
 from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.client import Client, check_host
+from health.telemetry.prometheus.client import Client
+from health.telemetry.prometheus.hosts import check_host
 from health.telemetry.prometheus.source import Prometheus
 from health.telemetry.promql import BadMatchers, Matchers
 from people.models import AuditEntry
@@ -158,6 +160,8 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
         fields["matchers"] = _check("matchers", Matchers.read, fields["matchers"]).text
     if fields.get("secret_from"):
         _check("secret_from", check_place, fields["secret_from"])
+    if fields.get("ca_file"):
+        _check("ca_file", check_ca, fields["ca_file"])
     if fields.get("user") and not fields.get("secret_from"):
         raise BadSource("secret_from", "A user has a password: say where it is found.")
     if fields.get("secret_from") and fields.get("url", "").startswith("http://") and not settings.TELEMETRY_LOOPBACK:

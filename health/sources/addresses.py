@@ -5,12 +5,38 @@ from dataclasses import replace
 from django.conf import settings
 
 from health.models import TelemetrySource
+from health.sources.folder import NotReadable, path_in_folder, read_in_folder
 from health.sources.secrets import secret_at
-from health.telemetry.prometheus.client import Address
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import UNREADABLE_CA, Address
+
+CA_AT_MOST = 1 << 20  # bytes: all the authorities that a browser trusts are 0.2 MiB
 
 
 def address_of(source: TelemetrySource) -> Address:
-    """:raises NoSecret: its password or token is not there"""
-    secret = secret_at(source.secret_from)
-    address = Address(source.url, ca_file=source.ca_file, may_be_loopback=settings.TELEMETRY_LOOPBACK)
+    """:raises NoSecret: its cluster has no password or token there; Unusable: its CA cannot be read"""
+    secret = secret_at(source.secret_from, cluster=source.cluster.name)
+    address = Address(source.url, ca=_ca_at(source.ca_file), may_be_loopback=settings.TELEMETRY_LOOPBACK)
     return replace(address, user=source.user, password=secret) if source.user else replace(address, token=secret)
+
+
+def check_ca(name: str) -> None:
+    """:raises Unusable: nothing would be read there"""
+    try:
+        path_in_folder(name)
+    except NotReadable as error:
+        raise Unusable("A CA is a file in the folder that QUARTERDECK_SECRETS_DIR names.") from error
+
+
+def _ca_at(name: str) -> str:
+    """Return the certificates. Blank for no name.
+
+    :raises Unusable: in one sentence for all reasons, so that nobody learns which files there are
+    """
+    if not name:
+        return ""
+    try:
+        # Of a blank text, all the world's authorities would be taken instead.
+        return read_in_folder(name, at_most=CA_AT_MOST).decode("ascii") or "\n"
+    except (NotReadable, UnicodeDecodeError) as error:
+        raise Unusable(UNREADABLE_CA) from error

@@ -1,25 +1,35 @@
-"""Where the secret of a source is found. A row says where, and a worker looks when it asks; nobody else ever does.
+"""Secrets of sources. A row names the place of one, and a process reads the secret when it asks the source.
 
-Whoever may name a place could otherwise send any file or variable of ours to a server of theirs: only variables that
-begin with PREFIX and files in one folder are read.
+Whoever administers a cluster names the place and the server that hears the secret. So only variables that begin with
+PREFIX and files of one folder are read, and only for the clusters that stand beside the secret (Z39):
+QUARTERDECK_SOURCE_X_CLUSTERS beside QUARTERDECK_SOURCE_X, and x.clusters beside the file x.
 """
 
 import os
 import re
-from pathlib import Path
 
 from django.conf import settings
 
-PREFIX = "QUARTERDECK_SECRET_"
+from health.sources.folder import NotReadable, path_in_folder, read_in_folder
+from wording.sent_secrets import SHORTEST
+
+PREFIX = "QUARTERDECK_SOURCE_"
+OF_VARIABLE, OF_FILE = "_CLUSTERS", ".clusters"  # what a list of clusters is called, after its secret
+EVERY_CLUSTER = "*"
 AT_MOST = 16 << 10  # bytes: a token of a cloud's is 2 KiB
-_IN_FOLDER = "in the folder that QUARTERDECK_SECRETS_DIR names"
+PLACES = f"env:{PREFIX}NAME, or file:NAME for a file in the folder QUARTERDECK_SECRETS_DIR"
+NONE_FOR_CLUSTER = (
+    "There is no secret for this cluster at its source's place. Whoever runs Quarterdeck sets the secret and, beside "
+    f"it, lists the clusters that may use it: in the variable {PREFIX}NAME{OF_VARIABLE}, or in the file NAME{OF_FILE}."
+)
 _NAME = re.compile(rf"{PREFIX}[A-Z0-9_]{{1,80}}")
 
 
 class NoSecret(Exception):
-    """It is not where the row says, or that is no place for one.
+    """The place has no secret for this cluster, or is no place for one.
 
-    Its sentence does not say where: whoever sees the cluster reads it, and only admins see the place.
+    Its sentence names no place: whoever sees the cluster reads it, and only admins see the place. Nor does it tell a
+    secret that is missing from one that this cluster may not use.
     """
 
 
@@ -27,45 +37,57 @@ def check_place(place: str) -> None:
     """:raises NoSecret: when nothing would be read there"""
     kind, _, name = place.partition(":")
     if kind == "env":
-        if not _NAME.fullmatch(name):
-            raise NoSecret(f"That is no variable for a secret: its name begins with {PREFIX}.")
+        _check_variable(name)
     elif kind == "file":
-        _path(name)
+        _check_file(name)
     else:
-        raise NoSecret(f"Say env:{PREFIX}NAME, or file:NAME {_IN_FOLDER}: never the secret itself.")
+        raise NoSecret(f"Say where the secret is, never the secret itself: {PLACES}.")
 
 
-def secret_at(place: str) -> str:
-    """Blank for no place.
+def secret_at(place: str, *, cluster: str) -> str:
+    """Return the secret, for the cluster of this name. Blank for no place.
 
-    :raises NoSecret: it is not there, or cannot be a password or token
+    Nobody renames a cluster: `add_cluster` gives it a name once, from a shell.
+
+    :raises NoSecret: the cluster has none there, or it cannot be a password or token
     """
     if not place:
         return ""
     check_place(place)
     kind, _, name = place.partition(":")
-    secret = os.environ.get(name, "") if kind == "env" else _content(_path(name))
-    secret = secret.strip()
-    if not secret:
-        raise NoSecret("Its secret is empty, or not there: where it is found there is none for the worker.")
+    clusters = _read(kind, name + (OF_VARIABLE if kind == "env" else OF_FILE))
+    secret = _read(kind, name).strip()
+    if not {cluster, EVERY_CLUSTER}.intersection(re.split(r"[,\s]+", clusters)) or not secret:
+        raise NoSecret(NONE_FOR_CLUSTER)
     if not secret.isprintable() or not secret.isascii():
         raise NoSecret("What is there is no password or token: one line of ASCII is.")
+    if len(secret) < SHORTEST:
+        raise NoSecret(
+            f"The secret is too short to be cut out of what the source answers: {SHORTEST} characters are the least."
+        )
     return secret
 
 
-def _path(name: str) -> Path:
-    folder = Path(settings.SECRETS_DIR).resolve()
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder) or path == folder:
-        raise NoSecret(f"Its secret is not {_IN_FOLDER}, the only one that secrets are read from.")
-    return path
+def _check_variable(name: str) -> None:
+    is_setting = name in settings.SETTING_VARIABLES
+    if is_setting or name.endswith(OF_VARIABLE) or not _NAME.fullmatch(name):
+        raise NoSecret(f"That is no variable for a secret: its name begins with {PREFIX}, and no setting's does.")
 
 
-def _content(path: Path) -> str:
+def _check_file(name: str) -> None:
     try:
-        with path.open("rb") as file:
-            return file.read(AT_MOST).decode()
-    except OSError as error:
-        raise NoSecret(f"Its secret cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise NoSecret("Its secret cannot be read: it is no text.") from error
+        path = path_in_folder(name)
+    except NotReadable as error:
+        raise NoSecret("A secret is a file in the folder that QUARTERDECK_SECRETS_DIR names.") from error
+    if path.name.endswith(OF_FILE):
+        raise NoSecret(f"A file whose name ends with {OF_FILE} lists clusters, and is no secret.")
+
+
+def _read(kind: str, name: str) -> str:
+    """Return what is there. Blank: nothing, or nothing that is text."""
+    if kind == "env":
+        return os.environ.get(name, "")
+    try:
+        return read_in_folder(name, at_most=AT_MOST).decode(errors="replace")
+    except NotReadable:
+        return ""

@@ -7,6 +7,7 @@ from edges.arguments import words
 from fleet.models import Cluster
 from health import wake
 from health.inbox.listening import BadSource, Trial, put_source, try_source
+from health.sources.secrets import PLACES
 from people.roster.accounts import CONSOLE
 from wording.numbers import count
 
@@ -26,11 +27,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--user", type=words(150), default="", help="for basic authentication; its password is --secret"
         )
+        parser.add_argument("--secret", type=words(300), default="", help=f"a password or token: {PLACES}")
         parser.add_argument(
-            "--secret", type=words(300), default="", help="a password or token: env:QUARTERDECK_SECRET_X, or file:X"
-        )
-        parser.add_argument(
-            "--ca-file", type=words(300), default="", help="of who signed its certificate; a path that workers can read"
+            "--ca-file",
+            type=words(300),
+            default="",
+            help="of who signed its certificate: a file in the folder QUARTERDECK_SECRETS_DIR",
         )
         parser.add_argument("--only-try", action="store_true", help="ask it once, and change nothing")
         parser.add_argument("--anyway", action="store_true", help="add it although it does not answer now")

@@ -1,10 +1,9 @@
 """Ask a Prometheus: each answer bounded in time and size, each way it can go wrong one sentence.
 
 No redirect is followed and no proxy of the environment used, so that what is sent (a password, a token) goes where a
-person said, and nowhere else.
+person said, and nowhere else. What was sent is cut out of all that comes back (Z39).
 """
 
-import ipaddress
 import socket
 import ssl
 import time
@@ -12,18 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread, Timer
+from threading import Timer
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, refusal_in, vector
+from health.telemetry.prometheus.hosts import check_host
 from wording.numbers import count
+from wording.sent_secrets import SentSecrets
 
-LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
 CONNECT_S = 3.0
 READ_S = 5.0  # between two pieces of an answer
 ANSWER_S = 15.0  # for the whole of one
@@ -47,6 +45,10 @@ NOT_BY_A_CA = {
     "certificate is not yet valid": "Its certificate is not valid yet: is its clock right, and this machine's?",
     "mismatch": "Its certificate is another host's: give the address by a name that it is for.",
 }
+UNREADABLE_CA = (
+    "Its CA cannot be read: no file of that name in the folder QUARTERDECK_SECRETS_DIR has PEM certificates, in at "
+    "most 1 MiB."
+)
 NO_TLS = ("wrong version number", "record layer failure")  # by OpenSSL before 3.2, and from then on (urllib3 #3271)
 
 
@@ -58,7 +60,7 @@ class Address:
     user: str = ""
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
-    ca_file: str = ""
+    ca: str = field(default="", repr=False)  # PEM certificates; blank: whom this machine trusts
     may_be_loopback: bool = False
 
 
@@ -79,16 +81,23 @@ class Client:
         """:raises Unusable: its CA cannot be read, or its address is not one that may be asked"""
         self._address = address
         self._bounds = bounds or Bounds(CONNECT_S, READ_S, ANSWER_S, ANSWER_BYTES)
-        check_host(address.url, may_be_loopback=address.may_be_loopback, within_s=self._bounds.answer_s)
-        headers = {"User-Agent": "quarterdeck", "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._sent = SentSecrets(address.token, address.password, f"{address.user}:{address.password}")
+        places = check_host(address.url, may_be_loopback=address.may_be_loopback, within_s=self._bounds.answer_s)
+        url = _parsed(address.url)
+        self._roots = [str(url.copy_with(host=place)).rstrip("/") for place in places]  # an address each, no name
+        # Who is asked at an address is still called by name: www.python-httpx.org/advanced/extensions, "sni_hostname".
+        host = url.raw_host.decode()
+        self._extensions: dict[str, Any] = {"trace": self._note_socket}
+        self._extensions |= {} if host in places else {"sni_hostname": host}
+        headers = {"Host": url.netloc.decode(), "User-Agent": "quarterdeck", "Accept": "application/json"}
+        headers["Accept-Encoding"] = "identity"
         if address.token:
             headers["Authorization"] = f"Bearer {address.token}"
         self._http = httpx.Client(
-            base_url=address.url.rstrip("/"),
             auth=httpx.BasicAuth(address.user, address.password) if address.user else None,
             headers=headers,
             timeout=httpx.Timeout(self._bounds.read_s, connect=self._bounds.connect_s),
-            verify=_trust(address.ca_file),
+            verify=_trust(address.ca),
             follow_redirects=False,
             trust_env=False,
         )
@@ -108,18 +117,20 @@ class Client:
     def ask(self, path: str, form: Mapping[str, str]) -> bytes:
         """:raises Unusable: naming why, and what helps"""
         try:
-            with self._in_time(), self._http.stream("POST", path, data=dict(form), extensions=self._traced) as response:
-                body = b"".join(_pieces(response, self._bounds))
+            with self._in_time():
+                response, body = self._answer(path, form)
         except httpx.HTTPError as error:
             if self._is_cut:
                 raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
-            raise Unusable(_unreached(error, self._bounds, ca_file=self._address.ca_file)) from error
-        except (UnicodeError, httpx.InvalidURL) as error:
+            words = self._sent.cut_text(str(error))[:200] or type(error).__name__
+            raise Unusable(_unreached(error, words, self._bounds, has_ca=bool(self._address.ca))) from error
+        except UnicodeError as error:
             raise Unusable(f"Its address cannot be used: {error}") from error
         if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
             raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.")
+        body = self._sent.cut(body)
         if response.is_redirect:
-            to = _place(response.headers.get("location", ""))
+            to = _place(self._sent.cut_text(response.headers.get("location", "")))
             raise Unusable(f"It sends us on to {to or 'nowhere'}, which is not followed: give that address.")
         if response.is_error:
             said = refusal_in(body)
@@ -127,21 +138,27 @@ class Client:
             raise Unusable(f"{helped} It says: {said}" if said else helped)
         return body
 
-    @property
-    def _traced(self) -> dict[str, Any]:
-        return {"trace": self._note_socket}
+    def _answer(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        """Ask at each of its addresses until one takes the connection; from then on this one comes first.
+
+        :raises httpx.HTTPError: the last one's; Unusable: as `_answer_of`
+        """
+        for _ in self._roots[1:]:
+            try:
+                return self._answer_of(self._roots[0], path, form)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if self._is_cut:
+                    raise
+                self._roots.append(self._roots.pop(0))
+        return self._answer_of(self._roots[0], path, form)
+
+    def _answer_of(self, root: str, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        """:raises Unusable: it is too much, or comes too slowly, or is compressed"""
+        with self._http.stream("POST", root + path, data=dict(form), extensions=self._extensions) as response:
+            _check_encoding(self._sent.cut_text(response.headers.get("content-encoding", "identity")))
+            return response, b"".join(_pieces(response, self._bounds))
 
     def _note_socket(self, event: str, told: Mapping[str, Any]) -> None:
-        """A name may lead elsewhere the second time it is looked up: before anything is said there.
-
-        :raises Unusable: it is none that may be asked
-        """
-        if event == "connection.connect_tcp.complete" and (peer := told["return_value"].get_extra_info("server_addr")):
-            try:
-                _check_address(peer[0], may_be_loopback=self._address.may_be_loopback)
-            except Unusable:
-                told["return_value"].close()
-                raise
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._socket = told["return_value"].get_extra_info("socket")
 
@@ -176,13 +193,24 @@ def _place(location: str) -> str:
         return "an address that is none"
 
 
-def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
-    """:raises Unusable: too much, or too slowly, or compressed: a little of that can be too much"""
-    packed = response.headers.get("content-encoding", "identity")
+def _parsed(url: str) -> httpx.URL:
+    """:raises Unusable: naming what is wrong with it"""
+    try:
+        return httpx.URL(url)
+    except (UnicodeError, httpx.InvalidURL) as error:
+        raise Unusable(f"Its address cannot be used: {error}") from error
+
+
+def _check_encoding(packed: str) -> None:
+    """:raises Unusable: the answer is compressed: a little of that can be too much"""
     if packed != "identity":
         raise Unusable(
             f"It answers compressed ({packed[:40]}), which it was not asked to: does a proxy before it do so?"
         )
+
+
+def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
+    """:raises Unusable: too much, or too slowly"""
     read, until = 0, time.monotonic() + bounds.answer_s
     for piece in response.iter_raw():
         read += len(piece)
@@ -198,10 +226,9 @@ def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
         yield piece
 
 
-def _unreached(error: httpx.HTTPError, bounds: Bounds, *, ca_file: str) -> str:
-    words = str(error)[:200] or type(error).__name__
+def _unreached(error: httpx.HTTPError, words: str, bounds: Bounds, *, has_ca: bool) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return f"{_why_not_trusted(words, ca_file)} {words}"
+        return f"{_why_not_trusted(words, has_ca=has_ca)} {words}"
     if any(said in words for said in NO_TLS):
         return f"It does not speak TLS: does its address begin with http://? {words}"
     if isinstance(error, httpx.ConnectTimeout):
@@ -215,66 +242,12 @@ def _unreached(error: httpx.HTTPError, bounds: Bounds, *, ca_file: str) -> str:
     return f"The connection to it broke: {words}"
 
 
-def _why_not_trusted(words: str, ca_file: str) -> str:
+def _why_not_trusted(words: str, *, has_ca: bool) -> str:
     if said := next((sentence for part, sentence in NOT_BY_A_CA.items() if part in words), ""):
         return said
-    if ca_file:
+    if has_ca:
         return "The CA that is named for it did not sign its certificate: name the one that did."
     return "Nobody whom this machine trusts signed its certificate: name the CA that did."
-
-
-def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) -> None:
-    """Metadata services of clouds and whatever listens on this machine are no Prometheus.
-
-    `within_s`: for which its name is looked up at most.
-
-    :raises Unusable: naming what is wrong with the address
-    """
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise Unusable(f"Its address cannot be read: {error}") from error
-    if parts.scheme not in ("http", "https") or not host:
-        raise Unusable("Its address begins with http:// or https:// and has a host.")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
-    for place in _looked_up(host, port or 80, within_s=within_s):
-        _check_address(place, may_be_loopback=may_be_loopback)
-
-
-def _looked_up(host: str, port: int, *, within_s: float) -> list[str]:
-    """The addresses of a name. A thread of its own: nothing else ends a question to a name server that is silent.
-
-    :raises Unusable: it has none, or nobody says in time
-    """
-    said = SimpleQueue[list[str] | Exception]()
-
-    def look() -> None:
-        try:
-            said.put([str(place[0]) for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
-        except (OSError, ValueError) as error:  # a NUL in it, or a part that is too long for a name
-            said.put(error)
-
-    Thread(target=look, name="name of a Prometheus", daemon=True).start()
-    try:
-        found = said.get(timeout=within_s)
-    except Empty as error:
-        raise Unusable(f"Its name {host[:100]} cannot be looked up: no answer within {within_s:g} s.") from error
-    if isinstance(found, Exception):
-        raise Unusable(f"Its name {host[:100]} cannot be looked up: {found}") from found
-    return found
-
-
-def _check_address(text: str, *, may_be_loopback: bool) -> None:
-    address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
-    if address.is_loopback:
-        if not may_be_loopback:
-            raise Unusable(f"Its address is this machine itself, {address}: QUARTERDECK_TELEMETRY_LOOPBACK allows it.")
-    elif address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved:
-        raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
 
 
 @cache
@@ -283,13 +256,11 @@ def _trusted_by_all() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def _trust(ca_file: str) -> ssl.SSLContext:
-    if not ca_file:
+def _trust(ca: str) -> ssl.SSLContext:
+    """:raises Unusable: these are no certificates"""
+    if not ca:
         return _trusted_by_all()
     try:
-        # Of a blank text, all the world's authorities would be taken instead.
-        return ssl.create_default_context(cadata=Path(ca_file).read_text(encoding="ascii") or "\n")
-    except (OSError, ssl.SSLError, ValueError) as error:
-        # Not from where: only admins see that. The words for what a file has name no file.
-        why = error.strerror if isinstance(error, OSError) and error.filename else error
-        raise Unusable(f"Its CA cannot be read: {why}") from error
+        return ssl.create_default_context(cadata=ca)
+    except (ssl.SSLError, ValueError) as error:
+        raise Unusable(UNREADABLE_CA) from error

@@ -202,7 +202,7 @@ def test_when_it_ends_what_it_said_stays_and_its_source_is_silent(served: Any, e
 
 
 def test_one_behind_a_password_and_a_certificate_of_its_own_is_read_with_both_and_with_neither_alone(
-    served: Any, east: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    served: Any, east: dict[str, str], tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, config, pair = Authority(tmp_path, "ours"), tmp_path / "web.yml", str(tmp_path / "server.pem")
     ours.serving()
@@ -210,15 +210,18 @@ def test_one_behind_a_password_and_a_certificate_of_its_own_is_read_with_both_an
     config.write_text(json.dumps(told))
     server = served(Scraped("east", Path(east["kubeconfig"])), web_config=config)
     server.url = server.url.replace("http://", "https://")
-    monkeypatch.setenv("QUARTERDECK_SECRET_OURS", PASSWORD)
-    monkeypatch.setenv("QUARTERDECK_SECRET_WRONG", "insider")
-    cluster, signed_in = mirrored("east", east), ("--user", "quarterdeck", "--secret", "env:QUARTERDECK_SECRET_OURS")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_OURS", PASSWORD)
+    monkeypatch.setenv("QUARTERDECK_SOURCE_OURS_CLUSTERS", "east")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_WRONG", "an-insider")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_WRONG_CLUSTERS", "east")
+    settings.SECRETS_DIR = str(tmp_path)
+    cluster, signed_in = mirrored("east", east), ("--user", "quarterdeck", "--secret", "env:QUARTERDECK_SOURCE_OURS")
     trusted = ("--ca-file", ours.ca_file)
 
     with pytest.raises(CommandError, match="name the CA that did"):
         add(cluster, server, *signed_in)
     with pytest.raises(CommandError, match="user name, password or token is wrong"):
-        add(cluster, server, *trusted, "--user", "quarterdeck", "--secret", "env:QUARTERDECK_SECRET_WRONG")
+        add(cluster, server, *trusted, "--user", "quarterdeck", "--secret", "env:QUARTERDECK_SOURCE_WRONG")
     wait_until(
         lambda: "16 devices of this cluster" in add(cluster, server, *trusted, *signed_in, "--anyway"),
         what="16 devices", timeout_s=PATIENCE_S,

@@ -69,7 +69,7 @@ def test_what_cannot_be_a_source_is_refused_by_its_field(root, cluster, given, f
 def test_says_how_it_goes(bob, cluster):
     make.a_source(
         cluster, answered_at=NOON - timedelta(seconds=20), state="silent", message="It cannot be reached.",
-        secret_from="env:QUARTERDECK_SECRET_P", user="reader",
+        secret_from="env:QUARTERDECK_SOURCE_P", user="reader",
     )  # fmt: skip
 
     (said,) = bob.get("/api/v1/telemetry-sources").json()["results"]
@@ -91,9 +91,9 @@ def test_one_that_nobody_asked_for_a_while_is_late_here_as_on_its_page(bob, clus
 
 
 def test_an_admin_sees_where_its_secret_is(root, cluster):
-    make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
+    make.a_source(cluster, secret_from="env:QUARTERDECK_SOURCE_P")
 
-    assert root.get(place(cluster)).json()["secret_from"] == "env:QUARTERDECK_SECRET_P"
+    assert root.get(place(cluster)).json()["secret_from"] == "env:QUARTERDECK_SOURCE_P"
 
 
 def test_who_may_change_it_and_who_may_have_it_asked(ada, bob, eve, cluster):

@@ -26,7 +26,7 @@ from tests.patience import get_through
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
 ADDRESS = "https://192.0.2.1"
-SECRET = "env:QUARTERDECK_SECRET_P"
+SECRET = "env:QUARTERDECK_SOURCE_P"
 
 
 @pytest.fixture
@@ -57,7 +57,8 @@ def run(trial) -> TelemetryTrial:
 
 def test_a_worker_asks_it_once_and_nothing_of_the_cluster_changes(cluster, settings, monkeypatch):
     settings.TELEMETRY_LOOPBACK = True
-    monkeypatch.setenv("QUARTERDECK_SECRET_P", "sesame-open")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_P", "sesame-open")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_P_CLUSTERS", "*")
     playing = Playing(timezone.now().timestamp())
     playing.add("DCGM_FI_DEV_GPU_TEMP", {"UUID": "GPU-a", "Hostname": "gpu-1", "gpu": "0", "cluster": "eu-1"}, 61)
     with a_server(playing) as (url, server):
@@ -154,7 +155,7 @@ def test_what_is_wrong_is_the_sentence_that_the_shell_says(cluster, settings):
 
     assert (trial.state_at(NOON), told_of(trial, now=NOON)) == ("troubled", str(refusal.value))
     assert told_of(closed, now=NOON).startswith("It cannot be reached: ")
-    assert told_of(lacks, now=NOON).startswith("Its secret is empty, or not there")
+    assert told_of(lacks, now=NOON).startswith("There is no secret for this cluster")
 
 
 def test_a_worker_with_other_settings_asks_nobody_and_says_why(cluster, settings):
@@ -258,7 +259,7 @@ def test_who_may_try_one_and_who_sees_where_its_secret_is(ada, bob, eve, cluster
         assert SECRET.removeprefix("env:") not in str(told)
     page_of = f"/parts/clusters/{cluster.pk}/telemetry-trials/{TelemetryTrial.objects.get().pk}"
     shown = visiting(make.a_user("vic", role="viewer")).get(page_of).content.decode()
-    assert "Its secret is empty, or not there" in shown
+    assert "There is no secret for this cluster" in shown
     assert SECRET.removeprefix("env:") not in shown
     pat = calling(make.a_user("pat", role="viewer", on=make.a_pool(cluster)))
     assert pat.get(its).status_code == 404
@@ -271,6 +272,8 @@ def test_who_may_try_one_and_who_sees_where_its_secret_is(ada, bob, eve, cluster
         ({"url": "http://169.254.169.254/latest"}, "url"),
         ({"url": ADDRESS, "matchers": "eu"}, "matchers"),
         ({"url": ADDRESS, "secret_from": "sesame"}, "secret_from"),
+        ({"url": ADDRESS, "secret_from": "env:QUARTERDECK_SECRET_KEY"}, "secret_from"),
+        ({"url": ADDRESS, "ca_file": "/etc/ssl/certs/ca-certificates.crt"}, "ca_file"),
         ({"url": "http://192.0.2.1", "secret_from": SECRET}, "url"),
         ({"url": ADDRESS, "token": "sesame"}, "token"),
     ],

@@ -48,11 +48,13 @@ def add(*asked: str) -> str:
 
 
 def test_one_that_answers_is_added_with_all_that_was_given_and_workers_are_told(
-    cluster, url, monkeypatch, tmp_path, sent, django_capture_on_commit_callbacks
+    cluster, url, settings, monkeypatch, tmp_path, sent, django_capture_on_commit_callbacks
 ):
-    monkeypatch.setenv("QUARTERDECK_SECRET_P", "sesame-open")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_P", "sesame-open")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_P_CLUSTERS", "*")
+    settings.SECRETS_DIR = str(tmp_path)
     ca_file = Authority(tmp_path, "our own").ca_file
-    given = ("--match", 'cluster="eu-1"', "--user", "ada", "--secret", "env:QUARTERDECK_SECRET_P")
+    given = ("--match", 'cluster="eu-1"', "--user", "ada", "--secret", "env:QUARTERDECK_SOURCE_P")
 
     with django_capture_on_commit_callbacks(execute=True):
         said = add(url, *given, "--ca-file", ca_file)
@@ -64,7 +66,7 @@ def test_one_that_answers_is_added_with_all_that_was_given_and_workers_are_told(
     assert last == "Workers ask it for eu-1 from now on."
     source = TelemetrySource.objects.get(cluster=cluster)
     assert (source.url, source.matchers, source.user) == (url, 'cluster="eu-1"', "ada")
-    assert (source.secret_from, source.ca_file) == ("env:QUARTERDECK_SECRET_P", ca_file)
+    assert (source.secret_from, source.ca_file) == ("env:QUARTERDECK_SOURCE_P", ca_file)
     assert (source.is_on, source.state, source.added_by) == (True, "waiting", CONSOLE)
     assert [(entry.verb, entry.actor) for entry in AuditEntry.objects.all()] == [("telemetry.put", CONSOLE)]
     assert "sesame" not in said + str(list(AuditEntry.objects.values()))

@@ -290,7 +290,7 @@ def test_each_reason_for_no_plots_is_said(node, settings):
     assert "never had a series" in history_of(node, "1h", now=NOON).trouble
     keep(node.cluster)
     assert "cannot be reached" in history_of(node, "1h", now=NOON).trouble
-    source.secret_from = "env:QUARTERDECK_SECRET_NONE"
+    source.secret_from = "env:QUARTERDECK_SOURCE_NONE"
     source.changed_at = NOON + timedelta(seconds=1)
     source.save()
     assert "The web process cannot ask" in history_of(node, "1h", now=NOON).trouble

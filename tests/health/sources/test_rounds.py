@@ -267,16 +267,15 @@ def test_one_that_is_switched_off_is_not_asked(cluster, url):
 
 
 def test_a_secret_that_is_not_there_is_a_sentence(cluster, url):
-    a_source(cluster, url, secret_from="env:QUARTERDECK_SECRET_NONE")
+    a_source(cluster, url, secret_from="env:QUARTERDECK_SOURCE_NONE")
 
-    assert (
-        asked(cluster).message == "Its secret is empty, or not there: where it is found there is none for the worker."
-    )
+    assert asked(cluster).message.startswith("There is no secret for this cluster")
 
 
 def test_no_secret_is_in_a_row_or_in_the_audit(cluster, url, monkeypatch):
-    monkeypatch.setenv("QUARTERDECK_SECRET_P", "sesame-open")
-    a_source(cluster, url, user="ada", secret_from="env:QUARTERDECK_SECRET_P")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_P", "sesame-open")
+    monkeypatch.setenv("QUARTERDECK_SOURCE_P_CLUSTERS", "*")
+    a_source(cluster, url, user="ada", secret_from="env:QUARTERDECK_SOURCE_P")
 
     row = asked(cluster)
 
@@ -291,7 +290,9 @@ def test_no_secret_is_in_a_row_or_in_the_audit(cluster, url, monkeypatch):
         ({"url": "http://169.254.169.254"}, "url"),
         ({"url": "http://192.0.2.1", "matchers": "eu"}, "matchers"),
         ({"url": "http://192.0.2.1", "secret_from": "sesame"}, "secret_from"),
+        ({"url": "http://192.0.2.1", "secret_from": "env:QUARTERDECK_SECRET_KEY"}, "secret_from"),
         ({"url": "http://192.0.2.1", "user": "ada"}, "secret_from"),
+        ({"url": "http://192.0.2.1", "ca_file": "/dev/zero"}, "ca_file"),
     ],
 )
 def test_refuses_what_cannot_be_a_source(cluster, given, field):
@@ -307,7 +308,7 @@ def test_sends_no_password_over_http(cluster, settings):
     settings.TELEMETRY_LOOPBACK = False
 
     with pytest.raises(BadSource, match="not sent over http"):
-        put_source(cluster, actor="ada", now=NOON, url="http://192.0.2.1", secret_from="env:QUARTERDECK_SECRET_P")
+        put_source(cluster, actor="ada", now=NOON, url="http://192.0.2.1", secret_from="env:QUARTERDECK_SOURCE_P")
 
 
 def test_a_trial_says_what_there_is_and_what_is_not(cluster, url):

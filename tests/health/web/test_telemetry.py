@@ -87,13 +87,13 @@ def test_of_a_silent_source_of_which_nothing_is_kept_nobody_says_what_it_never_h
 
 
 def test_who_may_not_change_it_sees_why(cluster):
-    make.a_source(cluster, secret_from="env:QUARTERDECK_SECRET_P")
+    make.a_source(cluster, secret_from="env:QUARTERDECK_SOURCE_P")
     bob = visiting(make.a_user("bob", role="viewer"))
 
     refused = page(bob, f"/clusters/{cluster.pk}/telemetry", status=403).text
 
     assert "you need the role admin on cluster eu-1" in refused
-    assert "QUARTERDECK_SECRET_P" not in refused + card(bob, cluster)
+    assert "QUARTERDECK_SOURCE_P" not in refused + card(bob, cluster)
     assert bob.post(f"/clusters/{cluster.pk}/telemetry/remove").status_code == 403
     bob.post(f"/clusters/{cluster.pk}/telemetry/ask")
     assert TelemetrySource.objects.get().next_look_at > NOON

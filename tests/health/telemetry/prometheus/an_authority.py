@@ -21,10 +21,14 @@ class Authority:
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
     @property
+    def ca(self) -> str:
+        certificate = self._signed(self.name, self.key.public_key(), [], from_=-10 * DAY, to=10 * DAY, is_ca=True)
+        return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    @property
     def ca_file(self) -> str:
         written = self.folder / f"{self.name}.pem"
-        certificate = self._signed(self.name, self.key.public_key(), [], from_=-10 * DAY, to=10 * DAY, is_ca=True)
-        written.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        written.write_text(self.ca)
         return str(written)
 
     def serving(self, *, host: str = "127.0.0.1", from_: timedelta = -DAY, to: timedelta = DAY) -> ssl.SSLContext:

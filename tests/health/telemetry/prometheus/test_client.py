@@ -1,15 +1,18 @@
 import base64
 import gzip
+import html
+import json
 import socket
 import time
-from threading import Event
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from health.telemetry.prometheus import client
-from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.client import Address, Bounds, Client, check_host
+from health.telemetry.prometheus.answers import Unusable, labels
+from health.telemetry.prometheus.client import Address, Bounds, Client
 from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
+from tests.health.telemetry.prometheus.an_authority import Authority
 
 VECTOR = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]}}'
 
@@ -171,57 +174,99 @@ def test_says_that_it_hung_up():
         assert trouble(url)
 
 
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("ftp://example.org", "begins with http://"),
-        ("example.org:9090", "begins with http://"),
-        ("http://", "has a host"),
-        ("http://[::1", "cannot be read"),
-        ("http://example.org:99999", "cannot be read"),
-        ("http://ada:secret@192.0.2.1", "no user, password"),
-        ("http://192.0.2.1/?x=1", "no user, password"),
-        ("http://169.254.169.254/latest", "which is no server's"),
-        ("http://[fe80::1]", "which is no server's"),
-        ("http://[::ffff:169.254.169.254]", "which is no server's"),
-        ("http://0.0.0.0", "which is no server's"),
-        ("http://224.0.0.1", "which is no server's"),
-        ("http://127.0.0.1:9090", "this machine itself"),
-        ("http://[::1]:9090", "this machine itself"),
-        ("http://nowhere.invalid", "cannot be looked up"),
-        ("http://a\0b", "cannot be looked up"),
-        (f"http://{'a' * 64}.example", "cannot be looked up"),
-    ],
-)
-def test_asks_no_address_that_is_no_prometheus(url, said):
-    with pytest.raises(Unusable, match=said):
-        check_host(url, may_be_loopback=False)
+ECHO = "Bearer {}", "user {} is unknown", '"{}"', "{}"
 
 
-def test_waits_no_longer_for_a_name_than_for_an_answer(monkeypatch):
-    """A name server that says nothing costs half a minute, and whoever asks meanwhile waits on a page."""
-    is_over = Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(10) and [])
-    began = time.monotonic()
+def spellings(secret: str) -> list[str]:
+    """As a server may write what it was sent."""
+    in_base64 = [base64.b64encode(f"{before}{secret}".encode()).decode() for before in ("", "a", "ab", "ada:")]
+    return [
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        json.dumps(secret)[1:-1],
+        html.escape(secret),
+        *in_base64,
+    ]
 
-    with pytest.raises(Unusable, match=r"cannot be looked up: no answer within 0\.2 s"):
-        Client(Address("http://prometheus.example"), Bounds(1.0, 1.0, 0.2, 1 << 20))
 
-    is_over.set()
-    assert time.monotonic() - began < 5
+@pytest.mark.parametrize("secret", ["sesame-open", "p+w/0=rd '<\"&>\\ x", "eyJhbGciOi.J9_x-y"])
+@pytest.mark.parametrize("given", [{"user": "ada", "password": "{}"}, {"token": "{}"}])
+@pytest.mark.parametrize("status", [200, 400])
+def test_what_was_sent_is_cut_out_of_what_comes_back(secret, given, status):
+    """A server that repeats its request's header: neither what is read as an answer nor a sentence has it. Z39"""
+    given = {name: value.format(secret) for name, value in given.items()}
+    spelt = spellings(secret)
+    said = " ".join(echo.format(each) for each in spelt for echo in ECHO)
+    series = {"status": "success", "data": {"result": [{"metric": {"job": said}, "value": [1, "2"]}]}}
+    body = series if status == 200 else {"status": "error", "error": said, "errorType": "bad_data"}
+
+    with a_server(saying(json.dumps(body).encode(), status)) as (url, _):
+        came = labels(asked(url, **given)[0])["job"] if status == 200 else trouble(url, **given)
+
+    assert "[redacted]" in came
+    assert [each for each in spelt if each in came] == []
 
 
-def test_looks_who_answers_once_more_when_connected(monkeypatch):
-    """A name that led elsewhere when it was checked: who listens there is asked nothing, and hears no token."""
-    monkeypatch.setattr(client, "check_host", lambda *_, **__: None)
-    with a_server(saying(VECTOR)) as (url, server), Client(Address(url, token="t0ken")) as each:
-        for _ in range(2):
-            with pytest.raises(Unusable, match="itself"):
-                each.query("up")
+@pytest.mark.parametrize("header", ["Location", "Content-Encoding"])
+def test_what_was_sent_is_cut_out_of_a_header_before_that_is_shortened(header):
+    long = "a" * (192 if header == "Location" else 32)
+    with a_server(saying(b"", 302, **{header: f"{long}sesame-open"})) as (url, _):
+        said = trouble(url, token="sesame-open")
+
+    assert "aaa" in said
+    assert "sesa" not in said
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """A name server: what it answers for prometheus.example, one answer after another."""
+    real, answers = socket.getaddrinfo, list[list[str]]()
+
+    def look_up(host, port, *args, **more):
+        if host != "prometheus.example":
+            return real(host, port, *args, **more)
+        return [entry for place in answers.pop(0) for entry in real(place, port, *args, **more)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return answers
+
+
+def at(url: str) -> str:
+    return url.replace("127.0.0.1", "prometheus.example")
+
+
+def test_a_name_is_looked_up_once_and_the_connection_goes_to_the_address_that_was_judged(named):
+    """One that leads elsewhere the second time leads nowhere: it is not asked for again. Z39"""
+    named += [["127.0.0.1"], ["169.254.169.254"]]
+    with a_server(saying(VECTOR)) as (url, server):
+        asked(at(url), token="sesame-open")
+
+    assert named == [["169.254.169.254"]]
+    assert server.headers_seen[0]["Host"] == at(url).removeprefix("http://")
+
+
+def test_of_a_name_with_an_address_that_may_not_be_asked_none_is(named):
+    named.append(["127.0.0.1", "169.254.169.254"])
+    with a_server(saying(VECTOR)) as (url, server):
+        assert "which is no server's" in trouble(at(url))
 
     assert server.headers_seen == []
 
 
-def test_a_ca_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(Unusable, match="CA cannot be read: "):
-        Client(Address("https://192.0.2.1", ca_file=str(tmp_path / "none.pem")))
+def test_where_one_address_takes_no_connection_the_next_is_asked(named):
+    named.append(["127.0.0.2", "127.0.0.1"])
+    with a_server(saying(VECTOR)) as (url, server), Client(Address(at(url), may_be_loopback=True)) as each:
+        each.query("up")
+        each.query("up")
+
+    assert len(server.queries) == 2
+
+
+def test_a_certificate_is_held_against_the_name_and_not_the_address(named, tmp_path):
+    ours = Authority(tmp_path, "our own")
+    named += [["127.0.0.1"], ["127.0.0.1"]]
+    with a_server(saying(VECTOR), trusted=ours.serving(host="prometheus.example")) as (url, _):
+        assert asked(at(url), ca=ours.ca)
+    with a_server(saying(VECTOR), trusted=ours.serving(host="127.0.0.1")) as (url, _):
+        assert "another host's" in trouble(at(url), ca=ours.ca)

@@ -1,0 +1,17 @@
+"""The environment as settings read it, with a list of the variables that they have read."""
+
+from typing import Any
+
+import environ
+
+
+class Variables(environ.Env):
+    """Records each variable that a setting reads: none of them can be named as a source's secret (Z39)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get_value(self, var: str, *args: Any, **kwargs: Any) -> Any:
+        self.names.add(var)
+        return super().get_value(var, *args, **kwargs)

@@ -1,0 +1,121 @@
+"""Which hosts may be asked. Metadata services of clouds and whatever listens on this machine are no Prometheus.
+
+A name is looked up once, every address that it has is judged before anything is sent, and the connection goes to an
+address that was judged: a name that leads elsewhere the second time leads nowhere.
+"""
+
+import socket
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from queue import Empty, SimpleQueue
+from threading import Thread
+from urllib.parse import urlsplit
+
+from health.telemetry.prometheus.answers import Unusable
+
+LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
+IPAddress = IPv4Address | IPv6Address
+
+# Where clouds serve an instance its credentials, beside the link-local addresses (169.254.0.0/16, fe80::/10) that are
+# refused altogether: most clouds serve at 169.254.169.254.
+OF_CLOUDS: dict[str, str] = {
+    # docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html: ::254; the others of its services:
+    # docs.aws.amazon.com/whitepapers/latest/ipv6-on-aws/supporting-amazon-vpc-services.html: ::253, ::123
+    "fd00:ec2::/32": "AWS",
+    # learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+    "168.63.129.16/32": "Azure",
+    # cloud.google.com/compute/docs/metadata/querying-metadata
+    "fd20:ce::254/128": "Google Cloud",
+    # alibabacloud.com/help/en/ecs/user-guide/view-instance-metadata; cloud-init, sources/DataSourceAliYun.py
+    "100.100.100.200/32": "Alibaba Cloud",
+    "fd00:100::100:200/128": "Alibaba Cloud",
+    # docs.oracle.com/en/cloud/cloud-at-customer/occ-get-started/retrieve-predefined-instance-metadata.html
+    "192.0.0.192/32": "Oracle Cloud",
+    # github.com/oracle/oci-python-sdk, auth/signers/instance_principals_security_token_signer.py
+    "fd00:c1::a9fe:a9fe/128": "Oracle Cloud",
+    # docs.cloud-init.io/en/latest/reference/datasources/scaleway.html and …/akamai.html
+    "fd00:42::42/128": "Scaleway",
+    "fd00:a9fe:a9fe::1/128": "Akamai",
+}
+# What no server has, beside what Python calls so: RFC 1122, 3.2.1.3 (this host); RFC 6890, 2.2.2 (IETF protocols);
+# RFC 3879 (site-local).
+NO_SERVERS = ("0.0.0.0/8", "192.0.0.0/24", "fec0::/10")
+NAT64 = ip_network("64:ff9b::/96")  # RFC 6052, 2.1
+
+_OF_CLOUDS: dict[IPv4Network | IPv6Network, str] = {ip_network(text): whose for text, whose in OF_CLOUDS.items()}
+_NO_SERVERS = tuple(ip_network(text) for text in NO_SERVERS)
+
+
+def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) -> list[str]:
+    """Return the addresses that may be asked, in the order of the name server.
+
+    `within_s`: for which its name is looked up at most.
+
+    :raises Unusable: naming what is wrong with the URL, or with any of its addresses
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise Unusable(f"Its address cannot be read: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise Unusable("Its address begins with http:// or https:// and has a host.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
+    found = list(dict.fromkeys(_looked_up(host, port or 80, within_s=within_s)))
+    for text in found:
+        _check_address(ip_address(text.partition("%")[0]), may_be_loopback=may_be_loopback)
+    return found
+
+
+def _looked_up(host: str, port: int, *, within_s: float) -> list[str]:
+    """The addresses of a name. A thread of its own: nothing else ends a question to a name server that is silent.
+
+    :raises Unusable: it has none, or nobody says in time
+    """
+    said = SimpleQueue[list[str] | Exception]()
+
+    def look() -> None:
+        try:
+            said.put([str(place[0]) for *_, place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+        except (OSError, ValueError) as error:  # a NUL in it, or a part that is too long for a name
+            said.put(error)
+
+    Thread(target=look, name="name of a Prometheus", daemon=True).start()
+    try:
+        found = said.get(timeout=within_s)
+    except Empty as error:
+        raise Unusable(f"Its name {host[:100]} cannot be looked up: no answer within {within_s:g} s.") from error
+    if isinstance(found, Exception):
+        raise Unusable(f"Its name {host[:100]} cannot be looked up: {found}") from found
+    return found
+
+
+def _check_address(address: IPAddress, *, may_be_loopback: bool) -> None:
+    for reached in list(_embedded_in(address)) or [address]:
+        if reached.is_loopback:
+            if not may_be_loopback:
+                allowed = "QUARTERDECK_TELEMETRY_LOOPBACK allows it"
+                raise Unusable(f"Its address is this machine itself, {address}: {allowed}.")
+        elif whose := next((whose for network, whose in _OF_CLOUDS.items() if reached in network), ""):
+            raise Unusable(f"Its address is {address}, a service of {whose} for its own machines: it is not asked.")
+        elif _is_no_server(reached):
+            raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
+
+
+def _embedded_in(address: IPAddress) -> Iterator[IPAddress]:
+    """The IPv4 addresses that packets to an IPv6 one end at: mapped, translated (NAT64), or through a tunnel."""
+    if isinstance(address, IPv4Address):
+        return
+    if address.ipv4_mapped:
+        yield address.ipv4_mapped
+    if address in NAT64:
+        yield IPv4Address(int(address) & 0xFFFF_FFFF)
+    if address.sixtofour:
+        yield address.sixtofour
+    yield from address.teredo or ()
+
+
+def _is_no_server(address: IPAddress) -> bool:
+    is_special = address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved
+    return is_special or any(address in network for network in _NO_SERVERS)
