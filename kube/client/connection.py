@@ -4,8 +4,11 @@ The client's typed models take fifty times as long to decode a list as the struc
 are never built.
 """
 
+import base64
+import binascii
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -39,6 +42,7 @@ from kube.client.errors import (
 )
 from kube.client.kubeconfig import worded
 from kube.client.server_clock import ServerClock
+from wording.sent_secrets import SentSecrets
 
 CONNECT_S = 5.0
 READ_S = 10.0
@@ -49,6 +53,7 @@ A_PIECE = 2**20
 KEEP_ALIVE = {"idle": 20, "interval": 10, "count": 3}
 FIELD_MANAGER = "quarterdeck"
 ENOUGH_OF_A_REFUSAL = 64 * 1024
+TOKENS_KNOWN = 4  # an answer may repeat the one before the last renewal
 
 ENCODER = msgspec.json.Encoder()
 Query = Mapping[str, str | int]
@@ -86,6 +91,7 @@ class Connection:
         self._renewing = threading.Lock()
         self.server = str(client.configuration.host)
         self.clock = ServerClock()
+        self._sent: deque[tuple[str, SentSecrets]] = deque(maxlen=TOKENS_KNOWN)
 
     def get(
         self,
@@ -151,11 +157,17 @@ class Connection:
                 return response
             refusal = error_for(
                 response.status,
-                response.read(ENOUGH_OF_A_REFUSAL),
+                self.without_secrets(response.read(ENOUGH_OF_A_REFUSAL)),
                 retry_after=response.headers.get("Retry-After"),
             )
         response.close()
         raise refusal
+
+    def without_secrets(self, answer: bytes) -> bytes:
+        """Return what the API server, or a pod behind it, wrote in words of its own, without our credentials (Z39)."""
+        for _, sent in tuple(self._sent):
+            answer = sent.cut(answer)
+        return answer
 
     def close(self) -> None:
         self._client.rest_client.close()
@@ -180,7 +192,22 @@ class Connection:
                 raise BadCredentials(
                     "The worker has no credentials for it; `bin/manage doctor` says why.", in_full=in_full
                 ) from error
+            authorization = headers.get("authorization", "")
+            if authorization not in {known for known, _ in self._sent}:
+                self._sent.append((authorization, SentSecrets(*_secrets_in(authorization))))
         return headers
+
+
+def _secrets_in(authorization: str) -> list[str]:
+    """The token of a request's header, or its user and password."""
+    scheme, _, credentials = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return [credentials]
+    try:
+        pair = base64.b64decode(credentials, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return [credentials]
+    return [pair, pair.partition(":")[2]]
 
 
 @contextmanager

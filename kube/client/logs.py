@@ -29,4 +29,5 @@ def _lines(connection: Connection, namespace: str, pod: str, container: str, *, 
     if previous:
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
-    return connection.get(path, query, read_s=READ_S).decode(errors="replace").splitlines()
+    answer = connection.get(path, query, read_s=READ_S)
+    return connection.without_secrets(answer).decode(errors="replace").splitlines()

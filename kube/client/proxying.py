@@ -16,4 +16,4 @@ def metrics_of(connection: Connection, namespace: str, pod: str, port: int) -> s
     """
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/http:{quote(pod)}:{port}/proxy/metrics"
     answer = connection.get(path, read_s=READ_S, whole_s=WHOLE_S, most_bytes=AT_MOST_BYTES)
-    return answer.decode(errors="replace")
+    return connection.without_secrets(answer).decode(errors="replace")

@@ -1,7 +1,7 @@
 """The watch of one kind: changes and bookmarks from a resource version on."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -65,6 +65,7 @@ class Watch(Generic[S]):
         """:raises Gone: when the server forgot that version; anything else it says as its own error"""
         self.received_at = time.monotonic()  # when the bytes came that are being read
         self._server = connection.server
+        self._without_secrets = connection.without_secrets
         self._resource = resource
         self._is_closed = False
         self._response: urllib3.BaseHTTPResponse = connection.open(
@@ -89,7 +90,7 @@ class Watch(Generic[S]):
         :raises Unreadable: what was sent is no event. What it would have told is lost: list again
         """
         for line in self._lines():
-            yield read_event(line, self._resource)
+            yield read_event(line, self._resource, without_secrets=self._without_secrets)
 
     def close(self) -> None:
         """Wake up whoever reads. Safe to call twice, and after the end."""
@@ -138,14 +139,16 @@ class Watch(Generic[S]):
         return said_of(self._server, Silent, said)
 
 
-def read_event(line: bytes, resource: Resource[S]) -> ObjectChange[S]:
+def read_event(
+    line: bytes, resource: Resource[S], *, without_secrets: Callable[[bytes], bytes] = bytes
+) -> ObjectChange[S]:
     """:raises ClusterError: an ERROR event's, or Unreadable: it is none"""
     try:
         event = EVENT.decode(line)
     except BAD_JSON as error:
         raise Unreadable(f"A watch of {resource.name} sent something that is no event: {error}") from error
     if event.type is EventType.ERROR:
-        raise error_from(read_status(bytes(event.object)) or Status())
+        raise error_from(read_status(without_secrets(bytes(event.object))) or Status())
     if event.type is EventType.BOOKMARK:
         return ObjectChange(None, is_gone=False, resource_version=_version_of(event.object))
     seen = decode_one(event.object, resource.struct)

@@ -2,6 +2,7 @@ import base64
 import gzip
 import html
 import json
+import logging
 import socket
 import time
 from urllib.parse import quote, quote_plus
@@ -216,6 +217,14 @@ def test_what_was_sent_is_cut_out_of_a_header_before_that_is_shortened(header):
 
     assert "aaa" in said
     assert "sesa" not in said
+
+
+def test_a_log_of_everything_has_nothing_of_what_was_sent(caplog):
+    caplog.set_level(logging.DEBUG)
+    with a_server(saying(VECTOR, **{"X-Repeated": "Bearer sesame-open"})) as (url, _):
+        asked(url, token="sesame-open")
+
+    assert "sesame" not in caplog.text
 
 
 @pytest.fixture
