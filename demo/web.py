@@ -23,6 +23,8 @@ def main() -> None:
         served = uvicorn.Config(
             "config.asgi:application",
             access_log=False,
+            http="config.server:BoundedHttp",
+            ws="config.server:AnsweredWebSocket",
             proxy_headers=False,  # uvicorn believes X-Forwarded-For from loopback, and we only QUARTERDECK_PROXIES
             lifespan="off",
             timeout_graceful_shutdown=1,  # for open sockets, in seconds

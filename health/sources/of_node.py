@@ -90,7 +90,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
     """Three queries, and where there is a source two questions to Redis; where exporters are asked one by one and that
     of the node was not heard, two more.
     """
-    source = TelemetrySource.objects.filter(cluster=node.cluster_id).first()
+    source = TelemetrySource.objects.filter(cluster=node.cluster_id).select_related("cluster").first()
     asked = ExporterRound.objects.filter(cluster=node.cluster_id).first()
     boards = list(Gpu.objects.filter(node=node).order_by("index"))
     standing, kept, trouble = standing_of(source, asked, now=now), None, ""

@@ -90,7 +90,7 @@ REFUSALS = (
     ValidationError,
     yaml.YAMLError,
 )
-HEADERS_BYTES = 65_536  # what uvicorn takes of headers and of the first line
+HEADERS_BYTES = 65_536  # what uvicorn takes of headers; of the first line `config.server` takes less
 FORM_BYTES = 2_621_440  # Django's DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
