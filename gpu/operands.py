@@ -5,14 +5,16 @@ ClusterPolicy and the NVIDIADriver way of running it set. Without the operator: 
 node-feature-discovery, deployment/helm/*/templates/worker.yaml; openshift/cluster-nfd-operator, assets/worker;
 dcgm-exporter, deployment; device plugin, driver installer and exporter of Google's clusters
 (GoogleCloudPlatform/container-engine-accelerators). kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm: its chart
-called the label nvidia-dra-driver-gpu-component before 0.4. Of other vendors: ROCm/k8s-device-plugin, helm/amd-gpu and
-k8s-ds-amdgpu-*.yaml; ROCm/gpu-operator, internal/{plugin,nodelabeller,metricsexporter} (all of a DeviceConfig's
-DaemonSets have the label daemonset-name); intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's
-habanalabs-device-plugin.yaml. Exporters of others: AMD's own chart calls its DaemonSet RELEASE-amdgpu-metrics-exporter
-and gives its pods the label app of that value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor),
-its operator NAME-metrics-exporter; both listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is
-metric-exporter-ds, with a prefix by some charts and by Intel's operator, and listens at 41611 (docs.habana.ai,
-Orchestration, Prometheus Metric Exporter). DCGM's listens at 9400: DCGM_EXPORTER_LISTEN.
+called the label nvidia-dra-driver-gpu-component before 0.4; the pods of a ComputeDomain carry its label
+(templates/compute-domain-daemon.tmpl.yaml). ROCm/k8s-gpu-dra-driver, helm-charts-k8s. Of other vendors:
+ROCm/k8s-device-plugin, helm/amd-gpu and k8s-ds-amdgpu-*.yaml; ROCm/gpu-operator,
+internal/{plugin,nodelabeller,metricsexporter} (all of a DeviceConfig's DaemonSets have the label daemonset-name);
+intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's habanalabs-device-plugin.yaml. Exporters of
+others: AMD's own chart calls its DaemonSet RELEASE-amdgpu-metrics-exporter and gives its pods the label app of that
+value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor), its operator NAME-metrics-exporter; both
+listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is metric-exporter-ds, with a prefix by some
+charts and by Intel's operator, and listens at 41611 (docs.habana.ai, Orchestration, Prometheus Metric Exporter). DCGM's
+listens at 9400: DCGM_EXPORTER_LISTEN.
 """
 
 from collections.abc import Mapping
@@ -27,6 +29,7 @@ NFD = "node-feature-discovery"
 MIG_MANAGER = "mig-manager"
 MIG_DEFAULT_CONFIG = "default-mig-parted-config"  # the ConfigMap that the operator makes for it where none is named
 DRA_DRIVER = "dra-driver"
+COMPUTE_DOMAIN = "compute-domain-daemon"
 DRIVER_INSTALLER = "driver-installer"
 AMD_PLUGIN = "amd-device-plugin"
 AMD_LABELLER = "amd-node-labeller"
@@ -72,6 +75,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "cc-manager": "Confidential computing manager",
         DRA_DRIVER: "DRA driver",
         "dcgm-dra": "DCGM (DRA)",
+        COMPUTE_DOMAIN: "ComputeDomain daemon",
         "dcgm-exporter-dra": "DCGM exporter (DRA)",
         AMD_PLUGIN: "AMD device plugin",
         AMD_LABELLER: "AMD node labeller",
@@ -128,6 +132,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/name", "dcgm-exporter"): "dcgm-exporter",  # its own chart and manifest
         ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
         ("dra-driver-nvidia-gpu-component", "kubelet-plugin"): DRA_DRIVER,
+        ("app.kubernetes.io/name", "k8s-gpu-dra-driver"): AMD_DRA,  # its own chart
         ("name", "amdgpu-dp-ds"): AMD_PLUGIN,
         ("name", "amd-gpu-dp-ds"): AMD_PLUGIN,
         ("name", "amdgpu-lr-ds"): AMD_LABELLER,
@@ -145,6 +150,7 @@ BY_LABEL_AND_NAME = (
     ("daemonset-name", "-metrics-exporter", AMD_EXPORTER),
     ("app", "-amdgpu-metrics-exporter", AMD_EXPORTER),
     ("daemonset-name", "-dra-driver", AMD_DRA),
+    ("resource.nvidia.com/computeDomain", "", COMPUTE_DOMAIN),
     ("", "intel-gpu-resource-driver-kubelet-plugin", INTEL_DRA),
     ("", "habana-ai-device-plugin", GAUDI_PLUGIN),
     ("app.kubernetes.io/name", "metric-exporter-ds", GAUDI_EXPORTER),

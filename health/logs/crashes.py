@@ -15,7 +15,19 @@ from django.db.models import Q
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer, Pod
 from gpu.labels import MIG_CONFIG_STATE
-from gpu.operands import DRIVER, MIG_MANAGER, VALIDATOR
+from gpu.operands import (
+    AMD_DRA,
+    AMD_PLUGIN,
+    COMPUTE_DOMAIN,
+    DEVICE_PLUGIN,
+    DRA_DRIVER,
+    DRIVER,
+    GAUDI_PLUGIN,
+    INTEL_DRA,
+    INTEL_PLUGIN,
+    MIG_MANAGER,
+    VALIDATOR,
+)
 from health.logs.redaction import redacted
 from health.models import CrashLog
 from health.stack.causes.confidential import CC_MANAGER
@@ -38,7 +50,7 @@ AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on 
 UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 
 # gpu-operator, assets/state-driver: the container that installs; the others of its pod wait for it.
-MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr"}
+MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr", COMPUTE_DOMAIN: "compute-domain-daemon"}
 # What goes on running when it has failed, and says so by a label of the node: mig-parted, k8s-cc-manager and
 # vgpu-device-manager then wait for the label to change.
 FAILS_BY_LABEL = {
@@ -46,7 +58,17 @@ FAILS_BY_LABEL = {
     CC_MANAGER: (CC_STATE, "nvidia-cc-manager"),
     "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
 }
-SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR)  # the init containers of the others only wait for these
+# What offers GPUs and is ready whatever it finds. Blank: its pod has one container, most often.
+OFFERS = {
+    DEVICE_PLUGIN: "",
+    AMD_PLUGIN: "",
+    INTEL_PLUGIN: "",
+    GAUDI_PLUGIN: "",
+    DRA_DRIVER: "gpus",
+    AMD_DRA: "plugin",
+    INTEL_DRA: "",
+}
+SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)  # the init containers of the others only wait for these
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 PROGRESS = re.compile(r"^[\s.]*(?:\[[#=>\s.-]*\]\s*\d+\s*%[\s.]*)?$")
 
@@ -61,8 +83,12 @@ class Due:
 
 
 def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
-    """How many were read. Costs five queries where none is due."""
-    due = [*_due(cluster, now=clock()), *_failed_by_label(cluster, now=clock())]
+    """How many were read. Costs six queries where none is due."""
+    due = [
+        *_due(cluster, now=clock()),
+        *_failed_by_label(cluster, now=clock()),
+        *_offering_nothing(cluster, now=clock()),
+    ]
     due = sorted(due, key=_urgency)[:AT_MOST]
     if not due:
         return 0
@@ -113,6 +139,16 @@ def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
             known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid, container=container).first()
             if _is_new(known, pod, now=now):
                 yield Due(pod, container, has_crashed=False)
+
+
+def _offering_nothing(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
+    """The plugins and DRA drivers that are ready on nodes which offer no GPU. One query, and one for each found."""
+    nodes = Node.objects.filter(cluster=cluster, capacity={}).with_gpus().values("name")
+    pods = _operands(cluster).filter(operand__in=OFFERS, is_ready=True, deleted_at=None, node_name__in=nodes)
+    for pod in pods.filter(started_at__lt=now - SLOW).order_by("pk")[:AT_MOST]:
+        known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
+        if _is_new(known, pod, now=now):
+            yield Due(pod, OFFERS[pod.operand], has_crashed=False)
 
 
 def _urgency(due: Due) -> tuple[bool, bool]:

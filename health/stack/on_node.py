@@ -109,7 +109,9 @@ def _on_node(
         signs_of(node, operand, daemon_set),
         sees_pods=rows.sees_pods,
         has_operator=rows.has_operator and operand not in operands.OF_OTHERS,
+        is_driver_off=rows.is_driver_off,
         slice_devices=rows.devices_of(operand),
+        sees_slices=rows.sees_slices,
     )
     log = rows.log_of(pod)
     if daemon_set is not None:
@@ -176,9 +178,8 @@ def _driver_without_daemon_set(
             selector={DEPLOY_DRIVER: "true"},
             has_operator=rows.has_operator,
             others_have_one=others or any(each.kind == "NVIDIADriver" for each in rows.driver_objects),
-            runs_version=node.driver_version,
             driver_asked_by=str(asks) if asks else "",
-            is_driver_off=any(each.is_driver_off and each.state != "ignored" for each in rows.driver_objects),
+            is_driver_off=rows.is_driver_off,
         )
     )
     if cause is None or (not rows.sees_daemon_sets and cause.key in WITHOUT_DAEMON_SETS):

@@ -11,7 +11,7 @@ from health.models import CrashLog
 from health.stack.driver_versions import DriverVersions, driver_versions
 from health.stack.on_node import OperandOnNode, operands_on
 from health.stack.rows import StackRows
-from kube.resources import DAEMON_SETS, PODS
+from kube.resources import DAEMON_SETS, PODS, RESOURCE_SLICES
 
 RECENT = timedelta(minutes=15)  # a DaemonSet that may not make a pod tries again every 15 minutes at the latest
 ENOUGH = 200  # events and unscheduled pods that one page looks at
@@ -41,6 +41,7 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
         slices=slices,
         sees_pods=PODS.name in seen,
         sees_daemon_sets=DAEMON_SETS.name in seen,
+        sees_slices=RESOURCE_SLICES.name in seen,
         crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
     )
     operands = operands_on(node, rows)

@@ -25,6 +25,7 @@ class StackRows:
     slices: Sequence[ResourceSlice] = ()  # the node's
     sees_pods: bool = True  # False: they were never listed, so that none is no news
     sees_daemon_sets: bool = True
+    sees_slices: bool = True
 
     @cached_property
     def events_by_uid(self) -> Mapping[str, list[Event]]:
@@ -38,6 +39,11 @@ class StackRows:
         """Whether NVIDIA's GPU Operator acts here: one of its objects, or a DaemonSet that goes by its labels."""
         gated = (key for each in self.operands for key in each.node_selector)
         return bool(self.driver_objects) or any(key.startswith(DEPLOY_PREFIX) for key in gated)
+
+    @cached_property
+    def is_driver_off(self) -> bool:
+        """Whether the ClusterPolicy in force installs no driver."""
+        return any(each.is_driver_off and each.state != "ignored" for each in self.driver_objects)
 
     @cached_property
     def newest(self) -> Mapping[str, str]:

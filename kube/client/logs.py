@@ -14,6 +14,8 @@ READ_S = 5.0
 def last_lines(connection: Connection, namespace: str, pod: str, container: str, *, crashed: bool) -> list[str]:
     """Those of the container that crashed, where the node still has them; else those of the one that runs.
 
+    `container`: blank: the only one of its pod.
+
     :raises Refused: when neither has a log
     """
     if crashed:
@@ -25,7 +27,9 @@ def last_lines(connection: Connection, namespace: str, pod: str, container: str,
 
 
 def _lines(connection: Connection, namespace: str, pod: str, container: str, *, previous: bool) -> list[str]:
-    query: dict[str, str | int] = {"container": container, "tailLines": TAIL_LINES, "limitBytes": AT_MOST_BYTES}
+    query: dict[str, str | int] = {"tailLines": TAIL_LINES, "limitBytes": AT_MOST_BYTES}
+    if container:
+        query["container"] = container
     if previous:
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
-from gpu.operands import DRIVER, TITLES, VALIDATOR
+from gpu.operands import COMPUTE_DOMAIN, DRIVER, TITLES, VALIDATOR
 from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import BEGUN, TargetState
 from rollouts.models import Plan, Rollout, Target
@@ -126,10 +126,11 @@ def _newest_pods(plan: Rollout, owners: Collection[str]) -> dict[str, datetime]:
 
 
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
+    """Without daemons of ComputeDomains: those come and go with their workload."""
     return tuple(
         OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_because)
         for pod in pods
-        if pod.operand and pod.deleted_at is None
+        if pod.operand and pod.operand != COMPUTE_DOMAIN and pod.deleted_at is None
     )
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from kube.log_lines import LineWeight, telling, weight
 
 
@@ -97,6 +98,7 @@ class Signs:
     not_ready: Sequence[str] = ()  # titles of the operands this one waits for that are not ready here
     is_held_by_validator: bool = False  # its init container waits for a step of the validator's
     is_gpu_node: bool = True  # somebody sees GPUs of NVIDIA here
+    is_of_vendor: bool = False  # somebody sees GPUs of another vendor here
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting
     node_says: str = ""  # why it is not ready
     kernel: str = ""
@@ -105,9 +107,15 @@ class Signs:
     mig_config: str = ""
     mig_state: str = ""
     slice_devices: int | None = None  # of this operand's DRA driver, in the node's ResourceSlices; None: no slice
+    sees_slices: bool = True  # False: no ResourceSlice of the cluster was ever listed
     has_dra: bool = False  # a DRA driver offers GPUs of this node
     gpus_expected: int = 0  # devices of any kind that were ever there
     gpus_allocatable: int = 0
+
+    @property
+    def has_host_driver(self) -> bool:
+        """Whether no driver pod is expected here: the driver is the host's."""
+        return self.is_driver_off or self.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED
 
     def advice(self, operated: str, alone: str) -> str:
         """What to do, where the GPU Operator made the operand and where nobody's operator did."""

@@ -6,8 +6,13 @@ without slices), #1848; "busy or unavailable" #129 (MIG mode again), #2842 (open
 compatibility was attempted on non supported HW" #277.
 """
 
+from dataclasses import replace
+
+from gpu.compatibility import the_matrix
+from gpu.compatibility.ranges import is_older, order
 from gpu.operands import TESTS, VALIDATOR
-from health.stack.causes.base import CauseRule, Saying, words
+from gpu.versions import version_of
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, words
 
 OF_TESTS = TESTS | {VALIDATOR}
 
@@ -26,6 +31,34 @@ TOO_NEW = Saying(
     "Take a newer driver, or an operator that still supports this one.",
     OF_TESTS,
 )
+
+
+def insufficient(signs: Signs) -> Cause | None:
+    """CUDA says the same of a driver that is too old and of one that the container does not see: the node's label
+    tells which (gpu-operator #1947, #1848).
+    """
+    cause = TOO_NEW(signs)
+    if cause is None or not signs.runs_version or is_older(signs.runs_version, _needed(signs)):
+        return cause
+    return replace(
+        cause,
+        key="cuda_driver_not_mounted",
+        sentence=f"CUDA calls the driver too old, and it is not: this node runs {signs.runs_version}. The test's "
+        "container does not get the driver's libraries, or the kernel modules are of the wrong kind for this GPU.",
+        action="Look whether the toolkit is ready and the container runtime uses it (CDI, runtime class nvidia). "
+        "Blackwell and newer need the open modules: kernelModuleType: open, or auto.",
+    )
+
+
+def _needed(signs: Signs) -> str:
+    """The oldest driver for the newest CUDA that the validator's own release can run."""
+    matrix = the_matrix()
+    validator = version_of(signs.pod.image).removeprefix("v") if signs.pod else ""
+    shipped = next((each.driver for each in matrix.releases if each.version == validator), matrix.newest.driver)
+    floors = [each.driver for each in matrix.cuda if not is_older(shipped, each.driver)]
+    return max(floors, key=order)
+
+
 NO_DEVICE = Saying(
     "cuda_no_device",
     words("no cuda-capable device is detected"),
@@ -66,4 +99,4 @@ NO_START = Saying(
     OF_TESTS,
 )
 
-RULES: tuple[CauseRule, ...] = (NO_FABRIC, TOO_NEW, NO_DEVICE, BUSY, NO_COMPATIBILITY, NO_MEMORY, NO_START)
+RULES: tuple[CauseRule, ...] = (NO_FABRIC, insufficient, NO_DEVICE, BUSY, NO_COMPATIBILITY, NO_MEMORY, NO_START)

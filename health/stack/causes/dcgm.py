@@ -14,23 +14,29 @@ import re
 from gpu.operands import DCGM_EXPORTERS
 from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
+from kube.log_lines import telling
 
 OF_DCGM = frozenset({"dcgm", "dcgm-dra", *DCGM_EXPORTERS})
 ASKED = re.compile(r"connect to remote hostengine at (?P<at>[^\s\"]+)", re.IGNORECASE)
 ANSWERED = words("dcgm successfully initialized", "initialized dcgm fields")
 REFUSED = words(
-    "connecting to nv-hostengine", "failed to connect to remote hostengine", "host engine connection invalid"
-)
+    "connecting to nv-hostengine", "failed to connect to remote hostengine", "host ?engine connection (invalid|lost)",
+    r"connection to (the )?(remote |nv-)?host ?engine.{0,40}(lost|invalid|refused|fail|closed)",
+    "unable to establish a connection to the specified host", "DCGM_ST_CONNECTION_NOT_VALID",
+)  # fmt: skip
 
 
 def no_host_engine(signs: Signs) -> Cause | None:
-    """It says whom it asks and then ends: in its own words, or with a stack."""
+    """It names the engine and then ends: in its own words, or with a stack. Only a refusal after an answer counts."""
     pod = signs.pod
-    if pod is None or signs.operand not in DCGM_EXPORTERS or any(ANSWERED.search(line) for line in pod.log):
+    if pod is None or signs.operand not in DCGM_EXPORTERS:
         return None
-    said = next((line for line in signs.everything_said() if REFUSED.search(line)), "")
+    answered = max((at for at, line in enumerate(pod.log) if ANSWERED.search(line)), default=-1)
+    refusals = [line for line in pod.log[answered + 1 :] if REFUSED.search(line)]
+    ended = next((line for line in (pod.last_words, pod.message) if REFUSED.search(line)), "")
+    said = telling(refusals) or ended
     asked = next((found for line in reversed(pod.log) if (found := ASKED.search(line))), None)
-    if not said and not (asked and pod.reason in CRASHES):
+    if not said and not (asked and answered < 0 and pod.reason in CRASHES):
         return None
     where = f" at {asked['at']}" if asked else ""
     return Cause(

@@ -12,8 +12,14 @@ what a container says that systemd took its devices from (gpu-operator #485). "e
 checking MPS daemon health: …": k8s-device-plugin #1094.
 """
 
-from gpu.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GFD, INTEL_PLUGIN
+from dataclasses import replace
+
+from gpu.operands import AMD_PLUGIN, DEVICE_PLUGIN, DRA_DRIVER, GAUDI_PLUGIN, GFD, INTEL_PLUGIN
+from health.stack.causes import vendors
 from health.stack.causes.base import Cause, CauseRule, PodSigns, Saying, Signs, Weight, words
+
+PLUGINS = frozenset({DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN})
+DELETE_IT = "Then delete this pod: it looks once, when it starts."
 
 MEMORY = Saying(
     "memory_not_reported",
@@ -138,8 +144,8 @@ NONE_FREE = Saying(
 
 
 def offers_nothing(signs: Signs) -> Cause | None:
-    """It is ready, and the node offers no GPU of any kind, where it once did."""
-    if signs.operand != DEVICE_PLUGIN or not signs.pod or not signs.pod.is_ready or signs.gpus_allocatable:
+    """It is ready, and the node offers no GPU of any kind. Its log says why where one was read."""
+    if signs.operand not in PLUGINS or not signs.pod or not signs.pod.is_ready or signs.gpus_allocatable:
         return None
     if not signs.gpus_expected:
         return _never_offered(signs, signs.pod)
@@ -148,13 +154,24 @@ def offers_nothing(signs: Signs) -> Cause | None:
         Weight.WRONG,
         f"It is ready, but the node offers none of the {signs.gpus_expected} it once did.",
         "Delete this pod: after a kubelet restart, or when all GPUs were sick, it may not register again by itself.",
+        signs.pod.telling,
     )
 
 
 def _never_offered(signs: Signs, pod: PodSigns) -> Cause | None:
     """Without FAIL_ON_INIT_ERROR it stays ready where it finds no driver, and looks only once (#1080, #1220, #1552)."""
-    if not signs.is_gpu_node or not pod.is_overdue:
+    if not pod.is_overdue or not (signs.is_gpu_node if signs.operand == DEVICE_PLUGIN else signs.is_of_vendor):
         return None
+    if known := next((cause for rule in (*RULES, *vendors.RULES) if (cause := rule(signs))), None):
+        return replace(known, sentence=f"It is ready, but the node offers no GPU. {known.sentence}")
+    if signs.operand != DEVICE_PLUGIN:
+        return Cause(
+            "plugin_offered_never",
+            Weight.WRONG,
+            "It is ready, but the node offers no GPU: it found none when it started, or could not register.",
+            f"Look whether the driver is loaded on the node, and at this pod's log. {DELETE_IT}",
+            pod.telling,
+        )
     namespace, _, name = pod.name.partition("/")
     return Cause(
         "plugin_offered_never",
@@ -162,6 +179,7 @@ def _never_offered(signs: Signs, pod: PodSigns) -> Cause | None:
         "It is ready, but the node offers no GPU: it found none when it started, and does not look again.",
         f"kubectl -n {namespace} logs {name}: where it says that NVML cannot be loaded, its container did not start "
         "with the NVIDIA runtime (look at its runtimeClassName), or there is no driver. Then delete this pod.",
+        pod.telling,
     )
 
 

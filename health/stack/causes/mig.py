@@ -2,7 +2,8 @@
 
 nvidia.com/mig.config.state is pending, rebooting, success or failed (mig-parted, pkg/mig/reconfigure/reconfigure.go).
 In its log: "In use by another client" and "… is currently in use by one or more other processes" of nvidia-smi's reset,
-"… not present in the configuration file" and "unable to select" (cmd/nvidia-mig-parted).
+"Resetting GPU … is not supported." of the same (gpu-operator #1606,
+a virtual machine), "… not present in the configuration file" and "unable to select" (cmd/nvidia-mig-parted).
 """
 
 from gpu.operands import MIG_MANAGER
@@ -36,9 +37,10 @@ NOT_SUPPORTED = Saying(
 )  # fmt: skip
 NEEDS_REBOOT = Saying(
     "mig_needs_reboot",
-    words("reset (capability )?is not (supported|available)", "gpu reset.*(fail|not supported)", "reboot.*required",
-          "mig mode change.*pending", "enable-pending"),
-    "MIG mode is to change, and the GPUs of this node take that with a reboot only.",
+    words("reset (capability )?is not (supported|available)", r"resetting gpu \S+ is not supported",
+          "gpu reset.*(fail|not supported)", "reboot.*required", "mig mode change.*pending", "enable-pending"),
+    "MIG mode is to change, and the GPUs of this node cannot be reset, as in many virtual machines: the change takes "
+    "effect with a reboot only.",
     "Drain and reboot the node, or let the MIG manager do so (env WITH_REBOOT=true).",
     OF_MIG,
 )  # fmt: skip

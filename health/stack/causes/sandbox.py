@@ -30,6 +30,14 @@ NOT_BOUND = Saying(
     "Look what uses it: lspci -nnk -d 10de: on the node names the driver. Then drain and reboot the node.",
     OF_SANDBOX,
 )
+NO_PARENTS = Saying(
+    "vgpu_no_parents",
+    words(r"no parent devices? found for gpu at (?:index|address)[: ]*'?(?P<gpu>[^'\s\"]+)"),
+    "GPU {gpu} has no parent device for vGPUs: it has no virtual functions, or its driver has no mdev bus.",
+    "On the host, look at /sys/class/mdev_bus, and at sriov-manage -e ALL where it is empty. From vGPU 17 on, drivers "
+    "of Ada and newer have none: they need a vgpu-device-manager that knows their VFIO framework (its #195).",
+    OF_SANDBOX,
+)
 NO_VGPU = Saying(
     "vgpu_not_made",
     words("no parent devices found", "unable to (apply|find|select).*vgpu config", "error (applying|getting) vgpu",
@@ -45,7 +53,7 @@ def failed(signs: Signs) -> Cause | None:
     """nvidia.com/vgpu.config.state is success or failed; the manager goes on waiting (cloud-native-docs, PR 76)."""
     if signs.operand != "vgpu-device-manager" or signs.labels.get(VGPU_STATE) != "failed":
         return None
-    if known := NO_VGPU(signs):
+    if known := NO_PARENTS(signs) or NO_VGPU(signs):
         return known
     wanted = signs.labels.get(VGPU_CONFIG, "(none named)")
     return Cause(
@@ -57,5 +65,5 @@ def failed(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[CauseRule, ...] = (NO_IOMMU, NOT_BOUND, NO_VGPU)
+RULES: tuple[CauseRule, ...] = (NO_IOMMU, NOT_BOUND, NO_PARENTS, NO_VGPU)
 WHEN_READY: tuple[CauseRule, ...] = (failed,)

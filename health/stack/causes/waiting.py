@@ -1,5 +1,6 @@
 """What an operand waits for without anything being wrong with itself. Pure."""
 
+from gpu.operands import COMPUTE_DOMAIN
 from health.stack.causes.base import Cause, CauseRule, Signs, Weight
 from health.stack.causes.placement import is_selected
 
@@ -16,8 +17,11 @@ def leaving(signs: Signs) -> Cause | None:
 
 
 def not_selected(signs: Signs) -> Cause | None:
-    """It runs where its DaemonSet no longer wants it; the controller removes it (gpu-operator #2255: it may not)."""
-    if signs.pod is None or not signs.has_daemon_set or is_selected(signs):
+    """It runs where its DaemonSet no longer wants it; the controller removes it (gpu-operator #2255: it may not).
+
+    The label that a ComputeDomain's DaemonSet selects by comes and goes with the workload: what its pod says counts.
+    """
+    if signs.pod is None or not signs.has_daemon_set or signs.operand == COMPUTE_DOMAIN or is_selected(signs):
         return None
     return Cause(
         "misscheduled",

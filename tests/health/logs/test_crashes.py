@@ -182,6 +182,20 @@ def test_a_manager_that_says_by_a_label_that_it_failed_is_asked_too(operand, lab
     assert not list(crashes._failed_by_label(node.cluster, now=make.NOON + timedelta(minutes=1)))
 
 
+def test_what_is_ready_and_offers_nothing_is_read():
+    node = make.a_node(make.a_cluster(), gpus=0, capacity={})
+    well = make.a_node(node.cluster)
+    long_ago = {"gpus": 0, "is_ready": True, "started_at": make.NOON - timedelta(hours=1)}
+    for each in (node, well):
+        make.a_pod(each, operand="amd-dra-driver", **long_ago)
+        make.a_pod(each, operand="dcgm", **long_ago)
+    make.a_pod(node, operand="device-plugin", **long_ago | {"started_at": make.NOON})
+
+    (due,) = crashes._offering_nothing(node.cluster, now=make.NOON)
+
+    assert (due.pod.node_name, due.container, due.has_crashed) == (node.name, "plugin", False)
+
+
 def test_what_crashed_comes_before_what_is_slow_and_a_driver_first():
     node, long_ago = make.a_node(make.a_cluster()), make.NOON - timedelta(hours=1)
     stuck = {"gpus": 0, "is_ready": False, "stuck_container": "c", "started_at": long_ago}

@@ -125,6 +125,73 @@ def test_without_an_operator_no_advice_leads_to_one(rule):
 
 
 @pytest.mark.parametrize(
+    ("code", "key", "said"),
+    [("14", "smi_inforom", "ends with exit status 14"), ("15", "smi_gpu_lost", "fell off the bus"),
+     ("8", "smi_power", "power cable"), ("10", "smi_interrupt", "interrupts")],
+)  # fmt: skip
+def test_a_code_that_nvidia_smi_ends_with_names_what_is_wrong(code, key, said):
+    """nvidia-smi(1), RETURN VALUE."""
+    ended = f'level=info msg="No pre-installed driver detected on the host: exit status {code}"'
+    waiting = "stat: cannot statx '/run/nvidia/validations/.driver-ctr-ready': No such file or directory"
+    pod = a_pod(phase="Pending", container="driver-validation", is_overdue=True, log=(ended, waiting))
+
+    cause = why(signs("operator-validator", pod))
+
+    assert (cause.key, cause.said) == (key, ended)
+    assert said in cause.sentence
+    assert "driver pod" not in cause.action
+
+
+@pytest.mark.parametrize("given", [{"is_driver_off": True}, {"labels": {"nvidia.com/gpu.deploy.driver": "pre-installed",
+                                    "nvidia.com/gpu.deploy.operator-validator": "true"}}])  # fmt: skip
+def test_no_driver_pod_is_looked_at_where_the_driver_is_the_hosts(given):
+    said = 'level=info msg="No pre-installed driver detected on the host: exit status 9"'
+    waiting = "stat: cannot statx '/run/nvidia/validations/.driver-ctr-ready': No such file or directory"
+    pod = a_pod(phase="Pending", container="driver-validation", is_overdue=True, log=(said, waiting))
+    silent = a_pod(phase="Pending", container="driver-validation", is_overdue=True)
+
+    told, untold = (why(signs("operator-validator", each, **given)) for each in (pod, silent))
+
+    assert (told.key, told.said) == ("host_driver_not_seen", said)
+    assert untold.key == "driver_validation"
+    assert "Run nvidia-smi on the node" in told.action
+    assert "Run nvidia-smi on the node" in untold.action
+    assert "in it" not in untold.action
+
+
+@pytest.mark.parametrize(
+    ("driver", "validator", "key"),
+    [
+        ("580.82.07", "v25.3.4", "cuda_driver_not_mounted"),
+        ("550.163.01", "v25.3.0", "cuda_driver_not_mounted"),
+        ("470.256.02", "v25.3.4", "cuda_too_new"),
+        ("570.172.08", "v99.9.9", "cuda_too_new"),  # of a release that nobody knows: by the newest CUDA
+        ("", "v25.3.4", "cuda_too_new"),
+    ],
+)
+def test_a_driver_is_called_too_old_only_where_the_nodes_own_is(driver, validator, key):
+    said = (
+        "Failed to allocate device vector A (error code CUDA driver version is insufficient for CUDA runtime version)!"
+    )
+    pod = crashing(said, container="cuda-validation", image=f"nvcr.io/nvidia/gpu-operator-validator:{validator}")
+
+    cause = why(signs("operator-validator", pod, runs_version=driver))
+
+    assert (cause.key, cause.said) == (key, said)
+    assert (driver and f"this node runs {driver}" in cause.sentence) or key == "cuda_too_new"
+
+
+def test_an_exporter_that_lost_its_engine_after_it_had_answered_says_so():
+    """gpu-monitoring-tools #188."""
+    lost = ('level=error msg="Failed to collect metrics with error: Error getting the latest value for fields: Host '
+            'engine connection invalid/disconnected"')  # fmt: skip
+    answered = 'level=info msg="DCGM successfully initialized!"'
+
+    assert why(signs("dcgm-exporter", crashing(answered, lost))).key == "dcgm_unreachable"
+    assert why(signs("dcgm-exporter", crashing(lost, answered))).key == "crashed"
+
+
+@pytest.mark.parametrize(
     ("operand", "benign"),
     [
         # a plugin that knows GB10, as gpu-operator #1794 quotes it
@@ -137,6 +204,17 @@ def test_without_an_operator_no_advice_leads_to_one(rule):
         ("container-toolkit", 'level=info msg="Loading config from /runtime/config-dir/config.toml"'),
         # subscription-manager in every image of Red Hat's: gpu-operator #649, #129
         ("driver", "Unable to read consumer identity"),
+        # nvidia-validator on every node whose driver is the operator's (gpu-operator, cmd/nvidia-validator)
+        (
+            "operator-validator",
+            "level=info msg=\"No pre-installed driver detected on the host: no 'nvidia-smi' file present on the host\"",
+        ),
+        # nvidia-imex, every start
+        ("compute-domain-daemon", "[Sep 02 2025 09:57:30] [INFO] [tid 39] IMEX version 580.65.06 is running with"),
+        # AMD's DRA driver, every start
+        ("amd-dra-driver", "Found full AMD GPU: gpu-1-128, compute type: spx, memory type: nps1"),
+        # dcgm-exporter that reached its host engine at the second try
+        ("dcgm-exporter", 'level=info msg="DCGM successfully initialized!"'),
         # mig-parted, every run
         ("mig-manager", "Asserting that the requested configuration is present in the configuration file"),
     ],
