@@ -32,6 +32,7 @@ from fleet.models import (
     Pool,
 )
 from fleet.models.kinds import KIND_OF_OBJECT
+from fleet.reasons import PodReason, reasons_of
 from fleet.segments.labelled import labelled
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
@@ -158,6 +159,7 @@ class DriverObjectRow(DatedRow):
 @dataclass(frozen=True)
 class PodRow(DatedRow):
     pod: Pod
+    reason: PodReason | None = None  # why it does not run; None: it does, or nothing is known
 
 
 @dataclass(frozen=True)
@@ -377,9 +379,10 @@ def _of_object(driver_object: DriverObject, kinds: Mapping[str, KindFreshness]) 
 
 
 def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
-    """One query."""
+    """One query, and a few for those that do not run."""
     heard = _heard_by_cluster({pod.cluster_id for pod in pods}, now=now)
-    return [PodRow(heard[pod.cluster_id].by_kind[PODS], pod) for pod in pods]
+    reasons = reasons_of(pods, now=now)
+    return [PodRow(heard[pod.cluster_id].by_kind[PODS], pod, reasons.get(pod.uid)) for pod in pods]
 
 
 def unread_of(cluster: Cluster) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ class HealthConfig(AppConfig):
     name = "health"
 
     def ready(self) -> None:
-        from fleet import housekeeping
+        from fleet import housekeeping, reasons
         from fleet.history import lines, moment
         from fleet.messages import listeners
         from fleet.messages import numbers as of_pages
@@ -15,11 +15,13 @@ class HealthConfig(AppConfig):
         from health.inbox.limiting import LIMITS_OF_A_POOL
         from health.inbox.muting import MUTES_OF_A_POOL
         from health.sources import answered
+        from health.stack import pods
         from health.web.timeline import findings_then, gpus_then, lines_of_findings, lines_of_xids
 
         listeners.JUDGED.append(wake.findings_soon.ask)
         listeners.CRASHED.append(wake.wake_crash_logs_of)
         housekeeping.ALSO.append(tidy)
+        reasons.READERS.append(pods.reasons)
         GOES_WITH.extend((LIMITS_OF_A_POOL, MUTES_OF_A_POOL))
         lines.MORE += [lines_of_findings, lines_of_xids]
         of_pages.MORE.append(answered.numbers)

@@ -46,13 +46,24 @@ class PodSerializer(RowSerializer):
         return title_of(pod.operand)
 
 
+class PodReasonSerializer(serializers.Serializer):
+    key = serializers.CharField(help_text="Of the cause: fragmented, cuda_out_of_memory.")
+    sentence = serializers.CharField()
+    action = serializers.CharField(help_text="Recommended action; blank: nothing has to be done.")
+    said = serializers.CharField(help_text="The line of the cluster that tells it; blank: none does.")
+    is_wrong = serializers.BooleanField(help_text="False: it waits for something that comes by itself.")
+
+
 class PodRowSerializer(PodSerializer):
     row = "pod"
+    reason = PodReasonSerializer(
+        allow_null=True, help_text="Why a tenant's pod does not run. Null: it does, or nothing is known."
+    )
     seen_at = serializers.DateTimeField(allow_null=True)
     freshness = serializers.CharField(help_text="Of pods there: see a cluster's `freshness`.")
 
     class Meta(PodSerializer.Meta):
-        fields = (*PodSerializer.Meta.fields, "seen_at", "freshness")
+        fields = (*PodSerializer.Meta.fields, "reason", "seen_at", "freshness")
 
 
 SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001 - documented, in spite of its name

@@ -26,6 +26,7 @@ from fleet.web import cpu_memory
 from fleet.web.cluster_acts import about
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
+from fleet.web.cluster_pods import troubled_pods
 from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.summary import line_for, read_fleet
 from kube.resources import (
@@ -96,6 +97,7 @@ def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
         "sums": read.whole,
         "read": read,
         "cpu_memory": cpu_memory.of_cluster(line.tally.cpu_memory),
+        "troubled": troubled_pods(request.user, row.pk, as_of=heard.pods_as_of, now=now),
         "drivers": drivers_of(row, objects, operands, unseen=unseen_in(bookmarks)),
         "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
         "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),

@@ -9,6 +9,7 @@ from fleet.allocation.allocations import Board, Unplaced
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from fleet.queries import NodeInDetail
+from fleet.reasons import PodReason, reasons_of
 from fleet.states.pod import ENDED
 from fleet.web.states import PodWord, word_of
 from gpu import labels as keys
@@ -52,11 +53,13 @@ class PodLine:
     pod: Pod
     allocated: str  # in words; blank: no GPU, or none any more
     seen: PodWord
+    reason: PodReason | None  # why it does not run; None: it does, or nothing is known
 
 
 def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
     node, layout, as_of = seen.node, Layout.read(seen.node.layout), seen.heard.pods_as_of
     pods = [pod for pod in seen.pods or () if not pod.operand]
+    reasons = reasons_of(pods, now=now)
     pods.sort(key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
     return {
         "physical": physical_of([node]),
@@ -72,7 +75,10 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
         "exporter_note": seen.exporter_note,
         "knows_which": bool(node.unhealthy) or any(board.taints for board in seen.boards),
         "unhealthy": node.unhealthy,
-        "pods": [PodLine(pod, allocated_to(pod, layout), word_of(pod, now=now, as_of=as_of)) for pod in pods],
+        "pods": [
+            PodLine(pod, allocated_to(pod, layout), word_of(pod, now=now, as_of=as_of), reasons.get(pod.uid))
+            for pod in pods
+        ],
     }
 
 

@@ -52,6 +52,7 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
         is_leaving=pod.deleted_at is not None,
         reason=reason,
         message=message,
+        status=pod.status,
         container=pod.stuck_container,
         last_words=pod.last_words,
         log=tuple(line for line in log.lines.splitlines() if line.strip()) if log else (),

@@ -21,7 +21,7 @@ from rollouts.engine.opt_outs import read_opt_outs
 from rollouts.engine.proofs import read_proofs
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
-from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting
+from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting, why_unready
 from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom
@@ -78,6 +78,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         restrained,
         openings,
         read_work(plan.cluster_id, _exposed(stages), by_uid, pods, ClusterClock(oldest, ahead)),
+        why_unready(pods, now=now),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)

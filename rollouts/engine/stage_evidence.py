@@ -55,6 +55,7 @@ class AroundStages:
     restrained: Mapping[str, str]  # uid of a node → what keeps it from being let go beside its plan
     openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
     work: Mapping[str, SeenWork] = field(default_factory=dict)  # by uid of a node that has changed, where a gate asks
+    why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run
 
 
 def stage_snapshot(
@@ -278,7 +279,7 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         is_ready=node.is_ready,
         allocatable=node.allocatable,
         operands=operands_of(pods),
-        workloads=workloads_of(pods, around.clock_ahead),
+        workloads=workloads_of(pods, around.clock_ahead, around.why),
         validator=validator_of(pods, around.clock_ahead),
         driver_started_at=driver_started_at(pods, around.clock_ahead),
         mig_config_state=node.mig_config_state,

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
+from fleet.reasons import PodReason, reasons_of
 from gpu.operands import COMPUTE_DOMAIN, DRIVER, TITLES, VALIDATOR
 from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import BEGUN, TargetState
@@ -18,6 +19,9 @@ from rollouts.models import Plan, Rollout, Target
 
 REFUSED = "FailedCreate"  # the reason of the Event by which a controller says that its pod was refused
 MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
+EXPLAINED_AT_MOST = 20  # pods: a gate names one
+MOST_OF_A_LINE = 200  # characters, of what a program said
+EMPTY: Mapping[str, str] = {}
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 
@@ -161,8 +165,23 @@ def _newest(pods: Sequence[Pod], operand: str) -> Pod | None:
     return max(there, key=lambda pod: pod.started_at or pod.created_at, default=None)
 
 
-def workloads_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> tuple[PodEvidence, ...]:
-    """`ahead`: of ours is the clock that says when pods began; gates compare with ours."""
+def why_unready(pods: Mapping[str, Sequence[Pod]], *, now: datetime) -> dict[str, str]:
+    """Why tenants' pods do not run, by UID: of a few, as a gate names one. No query where all do."""
+    unready = (pod for mine in pods.values() for pod in mine if not (pod.operand or pod.is_ready or pod.deleted_at))
+    reasons = reasons_of(sorted(unready, key=lambda pod: -pod.restarts)[:EXPLAINED_AT_MOST], now=now)
+    return {uid: _spell(reason) for uid, reason in reasons.items() if reason.key != "stuck"}
+
+
+def _spell(reason: PodReason) -> str:
+    """With the line that tells it, where the sentence does not have that."""
+    has_line = reason.said and reason.said not in reason.sentence
+    return f"{reason.sentence} “{reason.said[:MOST_OF_A_LINE]}”" if has_line else reason.sentence
+
+
+def workloads_of(
+    pods: Sequence[Pod], ahead: timedelta = timedelta(0), why: Mapping[str, str] = EMPTY
+) -> tuple[PodEvidence, ...]:
+    """`ahead`: of ours is the clock that says when pods began; gates compare with ours. `why`: of `why_unready`."""
     return tuple(
         PodEvidence(
             name=str(pod),
@@ -172,6 +191,7 @@ def workloads_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> tuple[
             restarts=pod.restarts,
             because=pod.waiting_because,
             status=pod.status,
+            why=why.get(pod.uid, ""),
         )
         for pod in pods
         if not pod.operand and pod.deleted_at is None

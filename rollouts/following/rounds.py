@@ -27,7 +27,7 @@ from rollouts.engine.decide.judging import all_pass, judge
 from rollouts.engine.nodes import COLUMNS
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.stage_evidence import AroundStages, most_ready, passing_since, refused_since, target_evidence
-from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting
+from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
 from rollouts.following.asked import ASKED
 from rollouts.following.record import AT_ONCE, write_answers, write_baselines, write_moved
 from rollouts.following.seeing import NOT_BEGUN, NodeLook, became, begins, ends, is_untouched, shows_before
@@ -261,7 +261,7 @@ def _follow(
     by_uid = {row.uid: row for row in rows.only(*COLUMNS).order_by()}
     moved, looked_at = ([], []) if is_stale else _moved(rollout, nodes, by_uid, now=now)
     current = {answer.gate: answer for answer in rollout.answers.filter(is_current=True)}
-    around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at)
+    around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at, now=now)
     targets = [target for node in nodes if not is_untouched(target := target_evidence(node, around))]
     stage = _stage(rollout, nodes, targets, around, current)
     judgements = judge(stage, When.THROUGH, now=now)
@@ -361,12 +361,15 @@ def _around(
     *,
     is_stale: bool,
     seen_at: datetime,
+    now: datetime,
 ) -> AroundStages:
     """What the snapshot of a plan has, of rows alone. No node is held by us, and no window is asked for."""
     ready, waiting = ready_and_waiting(rollout) if most_ready(_begun(nodes)) else (Counter[str](), Counter[str]())
     names = [node.node_name for node in _begun(nodes)]
     ahead = clock_ahead(rollout.cluster_id)
-    return AroundStages(by_uid, pods_on(rollout, names), ready, waiting, is_stale, seen_at, ahead, "", {}, {})
+    pods = pods_on(rollout, names)
+    why = why_unready(pods, now=now)
+    return AroundStages(by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why)
 
 
 def _stage(

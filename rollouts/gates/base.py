@@ -48,6 +48,7 @@ class PodEvidence:
     restarts: int
     because: str = ""  # why it is not ready
     status: str = ""  # as kubectl spells it
+    why: str = ""  # what that means, and the line that tells it; blank: nobody knows
 
 
 @dataclass(frozen=True)

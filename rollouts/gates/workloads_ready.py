@@ -77,10 +77,16 @@ class WorkloadsReady(Gate):
 def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Judgement:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
-    why = f": {pod.because}" if pod.because else _status(pod) or ", and nothing says why"
     others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
-    sentence = f"{pod.name} does not run on {target.name} since the change{why}.{others}"
+    sentence = f"{pod.name} does not run on {target.name} since the change{_why(pod)}.{others}"
     return fail(sentence, cause=pod.because or pod.status or "silent", nodes=nodes, measured=measured)
+
+
+def _why(pod: PodEvidence) -> str:
+    because = f": {pod.because}" if pod.because else _status(pod)
+    if not pod.why:
+        return because or ", and nothing says why"
+    return f"{because}. {pod.why.rstrip('.')}"
 
 
 def _passes(

@@ -6,11 +6,13 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Node, Pod
+from fleet.reasons import PodReason, reasons_of
 from health.stack import OperandOnNode, read_stack
 from health.stack.causes import Weight
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, unread
 from tests.health.logs import logged
+from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
 OPERATED = ("ClusterPolicy", "NVIDIADriver")
@@ -73,6 +75,132 @@ def test_a_driver_that_publishes_nothing_is_no_well_being_without_its_log():
     cause = operand(seen("q12"), "amd-dra-driver").cause
 
     assert (cause.key, cause.weight) == ("dra_publishes_nothing", Weight.WRONG)
+
+
+def reason(name: str) -> PodReason:
+    pod = Pod.objects.select_related("node").get(name=name)
+    return reasons_of([pod], now=timezone.now())[pod.uid]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "said", "says", "does"),
+    [
+        ("hello-0", "cdi_management", "management.nvidia.com/gpu=GPU-fee", "cannot be resolved", "runtimeClassName"),
+        ("nccl-test-worker-0", "compute_domain_not_ready", "", "waits for its ComputeDomain", "the pod of its daemon"),
+        ("vllm-0", "claim_unpublished", "", "no driver publishes devices of gpu.amd.com", "the pod of the DRA driver"),
+        ("eight-0", "fragmented", "Insufficient", "8 GPUs are free in sum, 4 at most on one node", "q21-"),
+        ("shares-two", "shared_too_large", "maximum request size", "at most 1", "Ask for 1"),
+        ("slice-unhealthy", "devices_unhealthy", "cannot allocate", "nvidia.com/mig-1g.5gb", "does not try again"),
+        ("stale-allocation", "devices_taken_by_others", "Available: 0", "refused", "Restart the kubelet"),
+        ("gpu-is-lost", "gpu_lost", "GPU is lost", "no longer answers", "Xid 79"),
+        ("no-links", "plugin_allocate_failed", "device link", "refused", "Xid 79"),
+        ("plugin-gone", "plugin_allocate_failed", "EOF", "refused", "device plugin"),
+        ("no-runtime", "no_runtime_handler", 'no runtime for "nvidia"', "knows no runtime", "toolkit"),
+        ("cdi-of-claim", "cdi_of_claim", "k8s.gpu.nvidia.com/device=gpu-1", "of its claim", "enable_cdi"),
+        ("cdi-never", "cdi_management", "unresolvable", "management.nvidia.com/gpu=0", "runtimeClassName"),
+        ("unknown-device", "device_unknown", "unknown device", "no-gpu-has-128MiB-to-run", "nvidia-smi -L"),
+        ("mismatch", "library_mismatch", "version mismatch", "another version", "reboot"),
+        ("volume-elsewhere", "volume_attached_elsewhere", "Multi-Attach", "another node", "VolumeAttachment"),
+        ("start-error-silent", "never_started", "back-off", "cannot be started", "It has no log"),
+        ("not-registered", "dra_not_registered", "not registered", "compute-domain.nvidia.com", "DRA driver's pod"),
+        ("prepare-times-out", "dra_prepare_failed", "DeadlineExceeded", "cannot prepare", "DRA driver's pod"),
+        ("slice-no-room", "dra_no_room", "1g.20gb", "cannot be cut", "slices"),
+        ("too-big", "cuda_out_of_memory", "Tried to allocate", "GPU memory", "smaller"),
+        ("no-fabric", "cuda_fabric", "802", "NVSwitch", "fabric manager"),
+        ("not-given", "cuda_driver_not_given", "insufficient", "this node runs 580.95.05", "asks for a GPU"),
+        ("host-memory", "host_memory", "", "no memory of a GPU", "Raise"),
+        ("silent", "tenant_crashed", "back-off", "keeps crashing", "-n programs-end logs silent -c main --previous"),
+        ("sixteen", "larger_than_any_node", "Insufficient", "the largest has 8", "Ask for fewer"),
+        ("of-a-gang", "gang_waits", "minAvailable", "its group", "The group needs room"),
+        ("gated", "gated", "", "scheduling gate", "Kueue"),
+        ("tainted", "fits_no_node", "untolerated", "a taint that it does not tolerate", "template"),
+    ],
+)  # fmt: skip
+def test_a_tenants_pod_says_why_it_does_not_run(name, key, said, says, does):
+    found = reason(name)
+
+    assert found.key == key
+    assert said in found.said
+    assert says in found.sentence
+    assert does in found.action
+    assert "{" not in found.sentence + found.action
+
+
+def test_a_pod_that_runs_has_no_reason():
+    well = Pod.objects.select_related("node").get(name="well")
+
+    assert reasons_of([well], now=timezone.now()) == {}
+
+
+@pytest.mark.parametrize("name", ["hello-0", "cdi-never", "start-error-silent", "unknown-device", "mismatch"])
+def test_no_advice_leads_to_a_log_that_cannot_exist(name):
+    assert "logs" not in reason(name).action
+
+
+def test_a_pod_that_waits_for_a_compute_domain_says_what_its_daemon_says():
+    with_log(seen("q09"), "compute-domain-daemon", "imex-in-use")
+    found = reason("nccl-test-worker-0")
+
+    assert "another nvidia-imex on this node has it" in found.sentence
+    assert "systemctl disable --now nvidia-imex" in found.action
+    assert "NV_ERR_IN_USE" in found.said
+
+
+def test_a_pod_that_waits_for_a_claim_says_what_the_driver_says():
+    with_log(seen("q12"), "amd-dra-driver", "amd-dra-semver")
+    found = reason("vllm-0")
+
+    assert "6.19.14.31400000 is no semantic version" in found.sentence
+    assert "1.0.1" in found.action
+
+
+def test_a_plugin_that_is_ready_and_found_none_says_why_in_its_log():
+    node = seen("finds-none")
+    silent = operand(node, "device-plugin").cause
+    with_log(node, "device-plugin", "plugin-finds-none")
+    told = operand(node, "device-plugin").cause
+
+    assert silent.key == "plugin_offered_never"
+    assert told.key == "no_nvml"
+    assert told.sentence.startswith("It is ready, but the node offers no GPU. It does not see the driver's library")
+    assert "Incompatible strategy" in told.said
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [
+        ("q05", ["management.nvidia.com/gpu=GPU-fee00000", "Take runtimeClassName nvidia-cdi out of the pod"]),
+        ("q09", ["It waits for its ComputeDomain", "current node not ready in ComputeDomain"]),
+        ("programs", ["The program asked for more GPU memory", "Tried to allocate 20.00 MiB"]),
+    ],
+)
+def test_the_page_of_a_node_says_why_its_pods_do_not_run(of, says):
+    said = page(visiting(make.a_user(role="viewer")), f"/nodes/{seen(of).pk}").text
+
+    assert [each for each in says if each not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [
+        ("q12", ["amd-dra-publishes-nothing/vllm-0", "no driver publishes devices of gpu.amd.com"]),
+        ("q21-1", ["four-and-four/eight-0", "4 at most on one node", "8 GPUs are free"]),
+    ],
+)
+def test_the_page_of_a_cluster_has_the_pods_that_wait_for_a_node(of, says):
+    said = page(visiting(make.a_user(role="viewer")), f"/clusters/{seen(of).cluster_id}").text
+
+    assert [each for each in says if each not in said] == []
+
+
+def test_rest_says_why_a_pod_does_not_run():
+    client = visiting(make.a_user(role="viewer"))
+    rows = {row["name"]: row["reason"] for row in client.get("/api/v1/pods?limit=100").json()["results"]}
+
+    assert rows["well"] is None
+    assert rows["eight-0"]["key"] == "fragmented"
+    assert rows["eight-0"]["is_wrong"] is False
+    assert "8 GPUs are free in sum, 4 at most on one node" in rows["eight-0"]["sentence"]
 
 
 def test_every_recording_is_read():

@@ -23,7 +23,8 @@ from health.stack.causes import (
     vendors,
     waiting,
 )
-from health.stack.causes.base import Cause, CauseRule, Event, PodSigns, Signs, Weight
+from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, PodSigns, Room, Signs, Weight
+from health.stack.causes.tenants import why_waits
 
 WITHOUT_POD: tuple[CauseRule, ...] = (*placement.RULES, *missing.RULES)
 WHEN_READY: tuple[CauseRule, ...] = (
@@ -63,7 +64,20 @@ NOT_READY: tuple[CauseRule, ...] = (
     *crash.LAST,
 )
 
-__all__ = ["NOT_READY", "WHEN_READY", "WITHOUT_POD", "Cause", "Event", "PodSigns", "Signs", "Weight", "why"]
+__all__ = [
+    "NOT_READY",
+    "WHEN_READY",
+    "WITHOUT_POD",
+    "Cause",
+    "ClaimSigns",
+    "Event",
+    "PodSigns",
+    "Room",
+    "Signs",
+    "Weight",
+    "why",
+    "why_waits",
+]
 
 
 def why(signs: Signs) -> Cause | None:

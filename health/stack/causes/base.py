@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from kube.log_lines import LineWeight, telling, weight
+from wording.numbers import are, count
 
 
 class Weight(StrEnum):
@@ -45,6 +46,7 @@ class PodSigns:
     is_leaving: bool = False  # it was told to go
     reason: str = ""  # CrashLoopBackOff, ImagePullBackOff, …
     message: str = ""  # what its kubelet adds to that
+    status: str = ""  # as kubectl spells it
     container: str = ""  # which of its containers waits or crashed
     last_words: str = ""
     log: Sequence[str] = ()
@@ -75,6 +77,35 @@ class PodSigns:
 
 
 @dataclass(frozen=True)
+class ClaimSigns:
+    """A ResourceClaim that a pod names."""
+
+    name: str
+    driver: str = ""  # whose devices it wants; blank: its class does not say
+    is_allocated: bool = False
+    is_published: bool = True  # a ResourceSlice of that driver has devices
+
+
+@dataclass(frozen=True)
+class Room:
+    """What nodes that take pods have free of the resource that a pod asks for."""
+
+    noun: str  # GPU, or the resource's name
+    asks: int
+    free: int  # over all nodes
+    most: int  # on one node
+    node: str  # which that is; blank: none has any free
+    largest: int  # the most that one node has, free or taken
+
+    def spell(self, number: int) -> str:
+        return count(number, self.noun) if self.noun == "GPU" else f"{number} {self.noun}"
+
+    @property
+    def free_in_words(self) -> str:
+        return f"{self.spell(self.free)} {are(self.free)} free in sum, {self.most} at most on one node"
+
+
+@dataclass(frozen=True)
 class Signs:
     operand: str
     title: str
@@ -99,6 +130,10 @@ class Signs:
     is_held_by_validator: bool = False  # its init container waits for a step of the validator's
     is_gpu_node: bool = True  # somebody sees GPUs of NVIDIA here
     is_of_vendor: bool = False  # somebody sees GPUs of another vendor here
+    claims: Sequence[ClaimSigns] = ()  # of a tenant's pod
+    room: Room | None = None  # for a tenant's pod without a node
+    is_placed: bool = True  # False: it has no node
+    behind: Cause | None = None  # why the operand that a tenant's pod waits for does not do its part
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting
     node_says: str = ""  # why it is not ready
     kernel: str = ""

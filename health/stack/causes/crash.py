@@ -6,6 +6,15 @@ from kube.log_lines import telling
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
 
+# What a container ends with that never ran: the runtime's words are its termination message, and there is no log.
+NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
+
+
+def has_no_log(pod: PodSigns) -> bool:
+    """Whether its container never ran, so that `kubectl logs` has nothing, with `--previous` or without."""
+    said = (pod.reason, pod.status.removeprefix("Init:"))
+    return any(word in NEVER_RAN for word in said) or any(f"ended with {word}" in pod.message for word in NEVER_RAN)
+
 
 def out_of_memory(signs: Signs) -> Cause | None:
     pod = signs.pod
@@ -40,6 +49,10 @@ def crashed(signs: Signs) -> Cause | None:
     last = "It says:" if said else "It left no word of why."
     namespace, _, name = pod.name.partition("/")
     times = f", {pod.restarts} restarts so far" if pod.restarts else ""
+    if not said and has_no_log(pod):
+        action = f"It has no log, as it never ran. kubectl -n {namespace} describe pod {name} has the runtime's words."
+        return Cause("crashed", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}{times}).", action,
+                     pod.message)  # fmt: skip
     return Cause(
         "crashed",
         Weight.WRONG,

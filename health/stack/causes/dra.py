@@ -12,6 +12,7 @@ from gpu.operands import AMD_DRA, COMPUTE_DOMAIN, DRA_DRIVER, INTEL_DRA
 from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 
 PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
+DRIVERS = {driver: operand for operand, driver in PUBLISHES.items()}  # by what claims call them
 OF_DRA = frozenset(PUBLISHES)
 
 EMPTY_UUID = Saying(

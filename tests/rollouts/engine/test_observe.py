@@ -288,6 +288,17 @@ def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
     assert (pod.started_at, pod.is_ready) == (NOON, False)
 
 
+def test_a_tenants_pod_that_does_not_run_says_what_that_means(plan: Plan):
+    crashes = {"is_ready": False, "waiting_because": "CrashLoopBackOff: x", "stuck_container": "main", "restarts": 9}
+    a_pod(Node.objects.get(name="node-0"), "model-0", last_words="torch: CUDA out of memory. Tried 2 GiB", **crashes)
+    Target.objects.filter(node_name="node-0").update(state="changed")
+
+    (pod,) = target(seen(plan)).workloads
+
+    assert pod.why.startswith("The program asked for more GPU memory")
+    assert pod.why.endswith("“torch: CUDA out of memory. Tried 2 GiB”")
+
+
 def test_the_validator_of_a_node_is_its_newest_pod_that_stays_by_our_clock(plan: Plan):
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON, clock_skew_s=600.0)
     row = Node.objects.get(name="node-0")

@@ -1,0 +1,544 @@
+"""Why a tenant's pod does not start, crashes, or waits for a node. Pure.
+
+- kubernetes, pkg/kubelet/cm/devicemanager/manager.go and lifecycle/predicate.go: a pod that the kubelet refuses is
+  Failed with the reason UnexpectedAdmissionError ("Allocate failed due to …") and is not tried again
+  (kubernetes #121061, k8s-device-plugin #231, #2038; issues/130145 of kubernetes: stale allocations).
+- k8s-device-plugin, internal/plugin/server.go: "request for 'nvidia.com/gpu: 2' too large: maximum request size for
+  shared resources is 1" (failRequestsGreaterThanOne), of MPS "invalid request: maximum request size …".
+- containerd and nvidia-container-runtime: "failed to create containerd task: … failed to inject CDI devices:
+  unresolvable CDI devices management.nvidia.com/gpu=…" (gpu-operator #1876, nvidia-container-toolkit #1239, #1895),
+  "CDI device injection failed: unresolvable CDI devices k8s.gpu.nvidia.com/device=gpu-1" (dra-driver-nvidia-gpu #736).
+- kubernetes, pkg/kubelet/cm/dra: "Failed to prepare dynamic resources: … DRA driver NAME is not registered"
+  (dra-driver-nvidia-gpu #814); dra-driver-nvidia-gpu, cmd/compute-domain-kubelet-plugin: "error asserting ComputeDomain
+  Ready: current node not ready in ComputeDomain".
+- kubernetes, pkg/scheduler: "cannot allocate all claims", "Insufficient nvidia.com/gpu"; pkg/volume: "Multi-Attach
+  error"; CUDA's runtime and PyTorch: the names of errors in what a container leaves as its termination message.
+"""
+
+import re
+from dataclasses import replace
+
+from gpu.compatibility import the_matrix
+from gpu.compatibility.ranges import is_older, order
+from health.rules.pods_failing import BY_KUBELET
+from health.stack.causes import cluster, configuration, device_plugin, images, runtime, waiting
+from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Saying, Signs, Weight, words
+from health.stack.causes.crash import CRASHES, has_no_log
+from wording.numbers import count
+
+AGAIN = "The kubelet does not try again: delete the pod, or let its owner make another."
+KUBELET_RESTART = "Restart the kubelet where pods go on being refused while GPUs are free."
+
+SHARED_TOO_LARGE = Saying(
+    "shared_too_large",
+    words(r"maximum request size for shared resources is (?P<most>\d+)"),
+    "It asks for more of a shared GPU than one pod is given here: at most {most}.",
+    "Ask for {most} in its template. More shares give no more of the GPU (failRequestsGreaterThanOne of the device "
+    f"plugin's sharing). {AGAIN}",
+)
+NOT_HEALTHY = Saying(
+    "devices_unhealthy",
+    words(r"no healthy devices present; cannot allocate unhealthy devices (?P<resource>[^\s,;]+)",
+          r"previously allocated devices are no longer healthy; can only allocate healthy devices (?P<other>[^\s,;]+)"),
+    "The kubelet refused it: no healthy device of {resource}{other} was left on this node.",
+    f"Look at the GPUs of this node and at its device plugin. {AGAIN}",
+)  # fmt: skip
+NONE_FREE = Saying(
+    "devices_taken_by_others",
+    words(r"requested number of devices unavailable for (?P<resource>[^\s.,;]+)"),
+    "The kubelet refused it: too few devices of {resource} were free when it came.",
+    f"Look who holds the GPUs of this node. {KUBELET_RESTART} {AGAIN}",
+)
+UNREGISTERED = Saying(
+    "plugin_unregistered",
+    words(r"cannot allocate unregistered device (?P<resource>[^\s,;]+)"),
+    "The kubelet refused it: no device plugin has registered {resource} since the kubelet started.",
+    f"Look at the device plugin of this node: it must register again after a restart of the kubelet. {AGAIN}",
+)
+PLUGIN_FAILED = Saying(
+    "plugin_allocate_failed",
+    words(r"allocate failed due to", r"getpreferredallocation rpc failed", r"prestartcontainer rpc failed"),
+    "The kubelet refused it: the device plugin of this node did not hand out the GPUs.",
+    f"The line names the reason. Look at the device plugin's log here, and for Xid 79 in the kernel's. {AGAIN}",
+)
+CDI_MANAGEMENT = Saying(
+    "cdi_management",
+    words(r"unresolvable cdi devices? (?:[^\s,]+, ?)*(?P<device>management\.nvidia\.com/gpu=[^\s,\"]+)"),
+    "Its CDI device {device} cannot be resolved: those of management.nvidia.com are for the operator's own pods.",
+    "Take runtimeClassName nvidia-cdi out of the pod, and use nvidia or none: from GPU Operator 25.10 on, the device "
+    "plugin injects GPUs by CDI itself. Without an operator: nvidia-ctk cdi generate on the node.",
+)
+CDI_OF_CLAIM = Saying(
+    "cdi_of_claim",
+    words(r"unresolvable cdi devices? (?:[^\s,]+, ?)*(?P<device>k8s\.[^\s,\"]+/[^\s,\"]+)",
+          r"unresolvable cdi devices? (?:[^\s,]+, ?)*(?P<intel>intel\.com/[^\s,\"]+)"),
+    "The CDI device {device}{intel} of its claim cannot be resolved on this node.",
+    "The DRA driver and {runtime} must use one folder for CDI files: enable_cdi and cdi_spec_dirs of {runtime}, and "
+    "the mount of /var/run/cdi in the driver's pod. Then delete this pod.",
+)  # fmt: skip
+UNKNOWN_DEVICE = Saying(
+    "device_unknown",
+    words(r"nvidia-container-cli\S*: device error: (?P<device>\S+): unknown device",
+          r"invalid device id .{0,40}(?P<other>(gpu|mig)-[0-9a-f-]+)"),
+    "It was given the GPU {device}{other}, which the driver of this node does not have.",
+    "A GPU was lost or cut anew since, or NVIDIA_VISIBLE_DEVICES of the image names it. Look at nvidia-smi -L on the "
+    "node; restart the device plugin's pod, then delete this one.",
+)  # fmt: skip
+LOAD_LIBRARY = Saying(
+    "driver_library_missing",
+    words(r"load library failed: (?P<library>lib\S+?):"),
+    "The library {library} of the driver is not where the container toolkit looks for it on this node.",
+    "Look whether the driver is complete (nvidia-smi on the node), and at the driver's root in the toolkit's "
+    "configuration: /run/nvidia/driver for the operator's driver, / for the host's.",
+)
+HOOK = Saying(
+    "container_toolkit",
+    words(r"nvidia-container-cli\S*: (?P<error>.{1,160})", r"nvidia-container-runtime\S*: .{0,60}(error|fail).*"),
+    "NVIDIA's container toolkit cannot prepare the container on this node.",
+    "The line names the step. Look at the driver (nvidia-smi on the node) and at the toolkit's pod.",
+)
+NO_RUNC = Saying(
+    "container_not_created",
+    words(r"failed to (create|start) (containerd (task|container)|shim task)", "oci runtime create failed",
+          "container_linux.go.*starting container process caused"),
+    "{runtime} cannot create its container on this node.",
+    "The line names the step: a file, a device or a mount that is not there, or a command that the image lacks.",
+)  # fmt: skip
+NOT_REGISTERED = Saying(
+    "dra_not_registered",
+    words(r"(?:dra )?(?:driver|plugin) (?:name )?\"?(?P<driver>[a-z0-9.-]+\.[a-z]+)\"?"
+          r" (?:is )?not (?:registered|found in the list of registered dra)"),
+    "The kubelet of this node has no DRA driver {driver}: its plugin is not registered here.",
+    "Look whether the DRA driver's pod runs on this node and is ready; after a restart of the kubelet delete that pod.",
+)  # fmt: skip
+DOMAIN_NOT_READY = Saying(
+    "compute_domain_not_ready",
+    words("not ready in computedomain", "asserting computedomain ready", "computedomain.{0,40}not ready"),
+    "It waits for its ComputeDomain, which is not ready on this node.",
+    "Look at the ComputeDomain's daemon on each of its nodes: its IMEX must reach the others.",
+)
+DOMAIN_NAMESPACE = Saying(
+    "compute_domain_refused",
+    words("asserting computedomain's namespace", "computedomain.{0,60}(not found|namespace)"),
+    "Its claim names a ComputeDomain that is not there, or is of another namespace.",
+    "Take the ResourceClaimTemplate that the ComputeDomain makes in its own namespace.",
+)
+MIG_CUT = Saying(
+    "dra_no_room",
+    words("error creating gpu instance.*insufficient resources", "insufficient resources.*gpu instance"),
+    "The GPU of its claim cannot be cut as the claim wants: other slices take the room.",
+    "Delete the pod, so that another GPU is chosen, or end what holds the slices.",
+)
+PREPARE = Saying(
+    "dra_prepare_failed",
+    words("failed to prepare dynamic resources", "noderesources? failed", "nodeprepareresources"),
+    "The DRA driver of this node cannot prepare the devices of its claim.",
+    "The line names the reason. Look at the DRA driver's pod on this node; where a process of the host holds the GPU, "
+    "stop that.",
+)
+NO_TEMPLATE = Saying(
+    "claim_not_made",
+    words(r"^(?!.*prepare).*resourceclaim(template)?s?(\.resource\.k8s\.io)? .{0,80}(not found|does not exist)",
+          r"^podresourceclaim .{0,200}(not found|does not exist|is forbidden)", "cannot find resource ?claim"),
+    "A ResourceClaim or its template that the pod names is not there.",
+    "Make it in the pod's namespace, or correct the name in the pod's resourceClaims.",
+)  # fmt: skip
+NO_CLASS = Saying(
+    "device_class_missing",
+    words(r"device ?class \\?\"?(?P<name>[^\s\"\\]+)\\?\"? (does not exist|not found)"),
+    "Its claim names the DeviceClass {name}, which is not there.",
+    "Install the DRA driver whose chart makes it, or correct deviceClassName in the claim.",
+)
+MULTI_ATTACH = Saying(
+    "volume_attached_elsewhere",
+    words("multi-attach error", "volume is already (exclusively )?attached"),
+    "A volume of the pod is still attached to another node.",
+    "It comes once the pod there has ended and its node has let it go. Where that node is down: delete its "
+    "VolumeAttachment.",
+)
+MOUNT = Saying(
+    "volume_not_mounted",
+    words(r"mountvolume\.\w+ failed", "unable to (attach or )?mount volumes", "attachvolume.attach failed"),
+    "A volume of the pod cannot be mounted on this node.",
+    "The line names the volume: a ConfigMap, Secret, claim or host path that is not there, or a storage driver that "
+    "does not answer.",
+)
+CUDA_MEMORY = Saying(
+    "cuda_out_of_memory",
+    words("(cuda|hip) out of memory", "(cuda|hip) error: out of memory",
+          "(cuda|hip)_?error_?(out_?of_?memory|memory_?allocation)",
+          "outofmemoryerror: cuda", "error code out of memory", "resource_exhausted: out of memory while",
+          "failed to allocate .{0,40}(gpu|device) memory", "cumemalloc.{0,40}out of memory"),
+    "The program asked for more GPU memory than was free on its GPU.",
+    "Make the batch or the model smaller, or take a larger GPU or MIG slice. On a shared GPU other pods have part of "
+    "the memory: the GPU's page names them.",
+)  # fmt: skip
+CUDA_ECC = Saying(
+    "cuda_ecc",
+    words("uncorrectable ecc error", "cudaerroreccuncorrectable", "cuda_error_ecc_uncorrectable"),
+    "A GPU of this node has a memory error that ECC could not correct.",
+    "Look at the GPU's findings (Xid 48, 63, 64, 94, 95). Drain the node before the GPU is reset.",
+)
+CUDA_FABRIC = Saying(
+    "cuda_fabric",
+    words("system not yet initialized", "cudaerrorsystemnotready", "cuda_error_system_not_ready"),
+    "CUDA cannot use the GPUs of this node: they are not joined to the NVSwitch fabric.",
+    "Look at the fabric manager: in the log of the driver pod, or systemctl status nvidia-fabricmanager on the node.",
+)
+CUDA_MISMATCH = Saying(
+    "cuda_mismatch",
+    words("system has unsupported display driver", "cudaerrorsystemdrivermismatch"),
+    "The driver's library in the container is of another version than the kernel's module.",
+    "Delete the pod: it was started before the driver was changed. Where new pods say the same, reboot the node.",
+)
+CUDA_COMPATIBILITY = Saying(
+    "cuda_forward",
+    words("forward compatibility was attempted on non supported hw", "cudaerrorcompatnotsupportedondevice"),
+    "The image brings CUDA's compatibility library, which this GPU or driver does not take.",
+    "Take an image of an older CUDA, or a newer driver.",
+)
+CUDA_KERNEL = Saying(
+    "cuda_no_kernel",
+    words("no kernel image is available", "cudaerrornokernelimagefordevice", "unsupported ptx version",
+          "provided ptx was compiled with an unsupported toolchain"),
+    "The program was not built for this GPU, or with a newer CUDA than the driver knows.",
+    "Take a build for the GPU's compute capability, or a newer driver.",
+)  # fmt: skip
+CUDA_NO_DEVICE = Saying(
+    "cuda_none_given",
+    words("no cuda-capable device is detected", "cudaerrornodevice", "no cuda gpus are available",
+          "found no nvidia driver on your system", "no (nvidia|cuda) gpus? (was |were )?(found|detected|available)"),
+    "The program finds no GPU in its container.",
+    "Look whether the container itself asks for a GPU, and whether it starts with NVIDIA's runtime (runtimeClassName, "
+    "or CDI); then at the GPU's findings.",
+)  # fmt: skip
+CUDA_ORDINAL = Saying(
+    "cuda_ordinal",
+    words("invalid device ordinal", "cudaerrorinvaliddevice"),
+    "The program uses more GPUs than its container was given.",
+    "Ask for as many as it uses. Of MIG slices CUDA shows one to a process.",
+)
+CUDA_BUSY = Saying(
+    "cuda_devices_busy",
+    words(r"cuda-capable devices?(\(s\))? (is/)?are busy or unavailable", "cudaerrordevicesunavailable"),
+    "CUDA may not use the GPU: it is busy or unavailable.",
+    "Look at nvidia-smi on the node: a compute mode that lets one process in, or MIG mode without slices.",
+)
+CUDA_ACCESS = Saying(
+    "cuda_illegal_access",
+    words("illegal memory access", "cudaerrorillegaladdress", "unspecified launch failure", "cudaerrorlaunchfailure"),
+    "A kernel of the program failed on the GPU: most often the program's own fault.",
+    "Look whether other workloads fail on the same GPU, and for its Xids: only then is it the hardware.",
+)
+OF_CUDA: tuple[CauseRule, ...] = (
+    CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MISMATCH, CUDA_COMPATIBILITY, CUDA_KERNEL, CUDA_NO_DEVICE, CUDA_ORDINAL,
+    CUDA_BUSY, CUDA_ACCESS,
+)  # fmt: skip
+
+CUDA_TOO_OLD = Saying(
+    "cuda_driver_old",
+    words(
+        "cuda driver version is insufficient", "cudaerrorinsufficientdriver", "nvidia driver on your system is too old"
+    ),
+    "The driver is older than the CUDA version that the program was built with.",
+    "Take an image of an older CUDA, or a newer driver.",
+)
+INSUFFICIENT = re.compile(r"insufficient (?P<resource>[a-z0-9.-]+/[\w.-]+)", re.IGNORECASE)
+NO_CPU = re.compile(r"insufficient (cpu|memory|ephemeral-storage|hugepages\S*)", re.IGNORECASE)
+TAINTED = re.compile(r"untolerated taint", re.IGNORECASE)
+SELECTED = re.compile(r"didn't match pod's node affinity|node\(s\) didn't match .*selector", re.IGNORECASE)
+GANG = re.compile(r"\b(gang|pod ?groups?|min ?(member|available|count)|waiting for \d+ pods)\b", re.IGNORECASE)
+CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
+
+
+def driver_too_old(signs: Signs) -> Cause | None:
+    """By the node's label: a driver that runs the newest CUDA is too old for none."""
+    cause = CUDA_TOO_OLD(signs)
+    newest = max((each.driver for each in the_matrix().cuda), key=order)
+    if cause is None or not signs.runs_version or is_older(signs.runs_version, newest):
+        return cause
+    return replace(
+        cause,
+        key="cuda_driver_not_given",
+        sentence=f"CUDA calls the driver too old, and it is not: this node runs {signs.runs_version}. The container "
+        "does not get the driver.",
+        action="Look whether the container asks for a GPU, and whether it starts with NVIDIA's runtime "
+        "(runtimeClassName, or CDI).",
+    )
+
+
+def refused_by_kubelet(signs: Signs) -> Cause | None:
+    """Whatever else the kubelet refused it for: `health.rules.pods_failing.BY_KUBELET` has what helps."""
+    pod = signs.pod
+    if pod is None or pod.phase != "Failed":
+        return None
+    said = ": ".join(part for part in (pod.reason, pod.message) if part)
+    helps = next((action for reason, action in BY_KUBELET.items() if said.startswith(reason)), "")
+    if not helps:
+        return None
+    return Cause("refused_by_kubelet", Weight.WRONG, f"The kubelet ended it: {said.partition(':')[0]}.", helps, said)
+
+
+def out_of_memory(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or not (pod.reason == "OOMKilled" or "OOMKilled" in pod.message):
+        return None
+    return Cause(
+        "host_memory",
+        Weight.WRONG,
+        f"{pod.of_it} was killed: it used more of the node's memory than its limit. That is no memory of a GPU.",
+        "Raise its memory limit. What it writes to /dev/shm and what data loaders hold counts.",
+    )
+
+
+def waits_for_domain(signs: Signs) -> Cause | None:
+    """With what its daemon on this node says."""
+    cause = DOMAIN_NOT_READY(signs)
+    behind = signs.behind
+    if cause is None or behind is None:
+        return cause
+    sentence = f"It waits for its ComputeDomain, whose daemon is not ready on this node. {behind.sentence}"
+    return replace(
+        cause, sentence=sentence, action=_of_other("its daemon", behind) or cause.action, said=behind.said or cause.said
+    )
+
+
+def waits_for_claim(signs: Signs) -> Cause | None:
+    """A claim of it has no device yet."""
+    pod = signs.pod
+    waiting_for = next((claim for claim in signs.claims if not claim.is_allocated), None)
+    if pod is None or signs.is_placed or waiting_for is None or (pod.message and not CLAIMS.search(pod.message)):
+        return None
+    return _unpublished(signs, waiting_for) or Cause(
+        "claim_waits",
+        Weight.WAITING,
+        f"It waits for its ResourceClaim {waiting_for.name}: no free device fits the claim.",
+        f"Devices of {waiting_for.driver or 'its class'} are published: others hold them, or the claim's selectors fit "
+        "none. The cluster's page has the DeviceClasses.",
+        pod.message,
+    )
+
+
+def _unpublished(signs: Signs, claim: ClaimSigns) -> Cause | None:
+    if claim.is_published or not claim.driver:
+        return None
+    sentence = f"It waits for its ResourceClaim {claim.name}: no driver publishes devices of {claim.driver}."
+    action = f"Look at the DRA driver's pods: without a ResourceSlice of {claim.driver} nothing can be allocated."
+    said = signs.pod.message if signs.pod else ""
+    if behind := signs.behind:
+        sentence = f"{sentence} The DRA driver: {_uncapitalised(behind.sentence)}"
+        action = _of_other("the DRA driver", behind) or action
+        said = behind.said or said
+    return Cause("claim_unpublished", Weight.WRONG, sentence, action, said)
+
+
+def _of_other(whose: str, behind: Cause) -> str:
+    """What to do about another pod. Blank: nothing is known."""
+    return f"For the pod of {whose}: {_uncapitalised(behind.action)}" if behind.action else ""
+
+
+def _uncapitalised(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def gated(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or pod.reason != "SchedulingGated":
+        return None
+    return Cause(
+        "gated",
+        Weight.WAITING,
+        "A scheduling gate holds it: its queue has not admitted it yet.",
+        "spec.schedulingGates names the gate: kueue.x-k8s.io/* is Kueue's, whose Workload says what it waits for.",
+    )
+
+
+def waits_for_gang(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or signs.is_placed:
+        return None
+    said = next((line for line in signs.everything_said() if GANG.search(line)), "")
+    if not said:
+        return None
+    return Cause(
+        "gang_waits",
+        Weight.WAITING,
+        "It waits for its group: all its pods are placed at once, or none.",
+        "The line says how many are missing, and what for. The group needs room for all of them.",
+        said,
+    )
+
+
+def finds_no_room(signs: Signs) -> Cause | None:
+    """By what nodes have free: a sum over nodes is no room for one pod."""
+    pod, room = signs.pod, signs.room
+    if pod is None or room is None or signs.is_placed or room.most >= room.asks:
+        return None
+    asks = f"It asks for {room.spell(room.asks)} on one node"
+    if room.largest < room.asks:
+        largest = f"no node has so many: the largest has {room.largest}" if room.largest else "no node has any"
+        return Cause(
+            "larger_than_any_node", Weight.WRONG, f"{asks}, and {largest}.",
+            "Ask for fewer in its template, or spread the work over several pods.", pod.message,
+        )  # fmt: skip
+    if room.free < room.asks:
+        return Cause(
+            "no_room", Weight.WAITING, f"{asks}: {room.free_in_words}.",
+            "It comes once others end, or nodes are added.", pod.message,
+        )  # fmt: skip
+    return Cause(
+        "fragmented",
+        Weight.WAITING,
+        f"{asks}: {room.free_in_words}.",
+        "The free ones are in pieces: it comes once others on one node end. Where it must not wait, move the pods of "
+        f"{room.node or 'the node with the most free'} elsewhere.",
+        pod.message,
+    )
+
+
+def fits_no_node(signs: Signs) -> Cause | None:
+    pod = signs.pod
+    if pod is None or signs.is_placed or pod.reason != "Unschedulable":
+        return None
+    found = [
+        word
+        for pattern, word in (
+            (NO_CPU, "CPU, memory or disk"),
+            (TAINTED, "a taint that it does not tolerate"),
+            (SELECTED, "its node selector or affinity"),
+            (INSUFFICIENT, "a resource that is taken"),
+        )
+        if pattern.search(pod.message)
+    ]
+    why = f": the scheduler names {', '.join(found)}" if found else ""
+    return Cause(
+        "fits_no_node",
+        Weight.WAITING,
+        f"No node takes it{why}.",
+        "Compare what its template asks for with the nodes that have such GPUs.",
+        pod.message,
+    )
+
+
+def crashed(signs: Signs) -> Cause | None:
+    """It left a word, or none. A container that never started has no log."""
+    pod = signs.pod
+    if pod is None or not (pod.reason in CRASHES or pod.reason == "OOMKilled"):
+        return None
+    namespace, _, name = pod.name.partition("/")
+    times = f", {count(pod.restarts, 'restart')} so far" if pod.restarts else ""
+    previous = " --previous" if pod.restarts else ""
+    asked = f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'}{previous}"
+    if has_no_log(pod):
+        said = pod.last_words or next((event.message for event in pod.events if event.reason == "Failed"), "")
+        action = "It has no log, as it never ran. kubectl describe of the pod has the runtime's words."
+        return Cause("never_started", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}{times}).",
+                     "" if said else action, said or pod.message)  # fmt: skip
+    return Cause(
+        "tenant_crashed",
+        Weight.WRONG,
+        f"{pod.of_it} keeps crashing ({pod.reason}{times}).",
+        f"Read its log: {asked}",
+        pod.last_words or pod.message,
+    )
+
+
+def failed(signs: Signs) -> Cause | None:
+    """It ended for good."""
+    pod = signs.pod
+    if pod is None or pod.phase != "Failed":
+        return None
+    said = pod.last_words or ": ".join(part for part in (pod.reason, pod.message) if part)
+    namespace, _, name = pod.name.partition("/")
+    action = "" if has_no_log(pod) else f"kubectl -n {namespace} logs {name} has its last lines."
+    return Cause("tenant_failed", Weight.WRONG, "It failed, and is not started again.", action, said)
+
+
+def being_created(signs: Signs) -> Cause | None:
+    """Its node took it, and no container runs."""
+    pod = signs.pod
+    if pod is None or pod.phase != "Pending" or not signs.is_placed:
+        return None
+    said = pod.events[0].message if pod.events else ""
+    if said:
+        sentence = "Its containers do not start: the kubelet names a trouble."
+        return Cause("not_started", Weight.WRONG, sentence, "The line names the step.", said)
+    if not pod.is_overdue:
+        return Cause("being_created", Weight.WAITING, "Its containers are being created.")
+    return Cause(
+        "being_created",
+        Weight.WAITING,
+        "Its containers are still being created, and no Event says why.",
+        "A large image takes long to pull. kubectl describe of the pod shows the step.",
+    )
+
+
+def other(signs: Signs) -> Cause | None:
+    """Any other reason, in the cluster's own words."""
+    pod = signs.pod
+    if pod is None or not (pod.reason or pod.message):
+        return None
+    return Cause("stuck", Weight.WRONG, f"{pod.reason or 'It is stuck'}: {pod.message}".rstrip(": ") + ".")
+
+
+def not_ready(signs: Signs) -> Cause | None:
+    """It runs, and its probes say that it cannot be used."""
+    pod = signs.pod
+    if pod is None or pod.phase != "Running":
+        return None
+    said = next((event.message for event in pod.events if event.reason == "Unhealthy"), "")
+    return Cause("tenant_not_ready", Weight.WAITING, "It runs and is not ready.", "", said) if said else None
+
+
+KUBELET: tuple[CauseRule, ...] = (
+    SHARED_TOO_LARGE,
+    device_plugin.GPU_LOST,
+    NOT_HEALTHY,
+    NONE_FREE,
+    UNREGISTERED,
+    PLUGIN_FAILED,
+)
+OF_DRA: tuple[CauseRule, ...] = (
+    waits_for_domain, DOMAIN_NAMESPACE, MIG_CUT, NOT_REGISTERED, NO_TEMPLATE, NO_CLASS, PREPARE,
+)  # fmt: skip
+# By words: what the pod says of itself, then what Events say of it.
+BY_WORDS: tuple[CauseRule, ...] = (
+    *KUBELET,
+    *images.RULES,
+    CDI_MANAGEMENT,
+    CDI_OF_CLAIM,
+    *OF_DRA,
+    UNKNOWN_DEVICE,
+    *runtime.FIRST,
+    *(rule for rule in runtime.RULES if rule not in (runtime.SANDBOX, runtime.MOUNT)),
+    LOAD_LIBRARY,
+    *configuration.RULES,
+    configuration.NOT_SHARED,
+    configuration.NO_NODE,
+    device_plugin.DEVICES_TAKEN,
+    *OF_CUDA,
+    driver_too_old,
+    out_of_memory,
+    cluster.OTHER_MACHINE,
+    HOOK,
+    MULTI_ATTACH,
+    MOUNT,
+    runtime.SANDBOX,
+    NO_RUNC,
+    cluster.DISK_FULL,
+)
+FIRST: tuple[CauseRule, ...] = (waiting.leaving, waiting.node_silent, gated)
+PLACING: tuple[CauseRule, ...] = (waits_for_claim, finds_no_room, waits_for_gang, fits_no_node)
+LAST: tuple[CauseRule, ...] = (refused_by_kubelet, failed, crashed, being_created, other, not_ready)
+
+
+def why_waits(signs: Signs) -> Cause | None:
+    """Why a tenant's pod does not run. None: nothing says that it should not be as it is.
+
+    What the pod says of itself comes before what Events say of it: those may be about what is over by now.
+    """
+    if signs.pod is None:
+        return None
+    alone = replace(signs, pod=replace(signs.pod, events=()))
+    turns = ((FIRST, alone), (BY_WORDS, alone), (BY_WORDS, signs), (PLACING, signs), (LAST, signs))
+    return next((cause for rules, given in turns for rule in rules if (cause := rule(given))), None)

@@ -1,0 +1,235 @@
+"""Why tenants' pods do not run, from rows: their own words, their Events, their claims, and the room on nodes."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.db.models import IntegerField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
+
+from fleet.models import (
+    Bookmark,
+    ClusterEvent,
+    DeviceClass,
+    DriverObject,
+    Node,
+    Operand,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
+from fleet.reasons import PodReason
+from gpu.labels import DEPLOY_PREFIX
+from gpu.operands import COMPUTE_DOMAIN
+from gpu.resources import is_gpu_resource
+from health.stack.causes import Cause, ClaimSigns, Event, Room, Signs, Weight, why_waits
+from health.stack.causes.dra import DRIVERS
+from health.stack.causes.tenants import DOMAIN_NOT_READY
+from health.stack.reading import read_stack
+from health.stack.rows import StackRows
+from health.stack.signs import pod_signs, signs_of
+from kube.resources import RESOURCE_SLICES
+
+RECENT = timedelta(minutes=30)  # of Events: a kubelet and a scheduler say again what is still so
+ENOUGH = 1000  # Events that are read at once
+NODES_AT_MOST = 5  # whose GPU stack is read for what pods wait for
+AT_ONCE = 500  # keys in one query
+PLACED_SINCE = frozenset({"FailedScheduling", "NotTriggerScaleUp", "Unschedulable"})  # over once a pod has a node
+WHOLE = "/gpu"
+
+
+def reasons(pods: Sequence[Pod], now: datetime) -> Mapping[str, PodReason]:
+    """Of tenants' pods that do not run. No query where all do; else three, and more for what some wait for."""
+    by_cluster: dict[int, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if is_troubled(pod):
+            by_cluster[pod.cluster_id].append(pod)
+    found = (
+        (pod.uid, cause)
+        for cluster_id, mine in by_cluster.items()
+        for pod, cause in causes_of(cluster_id, mine, now=now)
+    )
+    return {uid: _reason(cause) for uid, cause in found}
+
+
+def is_troubled(pod: Pod) -> bool:
+    """Whether something may say why it does not run."""
+    return not pod.operand and pod.phase != "Succeeded" and not (pod.is_ready and not pod.deleted_at)
+
+
+def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterator[tuple[Pod, Cause]]:
+    """Of pods of one cluster that are troubled."""
+    around = _Around(cluster_id, pods, now)
+    for pod in pods:
+        if cause := why_waits(around.signs_of(pod)):
+            yield pod, cause
+
+
+def _reason(cause: Cause) -> PodReason:
+    is_wrong = cause.weight is Weight.WRONG
+    return PodReason(cause.key, cause.sentence, cause.action, cause.said, is_wrong)
+
+
+@dataclass
+class _Around:
+    """What other rows say of these pods; each kind is read when the first pod needs it."""
+
+    cluster_id: int
+    pods: Sequence[Pod]
+    now: datetime
+    _rooms: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
+    _stacks: dict[int, Mapping[str, Cause]] = field(default_factory=dict)
+
+    def signs_of(self, pod: Pod) -> Signs:
+        given = replace(pod_signs(pod, None, self.rows), events=self._events_of(pod))
+        node = self._nodes.get(pod.node_id or 0)
+        signs = signs_of(node, "", None) if node else Signs("", "", pod.node_name, {}, is_gpu_node=False)
+        signs = replace(signs, has_operator=self.has_operator, is_placed=bool(pod.node_name), pod=given)
+        if signs.is_placed:
+            return replace(signs, behind=self._domain_of(node, signs))
+        claims = self._claims_of(pod)
+        room = self._room_for(pod) if pod.resources and not claims else None
+        behind = next((found for claim in claims if (found := self._behind(claim))), None)
+        return replace(signs, claims=claims, room=room, behind=behind)
+
+    @cached_property
+    def _nodes(self) -> Mapping[int, Node]:
+        ids = sorted({pod.node_id for pod in self.pods if pod.node_id})
+        starts = range(0, len(ids), AT_ONCE)
+        return {row.pk: row for start in starts for row in Node.objects.filter(pk__in=ids[start : start + AT_ONCE])}
+
+    @cached_property
+    def rows(self) -> StackRows:
+        return StackRows([], [], [], [], self.now)
+
+    @cached_property
+    def has_operator(self) -> bool:
+        if DriverObject.objects.filter(cluster=self.cluster_id).exists():
+            return True
+        selectors = Operand.objects.filter(cluster=self.cluster_id).values_list("node_selector", flat=True)
+        return any(key.startswith(DEPLOY_PREFIX) for selector in selectors for key in selector)
+
+    def _events_of(self, pod: Pod) -> list[Event]:
+        events = self._events.get(pod.uid, [])
+        return [event for event in events if not (pod.node_name and event.reason in PLACED_SINCE)]
+
+    @cached_property
+    def _events(self) -> Mapping[str, list[Event]]:
+        """By UID, the newest first."""
+        found: dict[str, list[Event]] = defaultdict(list)
+        uids = [pod.uid for pod in self.pods]
+        for start in range(0, len(uids), AT_ONCE):
+            about = ClusterEvent.objects.filter(
+                cluster=self.cluster_id, about_uid__in=uids[start : start + AT_ONCE], is_warning=True,
+                last_at__gte=self.now - RECENT,
+            )  # fmt: skip
+            for event in about.order_by("-last_at", "-pk")[:ENOUGH]:
+                found[event.about_uid].append(Event(event.reason, event.message))
+        return found
+
+    def _room_for(self, pod: Pod) -> Room | None:
+        """Of the resource that is hardest to find room for."""
+        rooms = [self._room(name, asks) for name, asks in pod.resources.items() if asks and is_gpu_resource(name)]
+        return min(rooms, key=lambda room: room.most - room.asks, default=None)
+
+    def _room(self, name: str, asks: int) -> Room:
+        nodes = self._offers(name)
+        free = [(max(0, has - taken), node) for node, has, taken in nodes]
+        most, node = max(free, default=(0, ""))
+        return Room(
+            noun="GPU" if name.endswith(WHOLE) else name,
+            asks=asks,
+            free=sum(each for each, _ in free),
+            most=most,
+            node=node if most else "",
+            largest=max((has for _, has, _ in nodes), default=0),
+        )
+
+    def _offers(self, name: str) -> list[tuple[str, int, int]]:
+        """Of nodes that take pods: name, what they offer of a resource, what is taken of it."""
+        if name not in self._rooms:
+            self._rooms[name] = offers(self.cluster_id, name)
+        return self._rooms[name]
+
+    def _claims_of(self, pod: Pod) -> tuple[ClaimSigns, ...]:
+        rows = [self._claims[pod.namespace, name] for name in pod.claims if (pod.namespace, name) in self._claims]
+        return tuple(self._claim(row) for row in rows)
+
+    def _claim(self, row: ResourceClaim) -> ClaimSigns:
+        asked = next((wish["device_class"] for wish in row.requests if wish.get("device_class")), "")
+        driver = self._driver_of(asked)
+        is_published = driver in self._publishers if self._sees_slices else True
+        return ClaimSigns(row.name, driver, bool(row.allocated), is_published)
+
+    def _driver_of(self, device_class: str) -> str:
+        """By the class's own selectors, else by its name: those of known drivers are called as the driver is."""
+        written = " ".join(self._classes.get(device_class, ()))
+        names = (driver for driver in DRIVERS if f"'{driver}'" in written or f'"{driver}"' in written)
+        return next(names, device_class if device_class in DRIVERS else "")
+
+    @cached_property
+    def _claims(self) -> Mapping[tuple[str, str], ResourceClaim]:
+        names = sorted({name for pod in self.pods if not pod.node_name for name in pod.claims})
+        rows = (
+            row
+            for start in range(0, len(names), AT_ONCE)
+            for row in ResourceClaim.objects.filter(cluster=self.cluster_id, name__in=names[start : start + AT_ONCE])
+        )
+        return {(row.namespace, row.name): row for row in rows}
+
+    @cached_property
+    def _classes(self) -> Mapping[str, Collection[str]]:
+        return dict(DeviceClass.objects.filter(cluster=self.cluster_id).values_list("name", "selectors"))
+
+    @cached_property
+    def _publishers(self) -> frozenset[str]:
+        slices = ResourceSlice.objects.filter(cluster=self.cluster_id).exclude(devices=[])
+        return frozenset(slices.order_by().values_list("driver", flat=True).distinct())
+
+    @cached_property
+    def _sees_slices(self) -> bool:
+        marks = Bookmark.objects.filter(cluster=self.cluster_id, kind=RESOURCE_SLICES.name, listed_at__isnull=False)
+        return marks.exists()
+
+    def _behind(self, claim: ClaimSigns) -> Cause | None:
+        """Why the DRA driver of a claim publishes nothing, where a pod of it says so."""
+        if claim.is_allocated or claim.is_published or not claim.driver:
+            return None
+        pods = Pod.objects.filter(cluster=self.cluster_id, operand=DRIVERS[claim.driver], node__isnull=False)
+        nodes = (pod.node for pod in pods.select_related("node").order_by("pk")[:NODES_AT_MOST])
+        stacks = (self._stack(node).get(DRIVERS[claim.driver]) for node in nodes if node)
+        return next((cause for cause in stacks if cause), None)
+
+    def _domain_of(self, node: Node | None, signs: Signs) -> Cause | None:
+        """Why the daemon of a ComputeDomain is not ready on the node where a pod waits for it."""
+        if node is None or DOMAIN_NOT_READY(signs) is None:
+            return None
+        return self._stack(node).get(COMPUTE_DOMAIN)
+
+    def _stack(self, node: Node) -> Mapping[str, Cause]:
+        """By operand, why it does not do its part. Empty: of this node nothing is read any more."""
+        if node.pk not in self._stacks and len(self._stacks) >= NODES_AT_MOST:
+            return {}
+        if node.pk not in self._stacks:
+            self._stacks[node.pk] = {
+                row.operand: row.cause for row in read_stack(node, now=self.now).operands if row.cause
+            }
+        return self._stacks[node.pk]
+
+
+def offers(cluster_id: int, name: str) -> list[tuple[str, int, int]]:
+    """Of the nodes of a cluster that take pods: name, what each offers of a resource, what is taken. One query."""
+    nodes = Node.objects.filter(cluster=cluster_id, is_ready=True, is_unschedulable=False).with_gpus()
+    return list(
+        nodes.filter(allocatable__has_key=name)
+        .annotate(has=_amount(name, "allocatable"), taken=Coalesce(_amount(name, "requested"), 0))
+        .order_by("name")
+        .values_list("name", "has", "taken")
+    )
+
+
+def _amount(name: str, column: str) -> Cast:
+    return Cast(KeyTextTransform(name, column), IntegerField())
