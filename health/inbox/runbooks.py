@@ -26,6 +26,11 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Where an Xid is named, follow its finding first; where it is over, restart the pod of the device plugin.",
         DRAIN, "Reboot the node; where GPUs are still missing, have the hardware looked at.", BACK,
     ),
+    "claims-waiting": (
+        "Look which driver the DeviceClass names: kubectl get deviceclass.",
+        "Look whether it publishes: kubectl get resourceslices. Without a slice no claim of it is allocated.",
+        "Read the log of its plugin's pod on a node with such GPUs: a slice may be rejected by the API server.",
+    ),
     "cluster-not-seen": (
         "Read why: a refused connection, a certificate, credentials or a right that is missing are told apart.",
         "Ask the API server from where Quarterdeck's worker runs: kubectl get --raw /readyz.",
@@ -35,10 +40,19 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Look whether a worker of the queue observe runs: bin/manage doctor.",
         "Start one, or give the queue more threads, as the finding says.",
     ),
+    "compute-domain-down": (
+        STACK,
+        "An IMEX session in use: on the node, systemctl disable --now nvidia-imex, and delete the daemon's pod.",
+        "Else compare the driver's versions on all nodes of the domain, and whether port 50000 is open between them.",
+    ),
     "cordon-removed": (
         "Look on the node's timeline who had cordoned it, and why.",
         "Where that is not over, cordon it again: kubectl cordon NODE.",
         "Look which pods came meanwhile, and tell whose they are. Where a person uncordoned it, dismiss this.",
+    ),
+    "driver-object-stuck": (
+        "Compare: kubectl get nvidiadriver, and the driver pods' label controller-revision-hash with the newest.",
+        DRAIN, "Delete the driver pod of that node: its DaemonSet makes it of the newest template.", BACK,
     ),
     "exporter-silent": (
         "Look whether its exporter's pod runs: the GPU stack on the node's page says why not.",
@@ -136,6 +150,12 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "45 alone in the kernel log, though no process was killed: NVIDIA asks for the Fabric Manager to be restarted.",
         REPLACE, BACK,
     ),
+    "gpus-never-offered": (
+        STACK,
+        "Ready and nothing offered: read the log of the plugin's or DRA driver's pod. Most look for GPUs only once.",
+        "Look whether the driver runs on the node (nvidia-smi, amd-smi), then delete the plugin's pod there.",
+        "No operand at all: look at the labels that its DaemonSets select by, and at the node's taints.",
+    ),
     "idle-gpus": (
         "Ask whose pods they are: one that waits for data or for its peers has its GPUs as one that works does.",
         "End what nobody needs, and tell its owner.",
@@ -188,9 +208,15 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Else set the labels nvidia.com/gpu.deploy.* that say paused-for-driver-upgrade to true.",
     ),
     "pods-failing": (
-        "See why: kubectl describe pod POD, and kubectl logs POD --previous.",
+        "See why: the node's page has the cause and its line; kubectl describe pod POD has all Events.",
+        "A container that ran has a log: kubectl logs POD --previous. One that ends with StartError has none.",
         "An image: its events say what the registry says. An operand: the GPU stack on the node's page says why.",
         "Where pods of a workload fail on this node alone, look at its driver and GPUs; everywhere, at the workload.",
+    ),
+    "pods-not-starting": (
+        "Read the line of the kubelet on the node's page, or kubectl describe pod POD.",
+        "A claim: look at the DRA driver's pod on the node. A sandbox: at the container runtime and the toolkit.",
+        "A volume: look at the claim and at its attachments. Nothing at all: a large image may still be pulled.",
     ),
     "pods-rejected": (
         "Read what the API server says, in the finding or by kubectl describe of the owner: it names who rejects.",

@@ -1,11 +1,13 @@
 """The pods of a cluster that crash, cannot start, or failed for good where somebody should know, by their node."""
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q
 
 from fleet.models import Cluster, Pod
+from fleet.reasons import reasons_of
 from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, failed_of, is_told
@@ -13,21 +15,27 @@ from health.rules.pods_failing import BARE_FOR, failed_of, is_told
 COLUMNS = (
     "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
     "stuck_container", "waiting_because", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
-    "node__is_ready",
+    "node__is_ready", "uid", "cluster", "last_words", "image",
 )  # fmt: skip
+EXPLAINED_AT_MOST = 500
+UNEXPLAINED = ("stuck", "tenant_crashed", "tenant_failed", "refused_by_kubelet", "tenant_not_ready")  # no more is known
 RUNNING, BETWEEN = "Running", "it crashed, and runs again"
 
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
-    """One query, that finds a few more than there are."""
+    """One query, that finds a few more than there are; a few more for why tenants' fail."""
     may_fail = (~Q(stuck_container="") & ~Q(waiting_because="")) | Q(crashed_at__gt=now - CALM_AFTER)
     maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_be_told(now))
     concern = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[FailingPod]] = defaultdict(list)
     pods = Pod.objects.filter(maybe, concern, cluster=cluster).exclude(node_name="")
-    for pod in pods.select_related("node").only(*COLUMNS):
-        if said := _said(pod, now=now):
-            found[pod.node_name].append(said)
+    failing = [(pod, said) for pod in pods.select_related("node").only(*COLUMNS) if (said := _said(pod, now=now))]
+    reasons = reasons_of([pod for pod, _ in failing if not pod.operand][:EXPLAINED_AT_MOST], now=now)
+    for pod, said in failing:
+        reason = reasons.get(pod.uid)
+        if reason and reason.key not in UNEXPLAINED:
+            said = replace(said, because=reason.sentence, action=reason.action, said=reason.said)
+        found[pod.node_name].append(said)
     return found
 
 

@@ -22,12 +22,16 @@ from health.judging.opening import Openings, correlate, is_told_again, note
 from health.judging.rejecting import rejected_owners
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
+from health.judging.starting import claims_waiting
+from health.judging.stuck_drivers import stuck_drivers
 from health.judging.turning import turn
 from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.rules import RULES
 from health.rules.base import NODE, NODES, OWNER, ClusterFacts, KeptBy, RejectedOwner, Rule, Severity, Wrong
+from health.rules.claims_waiting import ClaimsWaiting
+from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
@@ -51,7 +55,7 @@ RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 43 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 48 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -140,6 +144,8 @@ def _of_cluster(
         upgrades_kept=kept,
         upgrades_kept_why=kept_why,
         operator_trouble=operator_trouble(cluster),
+        claims_waiting=claims_waiting(cluster, now=now) if ClaimsWaiting in map(type, asked) else (),
+        stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in map(type, asked) else (),
     )
     for rule in asked:
         if wrong := rule.judge(facts):

@@ -26,9 +26,21 @@ from health.judging.hearing import Hearing
 from health.judging.idling import idle_allocations
 from health.judging.keeping import why_upgrades_stay
 from health.judging.limits import LimitsInForce
+from health.judging.offering import domain_daemons, never_offered
 from health.judging.signals import Signal, Subject
+from health.judging.starting import starting_pods
 from health.models import Finding
-from health.rules.base import FailingPod, IdleAllocation, KeptBy, NodeCondition, NodeFacts, Rule, Severity, WorkloadHere
+from health.rules.base import (
+    FailingPod,
+    IdleAllocation,
+    KeptBy,
+    NodeCondition,
+    NodeFacts,
+    NoOffer,
+    Rule,
+    Severity,
+    WorkloadHere,
+)
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.idle_gpus import IdleGpus
 
@@ -56,11 +68,14 @@ class _Around:
     away: Mapping[str, tuple[str, ...]]
     falls: Mapping[str, int]
     idle: Mapping[str, tuple[IdleAllocation, ...]]
+    starting: Mapping[str, list[FailingPod]]
+    never_offered: Mapping[str, NoOffer]
+    domain_daemons: Mapping[str, FailingPod]
     hearing: Hearing | None
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, asked: Collection[str], *, now: datetime) -> Self:
-        """Eleven queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
+        """Fourteen queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
         eleven for each of a few nodes whose upgrade does not end, and nine where pods fail.
         """
         classes = _classes(cluster)
@@ -74,6 +89,9 @@ class _Around:
             operands_away(cluster, hearing),
             falls(cluster, now=now),
             idle_allocations(cluster, hearing, classes, now=now) if IdleGpus.key in asked else {},
+            starting_pods(cluster, now=now),
+            never_offered(cluster, now=now),
+            domain_daemons(cluster, now=now),
             hearing,
         )
 
@@ -81,7 +99,7 @@ class _Around:
 def judge_nodes(
     cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Thirteen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
+    """Sixteen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
     wrong.
     """
     limits = LimitsInForce.of(cluster, rules)
@@ -179,6 +197,9 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         workloads=around.workloads.get(row["name"], ()),
         operands_away=around.away.get(row["name"], ()),
         idle_allocations=around.idle.get(row["name"], ()),
+        starting_pods=tuple(around.starting.get(row["name"], ())),
+        never_offered=around.never_offered.get(row["name"]),
+        domain_daemon=around.domain_daemons.get(row["name"]),
         vendor=row["gpu_vendor"],
     )
 

@@ -4,10 +4,14 @@ from typing import Any
 
 from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import Rule
+from health.rules.claims_waiting import ClaimsWaiting
 from health.rules.cluster_not_seen import ClusterNotSeen
 from health.rules.cluster_unwatched import ClusterUnwatched
+from health.rules.compute_domain_down import ComputeDomainDown
 from health.rules.cordon_removed import CordonRemoved
+from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
+from health.rules.gpus_never_offered import GpusNeverOffered
 from health.rules.idle_gpus import IdleGpus
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.mig_change_stuck import MigChangeStuck
@@ -19,6 +23,7 @@ from health.rules.operand_down import OperandDown
 from health.rules.operator_down import OperatorDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
+from health.rules.pods_not_starting import PodsNotStarting
 from health.rules.pods_rejected import PodsRejected
 from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
@@ -35,11 +40,14 @@ RULES: tuple[Rule[Any], ...] = (
     AllocatableBelowExpected(),
     InferenceOnTimeSlices(),
     MigChangeStuck(),
+    GpusNeverOffered(),
     PodsFailing(),
+    PodsNotStarting(),
     PodsRejected(),
     WorkloadFailsHere(),
     NodeConditions(),
     OperandDown(),
+    ComputeDomainDown(),
     ExporterSilent(),
     IdleGpus(),
     UpgradeFailed(),
@@ -50,6 +58,8 @@ RULES: tuple[Rule[Any], ...] = (
     ObserverBehind(),
     OperatorDown(),
     UpgradeQueueStill(),
+    DriverObjectStuck(),
+    ClaimsWaiting(),
     UnsupportedCombination(),
     ClusterNotSeen(),
     ClusterUnwatched(),

@@ -79,6 +79,30 @@ class FailingPod:
     restarts: int
     operand: str = ""  # blank: a tenant's
     is_over: bool = False  # it failed for good; else it is started again, and fails again
+    because: str = ""  # why, in a sentence; blank: nothing says
+    action: str = ""
+    said: str = ""  # the line that tells it
+
+
+@dataclass(frozen=True)
+class NoOffer:
+    """What should offer the GPUs of a node. All blank: nothing says."""
+
+    title: str = ""  # of the operand
+    is_ready: bool = False
+    because: str = ""
+    action: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class StuckDriver:
+    """A NVIDIADriver that is notReady, and whose driver pods are all ready."""
+
+    name: str
+    pods: int
+    older: int  # of these, how many are known to be of an older template
+    said: str = ""  # by its condition
 
 
 @dataclass(frozen=True)
@@ -140,6 +164,9 @@ class NodeFacts:
     sharing_replicas: int | None = None
     workload_classes: frozenset[str] = frozenset()  # of its pools
     failing_pods: tuple[FailingPod, ...] = ()  # of tenants and of the GPU stack
+    starting_pods: tuple[FailingPod, ...] = ()  # of tenants, in ContainerCreating for long
+    never_offered: NoOffer | None = None  # None: it offers GPUs, or did, or is to offer none
+    domain_daemon: FailingPod | None = None  # of a ComputeDomain, that is not ready; None: there is none such
     is_ready: bool | None = True
     is_unreported: bool = False  # its kubelet stopped reporting: nobody knows
     not_ready_because: str = ""
@@ -222,6 +249,8 @@ class ClusterFacts:
     upgrades_are_still: bool = False  # no node's upgrade state has changed of late
     upgrades_kept: KeptBy = UNKNOWN  # where they are still: by what
     upgrades_kept_why: str = ""  # the same as a cause, which no number in a message changes
+    claims_waiting: tuple[FailingPod, ...] = ()  # pods without a node, for claims that no driver serves
+    stuck_drivers: tuple[StuckDriver, ...] = ()
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

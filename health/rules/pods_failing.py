@@ -52,8 +52,14 @@ class PodsFailing:
             Severity.WARNING,
             f"{node.name}: {number} {does}, {named}{f'; and {more} more' if more > 0 else ''}.",
             _action(pods),
-            {pod.name: {"status": pod.status, "restarts": pod.restarts} for pod in pods[:20]},
+            {pod.name: _evidence(pod) for pod in pods[:20]},
+            probable_cause=next((pod.because for pod in pods if pod.because), ""),
         )
+
+
+def _evidence(pod: FailingPod) -> dict[str, str | int]:
+    said = {"said": pod.said} if pod.said else {}
+    return {"status": pod.status, "restarts": pod.restarts, **said}
 
 
 def _said(pod: FailingPod) -> str:
@@ -61,6 +67,8 @@ def _said(pod: FailingPod) -> str:
 
 
 def _action(pods: list[FailingPod]) -> str:
+    if (known := next((pod for pod in pods if pod.because), None)) and known.action:
+        return f"{known.name}: {known.action}" if len(pods) > 1 else known.action
     if all(pod.is_over for pod in pods):
         return next((action for reason, action in BY_KUBELET.items() if pods[0].status.startswith(reason)), ITS_OWN)
     if any(pod.operand for pod in pods):

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from fleet.models import Node, Pod
+from fleet.models import Bookmark, Cluster, Node, Pod
 from fleet.reasons import PodReason, reasons_of
+from health.judging.looking import look
+from health.models import Finding
 from health.stack import OperandOnNode, read_stack
 from health.stack.causes import Weight
 from tests import make
@@ -201,6 +203,54 @@ def test_rest_says_why_a_pod_does_not_run():
     assert rows["eight-0"]["key"] == "fragmented"
     assert rows["eight-0"]["is_wrong"] is False
     assert "8 GPUs are free in sum, 4 at most on one node" in rows["eight-0"]["sentence"]
+
+
+def findings(cluster: Cluster) -> dict[tuple[str, str], Finding]:
+    """As a look finds them; what still has to last is confirming."""
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=timezone.now())
+    look(cluster, now=timezone.now())
+    return {(finding.rule, finding.subject): finding for finding in Finding.objects.filter(cluster=cluster)}
+
+
+def test_findings_carry_the_causes_and_the_lines_that_tell_them():
+    for name, of, log in (("q09", "compute-domain-daemon", "imex-in-use"), ("q12", "amd-dra-driver", "amd-dra-semver")):
+        with_log(seen(name), of, log)
+    found = findings(seen("q12").cluster)
+
+    fails = found["pods-failing", "node q05"]
+    assert "management.nvidia.com/gpu=GPU-fee00000" in fails.probable_cause
+    assert fails.action.startswith("Take runtimeClassName nvidia-cdi out of the pod")
+    assert "unresolvable CDI devices" in fails.evidence["cdi-of-management/hello-0"]["said"]
+    starts = found["pods-not-starting", "node q09"]
+    assert "another nvidia-imex on this node has it" in starts.probable_cause
+    domain = found["compute-domain-down", "node q09"]
+    assert "one IMEX session" in domain.probable_cause
+    assert "systemctl disable --now nvidia-imex" in domain.action
+    offers = found["gpus-never-offered", "node q12"]
+    assert "though AMD DRA driver is Ready" in offers.sentence
+    assert "6.19.14.31400000" in offers.probable_cause
+    assert "1.0.1" in offers.action
+    claims = found["claims-waiting", "ResourceClaims"]
+    assert "vllm-0" in claims.sentence
+    assert "gpu.amd.com" in claims.probable_cause
+    assert "though Device plugin is Ready" in found["gpus-never-offered", "node finds-none"].sentence
+    assert ("pods-not-starting", "node programs") not in found
+    assert ("gpus-never-offered", "node q05") not in found
+
+
+def test_a_driver_object_that_stays_not_ready_beside_its_ready_pod_is_a_finding():
+    found = findings(seen("p22").cluster)["driver-object-stuck", "NVIDIADriver"]
+
+    assert found.sentence == "NVIDIADriver h100 is notReady, while the one driver pod of it is ready."
+    assert "older template" in found.action + found.probable_cause or "before it changed" in found.probable_cause
+    assert "delete the driver pod" in found.action
+    assert found.evidence["said"].endswith("Waiting for driver pod to be ready")
+
+
+def test_an_upgrade_under_way_is_no_driver_object_that_is_stuck():
+    Node.objects.filter(name="p22").update(upgrade_state="upgrade-required")
+
+    assert ("driver-object-stuck", "NVIDIADriver") not in findings(seen("p22").cluster)
 
 
 def test_every_recording_is_read():

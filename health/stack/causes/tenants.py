@@ -24,7 +24,6 @@ from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes import cluster, configuration, device_plugin, images, runtime, waiting
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES, has_no_log
-from wording.numbers import count
 
 AGAIN = "The kubelet does not try again: delete the pod, or let its owner make another."
 KUBELET_RESTART = "Restart the kubelet where pods go on being refused while GPUs are free."
@@ -426,18 +425,17 @@ def crashed(signs: Signs) -> Cause | None:
     if pod is None or not (pod.reason in CRASHES or pod.reason == "OOMKilled"):
         return None
     namespace, _, name = pod.name.partition("/")
-    times = f", {count(pod.restarts, 'restart')} so far" if pod.restarts else ""
     previous = " --previous" if pod.restarts else ""
     asked = f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'}{previous}"
     if has_no_log(pod):
         said = pod.last_words or next((event.message for event in pod.events if event.reason == "Failed"), "")
         action = "It has no log, as it never ran. kubectl describe of the pod has the runtime's words."
-        return Cause("never_started", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}{times}).",
+        return Cause("never_started", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}).",
                      "" if said else action, said or pod.message)  # fmt: skip
     return Cause(
         "tenant_crashed",
         Weight.WRONG,
-        f"{pod.of_it} keeps crashing ({pod.reason}{times}).",
+        f"{pod.of_it} keeps crashing ({pod.reason}).",
         f"Read its log: {asked}",
         pod.last_words or pod.message,
     )

@@ -217,7 +217,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
         looking.look(cluster, now=NOON + timedelta(seconds=10))
     nodes(*range(1, 50))
 
-    assert len(one) <= 45
+    assert len(one) <= 47
     with django_assert_num_queries(len(one)):
         looking.look(cluster, now=NOON + timedelta(seconds=20))
 
@@ -327,7 +327,7 @@ def test_the_failed_pods_of_jobs_are_not_even_loaded(cluster, django_assert_num_
         a_failed_pod(node, owner="Job")
     a_failed_pod(node, "bare")
 
-    with django_assert_num_queries(1) as asked:
+    with django_assert_num_queries(5) as asked:  # the others: why the bare one failed
         found = failing_pods(cluster, now=NOON)
 
     assert [pod.name for pod in found[node.name]] == ["team-a/bare"]

@@ -14,13 +14,20 @@ from health.rules.base import (
     IdleAllocation,
     NodeCondition,
     NodeFacts,
+    NoOffer,
     Severity,
+    StuckDriver,
     WorkloadHere,
 )
+from health.rules.claims_waiting import ClaimsWaiting
+from health.rules.compute_domain_down import ComputeDomainDown
+from health.rules.driver_object_stuck import DriverObjectStuck
+from health.rules.gpus_never_offered import GpusNeverOffered
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
 from health.rules.observer_behind import ObserverBehind
 from health.rules.operator_down import OperatorDown
 from health.rules.pods_failing import PodsFailing
+from health.rules.pods_not_starting import PodsNotStarting
 from tests.make import NOON
 
 GPU = "nvidia.com/gpu"
@@ -179,6 +186,7 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
         "inference-on-time-slices": (replace(shared, sharing_replicas=number),),
         "mig-change-stuck": (replace(lost, mig_state="pending", mig_overdue_since=NOON),),
         "pods-failing": (replace(WELL, failing_pods=pods),),
+        "pods-not-starting": (replace(WELL, starting_pods=pods),),
         "workload-fails-here": (
             replace(WELL, workloads=(WorkloadHere("team-a/infer", number, 0, 0, 3, 2),)),
             replace(WELL, workloads=(WorkloadHere("team-a/infer", number, 3, 0, 0, 0, gpu=3),)),
@@ -200,7 +208,7 @@ def test_no_rule_says_its_probable_cause_twice(rule):
 # Nothing in their sentences is counted.
 COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
-    "cordon-removed", "versions-disagree", "operand-down", "node-flapping",
+    "cordon-removed", "versions-disagree", "operand-down", "node-flapping", "gpus-never-offered", "compute-domain-down",
 }  # fmt: skip
 
 
@@ -248,6 +256,81 @@ def test_where_some_still_crash_the_others_do_not_hide_it():
 
     assert "2 pods fail, b/crashes (CrashLoopBackOff); a/over (Evicted)." in wrong.sentence
     assert "`kubectl logs --previous`" in wrong.action
+
+
+def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
+    known = FailingPod(
+        "b/cdi",
+        "CrashLoopBackOff",
+        2,
+        because="Its CDI device is unknown.",
+        action="Take nvidia-cdi out.",
+        said="runc: x",
+    )
+
+    alone = PodsFailing().judge(replace(WELL, failing_pods=(known,)))
+    beside = PodsFailing().judge(replace(WELL, failing_pods=(known, FailingPod("a/b", "Error", 1))))
+
+    assert (alone.probable_cause, alone.action) == ("Its CDI device is unknown.", "Take nvidia-cdi out.")
+    assert alone.evidence == {"b/cdi": {"status": "CrashLoopBackOff", "restarts": 2, "said": "runc: x"}}
+    assert beside.action == "b/cdi: Take nvidia-cdi out."
+
+
+def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
+    pod = FailingPod("a/train", "ContainerCreating", 0, because="It waits.", action="Look.", said="not registered")
+
+    wrong = PodsNotStarting().judge(replace(WELL, starting_pods=(pod,)))
+
+    assert wrong.sentence == "gpu-001: 1 pod does not start, a/train (ContainerCreating)."
+    assert (wrong.probable_cause, wrong.action) == ("It waits.", "Look.")
+    assert wrong.evidence["a/train"]["said"] == "not registered"
+
+
+def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its_way():
+    offer = NoOffer(
+        "AMD DRA driver", is_ready=True, because="Its slice is rejected.", action="Take 1.0.1.", said="E: x"
+    )
+    node = replace(WELL, allocatable={}, capacity={}, expected={}, never_offered=offer)
+
+    wrong = GpusNeverOffered().judge(node)
+    silent = GpusNeverOffered().judge(replace(node, never_offered=NoOffer()))
+
+    assert "offers none, though AMD DRA driver is Ready" in wrong.sentence
+    assert (wrong.probable_cause, wrong.action) == ("Its slice is rejected.", "Take 1.0.1.")
+    assert silent.sentence == "gpu-001 has GPUs by its labels and offers none: no pod can have one here."
+    assert GpusNeverOffered().judge(replace(node, is_changing=True)) is None
+    assert GpusNeverOffered().judge(replace(node, is_ready=False)) is None
+
+
+def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
+    daemon = FailingPod(
+        "dra/imex-x", "Running", 4, because="IMEX is in use.", action="Disable it.", said="NV_ERR_IN_USE"
+    )
+
+    wrong = ComputeDomainDown().judge(replace(WELL, domain_daemon=daemon))
+
+    assert "(dra/imex-x) is not ready" in wrong.sentence
+    assert (wrong.probable_cause, wrong.action) == ("IMEX is in use.", "Disable it.")
+    assert ComputeDomainDown().judge(replace(WELL, domain_daemon=daemon, is_changing=True)) is None
+
+
+def test_claims_that_nobody_serves_are_told_of_the_cluster():
+    pods = tuple(FailingPod(f"a/vllm-{n}", "Pending", 0, because="No driver.", action="Look.") for n in range(3))
+
+    wrong = ClaimsWaiting().judge(ClusterFacts("prod", claims_waiting=pods))
+
+    assert wrong.sentence == "3 pods wait for claims that no driver serves: a/vllm-0, a/vllm-1 and 1 more."
+    assert wrong.cause == ClaimsWaiting().judge(ClusterFacts("prod", claims_waiting=pods[:1])).cause
+    assert ClaimsWaiting().judge(ClusterFacts("prod")) is None
+
+
+@pytest.mark.parametrize(("older", "says"), [(0, "most likely"), (2, "2 of its driver pods are of an older template")])
+def test_a_driver_object_that_stays_not_ready_beside_ready_pods_is_found(older, says):
+    wrong = DriverObjectStuck().judge(ClusterFacts("prod", stuck_drivers=(StuckDriver("h100", 2, older),)))
+
+    assert wrong.sentence == "NVIDIADriver h100 is notReady, while all 2 driver pods of it are ready."
+    assert says in wrong.probable_cause
+    assert "delete the driver pods, one node at a time" in wrong.action
 
 
 def test_pods_beyond_the_first_two_are_counted():

@@ -38,7 +38,9 @@ def test_a_pod_that_crashes_fails_the_stage_and_is_named():
 
 def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
     """The cause is what a repeated failure is known by: a line of a program's may count on."""
-    why = "The program asked for more GPU memory than was free on its GPU. “CUDA out of memory. Tried to allocate 20 MiB”"
+    why = (
+        "The program asked for more GPU memory than was free on its GPU. “CUDA out of memory. Tried to allocate 20 MiB”"
+    )
     pods = (crashing(why=why), a_pod_on_it("team-a/silent", is_ready=False, started_at=LONG_AGO, why=why))
 
     said, silent = (GATE.judge(evidence(a_target(workloads=(pod,))), now=NOON) for pod in pods)

@@ -1,0 +1,51 @@
+"""Tenants' pods that a node took and that do not start, and those that wait for claims which nobody serves."""
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from fleet.models import Cluster, Pod
+from fleet.reasons import reasons_of
+from health.rules.base import FailingPod
+
+STARTS_WITHIN = timedelta(minutes=10)
+PULLS_WITHIN = timedelta(minutes=30)  # without an Event: a large image may still be on its way
+READ_AT_MOST = 200
+UNSERVED = ("claim_unpublished", "device_class_missing")
+
+
+def starting_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
+    """By node, those in ContainerCreating for long. One query, and a few where there are any."""
+    late = Pod.objects.tenants().filter(
+        cluster=cluster, phase="Pending", deleted_at=None, waiting_because="", started_at__lt=now - STARTS_WITHIN
+    )
+    pods = list(late.exclude(node_name="").order_by("started_at", "pk")[:READ_AT_MOST])
+    reasons = reasons_of(pods, now=now)
+    found: dict[str, list[FailingPod]] = defaultdict(list)
+    for pod in pods:
+        reason = reasons.get(pod.uid)
+        if reason is None or not (reason.is_wrong or (pod.started_at and now - pod.started_at >= PULLS_WITHIN)):
+            continue
+        found[pod.node_name].append(
+            FailingPod(
+                str(pod),
+                pod.status or pod.phase,
+                pod.restarts,
+                because=reason.sentence,
+                action=reason.action,
+                said=reason.said,
+            )
+        )
+    return found
+
+
+def claims_waiting(cluster: Cluster, *, now: datetime) -> tuple[FailingPod, ...]:
+    """One query, and a few where pods wait."""
+    without = Pod.objects.tenants().filter(cluster=cluster, node_name="", phase="Pending", deleted_at=None)
+    pods = list(without.exclude(claims=[]).order_by("created_at", "pk")[:READ_AT_MOST])
+    reasons = reasons_of(pods, now=now)
+    waiting = ((pod, reasons[pod.uid]) for pod in pods if pod.uid in reasons)
+    return tuple(
+        FailingPod(str(pod), pod.status, 0, because=reason.sentence, action=reason.action, said=reason.said)
+        for pod, reason in waiting
+        if reason.key in UNSERVED
+    )

@@ -1,0 +1,29 @@
+"""A node has GPUs, as its labels say, and has never offered one: what is to offer them may be Ready all the same."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class GpusNeverOffered:
+    key: ClassVar[str] = "gpus-never-offered"
+    title: ClassVar[str] = "GPUs never offered"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
+    after: ClassVar[timedelta] = timedelta(minutes=20)  # a new node compiles its driver first
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        offer = node.never_offered
+        if offer is None or node.is_changing or node.is_unreported or node.is_ready is not True:
+            return None
+        though = f", though {offer.title} is Ready" if offer.is_ready else ""
+        return Wrong(
+            Severity.WARNING,
+            f"{node.name} has GPUs by its labels and offers none{though}: no pod can have one here.",
+            offer.action or "The GPU stack on the node's page says which operand is missing, and why.",
+            {"operand": offer.title, "said": offer.said} if offer.title else {},
+            probable_cause=offer.because,
+        )
