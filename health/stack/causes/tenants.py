@@ -65,7 +65,9 @@ CDI_MANAGEMENT = Saying(
     words(r"unresolvable cdi devices? (?:[^\s,]+, ?)*(?P<device>management\.nvidia\.com/gpu=[^\s,\"]+)"),
     "Its CDI device {device} cannot be resolved: those of management.nvidia.com are for the operator's own pods.",
     "Take runtimeClassName nvidia-cdi out of the pod, and use nvidia or none: from GPU Operator 25.10 on, the device "
-    "plugin injects GPUs by CDI itself. Without an operator: nvidia-ctk cdi generate on the node.",
+    "plugin injects GPUs by CDI itself.",
+    alone="Take runtimeClassName nvidia-cdi out of the pod, and use nvidia or none. Or, on the node: nvidia-ctk cdi "
+    "generate --vendor management.nvidia.com --output /var/run/cdi/management.nvidia.com-gpu.yaml.",
 )
 CDI_OF_CLAIM = Saying(
     "cdi_of_claim",
@@ -89,12 +91,14 @@ LOAD_LIBRARY = Saying(
     "The library {library} of the driver is not where the container toolkit looks for it on this node.",
     "Look whether the driver is complete (nvidia-smi on the node), and at the driver's root in the toolkit's "
     "configuration: /run/nvidia/driver for the operator's driver, / for the host's.",
+    alone="Look whether the driver is complete (nvidia-smi on the node), and run ldconfig there.",
 )
 HOOK = Saying(
     "container_toolkit",
     words(r"nvidia-container-cli\S*: (?P<error>.{1,160})", r"nvidia-container-runtime\S*: .{0,60}(error|fail).*"),
     "NVIDIA's container toolkit cannot prepare the container on this node.",
     "The line names the step. Look at the driver (nvidia-smi on the node) and at the toolkit's pod.",
+    alone="The line names the step. Look at the driver (nvidia-smi on the node) and at nvidia-container-cli info.",
 )
 NO_RUNC = Saying(
     "container_not_created",
@@ -183,6 +187,7 @@ CUDA_FABRIC = Saying(
     words("system not yet initialized", "cudaerrorsystemnotready", "cuda_error_system_not_ready"),
     "CUDA cannot use the GPUs of this node: they are not joined to the NVSwitch fabric.",
     "Look at the fabric manager: in the log of the driver pod, or systemctl status nvidia-fabricmanager on the node.",
+    alone="On the node: systemctl status nvidia-fabricmanager. It must run, and be of exactly the driver's version.",
 )
 CUDA_MISMATCH = Saying(
     "cuda_mismatch",

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from health.stack import causes
-from health.stack.causes import why
+from health.stack.causes import tenants, why, why_waits
 from health.stack.causes.base import Saying
 from kube.log_lines import is_frame, telling
 from tests.health.logs import logged
@@ -116,7 +116,14 @@ ONLY_BY_IT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", [rule for rule in causes.NOT_READY if isinstance(rule, Saying)], ids=lambda r: r.key)
+OF_TENANTS = [rule for rule in tenants.BY_WORDS if isinstance(rule, Saying) and rule not in causes.NOT_READY]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [*(rule for rule in causes.NOT_READY if isinstance(rule, Saying)), *OF_TENANTS],
+    ids=lambda r: r.key,
+)
 def test_without_an_operator_no_advice_leads_to_one(rule):
     if (rule.operands and rule.operands <= ONLY_BY_IT) or rule.key.startswith(("dev_char", "driver_ctr")):
         return
@@ -223,3 +230,45 @@ def test_what_is_said_where_all_goes_well_is_no_cause(operand, benign):
     cause = why(signs(operand, crashing(benign, "panic: something else")))
 
     assert (cause.key, cause.said) == ("crashed", "panic: something else")
+
+
+def test_every_saying_of_tenants_has_a_key_of_its_own():
+    others = {rule.key for rule in causes.NOT_READY if isinstance(rule, Saying)}
+
+    assert len({rule.key for rule in OF_TENANTS}) == len(OF_TENANTS)
+    assert not others.intersection(rule.key for rule in OF_TENANTS)
+
+
+@pytest.mark.parametrize(
+    "benign",
+    [
+        # PyTorch, vLLM and NCCL where all goes well
+        "INFO 11-28 12:00:00 gpu_worker.py:298] Available KV cache memory: 60.21 GiB",
+        "NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.",
+        "UserWarning: expandable_segments not supported on this platform",
+        "Saved checkpoint 400 of 400, memory used 71.2 GiB of 79.3 GiB",
+        # nvidia-container-cli and kubelet
+        'Successfully pulled image "registry.example/app:1" in 2m11s. Image size: 21474836480 bytes.',
+        "Started container main",
+    ],
+)
+def test_what_tenants_say_where_all_goes_well_is_no_cause(benign):
+    said = crashing(last_words=benign, container="main", events=[an_event(benign, "Pulled")])
+
+    assert why_waits(signs("", said)).key == "tenant_crashed"
+
+
+def test_what_a_pod_says_of_itself_comes_before_an_event_that_may_be_over():
+    old = an_event('failed to get sandbox runtime: no runtime for "nvidia" is configured')
+    pod = crashing(last_words="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", events=[old])
+
+    assert why_waits(signs("", pod)).key == "cuda_out_of_memory"
+
+
+@pytest.mark.parametrize("reason", ["StartError", "ContainerCannotRun", "RunContainerError"])
+def test_an_operand_that_never_ran_has_no_log_to_read(reason):
+    cause = why(signs("dcgm", a_pod(reason=reason, container="ctr", restarts=3)))
+
+    assert cause.key == "crashed"
+    assert "logs" not in cause.action
+    assert "describe pod" in cause.action

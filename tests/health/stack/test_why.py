@@ -119,5 +119,5 @@ def test_every_file_with_rules_is_in_the_table():
 
     assert with_rules - {"__init__"} == {
         "cluster", "confidential", "configuration", "crash", "cuda", "dcgm", "device_plugin", "dra", "driver", "images",
-        "mig", "missing", "placement", "runtime", "sandbox", "validator", "vendors", "waiting",
+        "mig", "missing", "placement", "runtime", "sandbox", "tenants", "validator", "vendors", "waiting",
     }  # fmt: skip
