@@ -1,4 +1,4 @@
-"""Findings long resolved, sources that were tried and logs of pods that are gone go with what else gets old."""
+"""Deletes what is old: resolved findings, tried sources, logs of gone pods, hours and minutes of GPUs."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from django.conf import settings
 from fleet.housekeeping import delete
 from fleet.models import Pod
 from health.models import CrashLog, Finding, TelemetryTrial
-from health.sources import hours
+from health.sources import hours, minutes
 
 KEEP_TRIALS = timedelta(days=1)  # what was decided is in the audit
 
@@ -17,4 +17,5 @@ def tidy(*, before: datetime, now: datetime) -> int:
     gone = hours.forget_before(now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS))
     tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)
+    gone += delete(minutes.too_old(now=now))
     return gone + delete(old) + delete(tried) + delete(CrashLog.objects.exclude(pod_uid__in=Pod.objects.values("uid")))

@@ -8,6 +8,7 @@ from django.db import models
 from fleet.models.observer import LostLease
 
 ASKED_EVERY = timedelta(seconds=30)
+ASKED_AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
 ROUND_LEASE = timedelta(seconds=60)
 CURRENT_FOR = timedelta(minutes=2)  # what was read longer ago is where a pod was last seen, not where it is
 

@@ -12,28 +12,28 @@ from threading import Event
 from typing import Any
 
 import structlog
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Sum
 
 from fleet.freshness.kinds import NODES, PODS
 from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
 from fleet.models import ExportersState as State
-from fleet.models.exporter import ROUND_LEASE
+from fleet.models.exporter import ASKED_AT_MOST, ROUND_LEASE
 from gpu.operands import EXPORTERS
 from health.announce import telemetry_changed
 from health.exporters.asking import ExporterAnswer, answers
 from health.exporters.framing import contested_in, has_prometheus, reading_of
 from health.exporters.keeping import Keeper
-from health.sources import frames
+from health.sources import frames, minutes
 from health.sources.keeping import keep
 from health.telemetry.exposition import NodeSaid
+from health.telemetry.frame import Frame
 from health.telemetry.identity import nameless, notes_on_claims, untrue_name
 from kube import client
 from wording.lists import names
 from wording.numbers import count
 
-AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
 A_BATCH = 25  # readings a transaction
 UNSEEN_AGAIN = timedelta(minutes=2)
 ODD_NAMED = 3  # series of a node
@@ -73,9 +73,9 @@ def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop:
     if {mark.kind for mark in marks if mark.is_fresh(now=now)} != {NODES, PODS}:
         return Outcome(State.UNSEEN, "The cluster is not seen, so that its exporters are not asked.")
     number = _number(cluster)
-    pods = _pods(cluster) if number <= AT_MOST else []
+    pods = _pods(cluster) if number <= ASKED_AT_MOST else []
     number = max(number, len(pods))
-    if number > AT_MOST:
+    if number > ASKED_AT_MOST:
         return Outcome(State.TOO_MANY, _too_many(number), exporters=number)
     if not pods:
         return Outcome(State.NONE, "No pod of an exporter of GPUs is seen in this cluster.")
@@ -93,9 +93,9 @@ def _number(cluster: Cluster) -> int:
 
 def _too_many(number: int) -> str:
     return (
-        f"{number} exporters are too many to ask one by one through the API server: at most {AT_MOST} are, and so none "
-        "is. Which pod holds which GPU is known only where DRA or kubelets name it; what GPUs say of themselves is "
-        "read from a Prometheus (bin/manage add_prometheus)."
+        f"{number} exporters are too many to ask one by one through the API server: at most {ASKED_AT_MOST} are, and "
+        "so none is. Which pod holds which GPU is known only where DRA or kubelets name it; what GPUs say of "
+        "themselves is read from a Prometheus (bin/manage add_prometheus)."
     )
 
 
@@ -103,7 +103,7 @@ def _pods(cluster: Cluster) -> list[Pod]:
     """One of each node. Whose turn is the longest ago comes first."""
     rows = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
     rows = rows.not_done().only("namespace", "name", "node_name", "phase", "operand")
-    pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * AT_MOST + 2]}
+    pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * ASKED_AT_MOST + 2]}
     tried = dict(ExporterReading.objects.filter(cluster=cluster).values_list("node_name", "tried_at"))
     never = [pod for node_name, pod in pods.items() if node_name not in tried]
     return never + sorted((pods[name] for name in tried.keys() & pods.keys()), key=lambda pod: tried[pod.node_name])
@@ -175,9 +175,21 @@ def _keep_frame(
         if taken is not None:
             its = partial(ExporterRound.keep, cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
             keep(cluster.pk, taken, assert_lease=its, now=now.timestamp())
+            _keep_minute(cluster, taken.frame, assert_lease=its, now=now)
     except frames.FramesAway as error:
         # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
         log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, because=str(error))
+
+
+def _keep_minute(cluster: Cluster, frame: Frame, *, assert_lease: Callable[[], None], now: datetime) -> None:
+    """A write that fails costs this minute of the plots, and not the rest of the round.
+
+    :raises LostLease: when the round is somebody else's by now
+    """
+    try:
+        minutes.keep(cluster.pk, frame, assert_lease=assert_lease, now=now.timestamp())
+    except DatabaseError:
+        log.exception("a minute of GPUs is lost", cluster=cluster.name)
 
 
 def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:

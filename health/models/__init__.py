@@ -4,6 +4,7 @@ from health.models.crash_log import CrashLog
 from health.models.finding import Finding
 from health.models.finding_act import FindingAct
 from health.models.gpu_hour import GpuHour
+from health.models.gpu_minute_block import GpuMinuteBlock
 from health.models.gpu_view import GpuView
 from health.models.mute import Mute
 from health.models.pool_limits import PoolLimits
@@ -12,6 +13,6 @@ from health.models.telemetry_source import SourceState, TelemetrySource
 from health.models.telemetry_trial import TelemetryTrial, TrialState
 
 __all__ = [
-    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuView", "Mute", "PoolLimits", "RuleShadow", "SourceState",
-    "TelemetrySource", "TelemetryTrial", "TrialState",
+    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "GpuView", "Mute", "PoolLimits", "RuleShadow",
+    "SourceState", "TelemetrySource", "TelemetryTrial", "TrialState",
 ]  # fmt: skip

@@ -119,7 +119,7 @@ class HourTally:
         self._weigh("utilisation", busy, gap)
         for name, metric in MEANS.items():
             if metric in frame.columns:
-                self._weigh(name, _fresh(frame, metric, fresh), gap)
+                self._weigh(name, fresh_values(frame, metric, fresh), gap)
 
     def _weigh(self, name: str, values: "array[float]", gap: float) -> None:
         """What its mean is made of."""
@@ -149,7 +149,7 @@ class HourTally:
 
     def _peak(self, key: str, frame: Frame, metric: str, fresh: float) -> None:
         column = self.columns[key]
-        for place, value in enumerate(_fresh(frame, metric, fresh)):
+        for place, value in enumerate(fresh_values(frame, metric, fresh)):
             if value == value and not value <= column[place]:  # NaN is no more than anything
                 column[place] = value
 
@@ -163,7 +163,7 @@ def hour_of(at: float) -> float:
     return at - at % HOUR_S
 
 
-def _fresh(frame: Frame, key: str, fresh: float) -> "array[float]":
+def fresh_values(frame: Frame, key: str, fresh: float) -> "array[float]":
     """What is said now. NaN: it is not, or not any more."""
     column = frame.columns.get(key)
     if column is None:
@@ -176,7 +176,7 @@ def _fresh(frame: Frame, key: str, fresh: float) -> "array[float]":
 
 def utilisation(frame: Frame, fresh: float) -> "array[float]":
     """Of each device, 0 to 1. NaN: nothing says it now, which is not 0."""
-    first, better = (_fresh(frame, key, fresh) for key in UTILISATION)
+    first, better = (fresh_values(frame, key, fresh) for key in UTILISATION)
     cut = {device.uuid for device in frame.devices if device.gi_id}  # DCGM says none of these, or 0
     if not cut and all(map(math.isfinite, better)):
         return better

@@ -5,6 +5,7 @@ from datetime import timedelta
 from threading import Event
 
 import pytest
+from django.db import DatabaseError
 from django.utils import timezone
 
 from fleet.messages import announce
@@ -13,7 +14,8 @@ from fleet.models.exporter import ASKED_EVERY
 from health.announce import number_of
 from health.exporters import asking, rounds
 from health.exporters.keeping import Keeper
-from health.sources import frames
+from health.models import GpuMinuteBlock
+from health.sources import frames, minutes
 from kube.client.proxying import metrics_of
 from tests import make
 from tests.api_server import ApiServer, an_api_server
@@ -140,6 +142,43 @@ def test_a_lease_that_is_lost_after_the_last_reading_writes_no_frame(cluster, mo
     assert ask(cluster) is None
     assert ExporterReading.objects.exists()
     assert frames.newest(cluster.pk) is None
+
+
+@pytest.mark.parametrize("has_prometheus", [False, True])
+def test_a_minute_of_each_node_is_kept_where_no_prometheus_is_the_source(cluster, redis, has_prometheus):
+    if has_prometheus:
+        make.a_source(cluster)
+
+    ask(cluster)
+
+    blocks = GpuMinuteBlock.objects.filter(cluster=cluster)
+    assert blocks.count() == (0 if has_prometheus else 4)
+
+
+def test_a_lease_that_is_lost_after_the_frame_keeps_no_minute(cluster, monkeypatch, redis):
+    keep = frames.keep
+
+    def lost_after(cluster_id, taken):
+        keep(cluster_id, taken)
+        ExporterRound.objects.update(epoch=99)
+
+    monkeypatch.setattr(frames, "keep", lost_after)
+
+    assert ask(cluster) is None
+    assert frames.newest(cluster.pk) is not None
+    assert not GpuMinuteBlock.objects.exists()
+
+
+def test_a_minute_that_cannot_be_written_costs_nothing_else_of_the_round(cluster, monkeypatch, redis):
+    def refused(*_, **__):
+        raise DatabaseError("no such table")
+
+    monkeypatch.setattr(minutes, "keep", refused)
+
+    outcome = ask(cluster)
+
+    assert outcome.state == "asked"
+    assert frames.newest(cluster.pk) is not None
 
 
 def test_a_worker_that_is_told_to_stop_hands_its_lease_on(cluster):
@@ -398,8 +437,8 @@ def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster, kind):
 
 def test_who_was_asked_the_longest_ago_comes_first(cluster):
     names = sorted(cluster.nodes.values_list("name", flat=True))
-    for minutes, name in enumerate(names[:3]):
-        tried_at = timezone.now() - timedelta(minutes=minutes)
+    for ago, name in enumerate(names[:3]):
+        tried_at = timezone.now() - timedelta(minutes=ago)
         ExporterReading.objects.create(cluster=cluster, node_name=name, tried_at=tried_at)
 
     asked = [pod.node_name for pod in rounds._pods(cluster)]

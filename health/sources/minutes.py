@@ -1,0 +1,131 @@
+"""The last 24 h of GPUs at one minute, as rows, where exporters are asked one by one (docs/design/0011)."""
+
+import math
+from array import array
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+
+import msgspec
+from django.db import transaction
+from django.db.models import QuerySet
+
+from health.models import GpuMinuteBlock
+from health.telemetry.frame import Frame, GpuDeviceKey
+from health.telemetry.minutes import (
+    BLOCK_S,
+    KEPT_S,
+    MINUTE_S,
+    MinuteBlock,
+    MinuteSamples,
+    block_begin,
+    samples_of,
+)
+from health.telemetry.prometheus.ranges import Steps
+
+AT_ONCE = 50  # rows a transaction: none takes 100 ms
+BLOCK = timedelta(seconds=BLOCK_S)
+
+
+class PackedBlock(msgspec.Struct):
+    devices: list[GpuDeviceKey]
+    columns: dict[str, bytes]
+
+
+PACKED = msgspec.msgpack.Decoder(PackedBlock)
+
+
+def keep(cluster_id: int, frame: Frame, *, assert_lease: Callable[[], None], now: float) -> None:
+    """Write the minute of `now` into the current blocks, once: later rounds of the same minute write nothing.
+
+    :raises LostLease: the round is another worker's by now
+    """
+    at, begin = _instant(now), _instant(block_begin(now))
+    blocks = GpuMinuteBlock.objects.filter(cluster=cluster_id, begins_at=begin)
+    if blocks.filter(kept_at__gte=_instant(now - now % MINUTE_S)).exists():
+        return
+    by_node = dict(_by_node(frame, samples_of(frame, now=now)))
+    nodes = list(by_node)
+    for start in range(0, len(nodes), AT_ONCE):
+        names = nodes[start : start + AT_ONCE]
+        with transaction.atomic():
+            assert_lease()
+            packed = dict(blocks.filter(node_name__in=names).values_list("node_name", "packed"))
+            rows = []
+            for name in names:
+                devices, samples = by_node[name]
+                block = _unpacked(packed.get(name, b""), begins_at=begin.timestamp())
+                block.add(devices, samples, at=now)
+                rows.append(_row(cluster_id, name, block, kept_at=at))
+            GpuMinuteBlock.objects.bulk_create(
+                rows,
+                update_conflicts=True,
+                unique_fields=("cluster", "node_name", "begins_at"),
+                update_fields=("kept_at", "packed"),
+            )
+
+
+def minutes_of(
+    cluster_id: int, node_name: str, devices: Collection[GpuDeviceKey], metrics: Collection[str], asked: Steps
+) -> "Mapping[tuple[str, GpuDeviceKey], array[float]]":
+    """By metric and device a value an instant of `asked`, which are whole minutes. NaN: no sample. One query."""
+    first, last = _instant(asked.first), _instant(asked.last)
+    rows = GpuMinuteBlock.objects.filter(
+        cluster=cluster_id, node_name=node_name, begins_at__gt=first - BLOCK, begins_at__lte=last
+    )
+    lines: dict[tuple[str, GpuDeviceKey], array[float]] = {}
+    for begins_at, packed in rows.values_list("begins_at", "packed"):
+        block = _unpacked(packed, begins_at=begins_at.timestamp())
+        start = round(block.begins_at - asked.first) // MINUTE_S
+        skipped = max(0, -start)
+        for device in devices:
+            for metric in metrics:
+                values = block.line(metric, device)
+                if values is None:
+                    continue
+                line = lines.setdefault((metric, device), array("d", [math.nan]) * asked.number)
+                within = values[skipped : asked.number - start]
+                line[start + skipped : start + skipped + len(within)] = within
+    return lines
+
+
+def too_old(*, now: datetime) -> QuerySet[GpuMinuteBlock]:
+    """The blocks that no window of 24 h reaches any more."""
+    return GpuMinuteBlock.objects.filter(begins_at__lte=now - timedelta(seconds=KEPT_S) - BLOCK)
+
+
+def _by_node(frame: Frame, samples: MinuteSamples) -> Iterator[tuple[str, tuple[list[GpuDeviceKey], MinuteSamples]]]:
+    """The devices of each node, which stand together in a frame, and their samples. None of a node without one."""
+    start = 0
+    for name, group in groupby(frame.devices, key=lambda device: device.node_name):
+        devices = [device.key for device in group]
+        end = start + len(devices)
+        its = {metric: values[start:end] for metric, values in samples.items()}
+        start = end
+        if any(value == value for values in its.values() for value in values):
+            yield name, (devices, its)
+
+
+def _row(cluster_id: int, node_name: str, block: MinuteBlock, *, kept_at: datetime) -> GpuMinuteBlock:
+    columns = {metric: column.tobytes() for metric, column in block.columns.items()}
+    packed = msgspec.msgpack.encode(PackedBlock(block.devices, columns))
+    begins_at = _instant(block.begins_at)
+    return GpuMinuteBlock(
+        cluster_id=cluster_id, node_name=node_name, begins_at=begins_at, kept_at=kept_at, packed=packed
+    )
+
+
+def _unpacked(packed: bytes | memoryview, *, begins_at: float) -> MinuteBlock:
+    """An empty one, where there is none or another version wrote it."""
+    empty = MinuteBlock(begins_at)
+    try:
+        kept = PACKED.decode(packed)
+        columns = {metric: array("h", column) for metric, column in kept.columns.items()}
+    except (msgspec.MsgspecError, ValueError):
+        return empty
+    block = MinuteBlock(begins_at, kept.devices, columns)
+    return block if block.is_whole() else empty
+
+
+def _instant(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
