@@ -255,7 +255,7 @@ class FindingTelemetry(Edge):
     @extend_schema(parameters=[SinceAsked], responses=TelemetryHistorySerializer)
     def get(self, request, finding_id: int) -> Response:
         """What the GPUs of its node said from half an hour before it began to half an hour after, by the cluster's
-        Prometheus, with the limits of its rule. 404 also for one that is about no GPU's telemetry.
+        Prometheus or its exporters, with the limits of its rule. 404 also for one that is about no GPU's telemetry.
         """
         visible = Finding.objects.visible_to(self.user).select_related("cluster", "node")
         finding = self.load(visible, finding_id)

@@ -1,7 +1,8 @@
-"""What each GPU said over the last hours, as plots, and what happened meanwhile."""
+"""What each GPU said over the last hours, as plots, and what happened meanwhile: the same read as the pages'."""
 
 from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,7 +14,7 @@ from fleet.models import Node
 from health.api.telemetry import METRIC_KEYS
 from health.inbox.plotting import WINDOW, plots_of_gpu, with_plans
 from health.models.finding import SEVERITIES
-from health.sources.history import WINDOWS, TelemetryHistory, history_of
+from health.sources.history import WINDOWS, PlotSource, TelemetryHistory, history_of
 from people.models import User
 from people.rights import Permission, scope_of
 
@@ -62,6 +63,11 @@ class TelemetryHistorySerializer(serializers.Serializer):
     window = serializers.ChoiceField(
         choices=[(key, key) for key in (*WINDOWS, WINDOW)], help_text="`around`: of when a finding began."
     )
+    drawn_from = serializers.ChoiceField(
+        choices=[(each.value, each.value) for each in PlotSource],
+        help_text="`exporters`: no Prometheus is on, and exporters are asked one by one. Some of their metrics are "
+        "kept, at one minute, for 24 h.",
+    )
     step_s = serializers.FloatField(source="asked.step_s")
     times = serializers.ListField(child=serializers.FloatField(), help_text="Seconds since the epoch.")
     trouble = serializers.CharField(help_text="Why there are no plots; blank: there are, or nothing has samples.")
@@ -72,7 +78,13 @@ class TelemetryHistorySerializer(serializers.Serializer):
     not_exported = serializers.ListField(
         child=serializers.CharField(), help_text="Titles of those of which the source has no series."
     )
+    not_kept = serializers.ListField(
+        child=serializers.CharField(), help_text="Titles of those that are exported, and that only a Prometheus keeps."
+    )
     silent_since = serializers.DateTimeField(allow_null=True, help_text="Of the source. Null: it is not silent.")
+    add_source_href = serializers.CharField(
+        help_text="The page where a Prometheus can be added. Blank: one is on, or you do not see the whole cluster."
+    )
     marks = PlotMarkSerializer(many=True, help_text="Xids, what the timeline has, and plans; oldest first.")
     marks_left_out = serializers.IntegerField()
 
@@ -90,7 +102,10 @@ class HistoryAsked(SinceAsked):
 
 
 class NodeTelemetryHistory(OfANode):
-    """What each GPU and slice of a node said over the last hours, by its cluster's Prometheus, and what happened."""
+    """What each GPU and slice of a node said over the last hours, and what happened.
+
+    By its cluster's Prometheus; without one by its exporters, at one minute.
+    """
 
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int) -> Response:
@@ -113,7 +128,13 @@ def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
     """As far as they see the source of its cluster, with what the plans that they see did to it."""
     sees_source = scope_of(user, Permission.SEE).covers_cluster(node.cluster_id)
     marked = with_plans(told if sees_source else told.without_words(), node, user)
-    return dict(TelemetryHistorySerializer(marked).data)
+    page = f"{reverse('cluster', args=[node.cluster_id])}#cluster-telemetry"
+    href = page if sees_source and told.drawn_from is PlotSource.EXPORTERS else ""
+    return dict(
+        TelemetryHistorySerializer(
+            {**vars(marked), "trouble": marked.trouble, "times": marked.times, "add_source_href": href}
+        ).data
+    )
 
 
 def asked_in(request, form: type[Asked]) -> dict[str, Any]:

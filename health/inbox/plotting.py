@@ -3,6 +3,7 @@
 What its rule reads comes first, then what one looks at beside it. Where a rule compares with a limit, that is drawn.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from health.sources.of_node import DeviceTelemetry
 from health.subjects import SLICE, name_of
 from health.telemetry.frame import GpuDevice
 from health.telemetry.metrics import METRICS, MetricKind
-from health.telemetry.prometheus.ranges import steps_between
+from health.telemetry.prometheus.ranges import PlotSpan
 from people.models import User
 
 WINDOW = "around"  # what REST and the page call this span
@@ -49,11 +50,9 @@ def metrics_of(rule: str) -> list[str]:
 
 
 def plots_of(finding: Finding, node: Node, *, since: float = 0, now: datetime) -> TelemetryHistory:
-    """Of one for which `is_plotted`, and its node; `since` as in `history_of`. Four queries, and at most one question
-    to the Prometheus.
-    """
+    """Of one for which `is_plotted`, and its node; `since` as in `history_of`. Queries and questions as there."""
     first, last = finding.since - AROUND, min(now, finding.since + AROUND)
-    asked = steps_between(first.timestamp(), last.timestamp()).since(since)
+    span = PlotSpan(max(0, math.ceil((last - first).total_seconds())), last.timestamp(), since)
 
     def is_subject(device: DeviceTelemetry) -> bool:
         known = GpuDevice(node.name, device.index, device.uuid, device.gi_id, device.profile)
@@ -61,7 +60,7 @@ def plots_of(finding: Finding, node: Node, *, since: float = 0, now: datetime) -
             return name_of(known) == finding.subject
         return device.uuid == finding.gpu_uuid
 
-    drawn = drawn_of(node, WINDOW, asked, metrics=metrics_of(finding.rule), is_subject=is_subject, now=now)
+    drawn = drawn_of(node, WINDOW, span, metrics=metrics_of(finding.rule), is_subject=is_subject, now=now)
     limits = limits_of(finding)
     plots = [replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots]
     marks = sorted([*drawn.marks, *_marks(finding, first, last)], key=lambda mark: mark.at)
@@ -71,7 +70,7 @@ def plots_of(finding: Finding, node: Node, *, since: float = 0, now: datetime) -
 def plots_of_gpu(gpu: Gpu, window: str, *, since: float = 0, now: datetime) -> TelemetryHistory:
     """Of one GPU and its slices, with the limits that hold for it now. Load it with its node and cluster.
 
-    `since` as in `history_of`. Six queries, and at most one question to the Prometheus.
+    `since` as in `history_of`. Two queries more than there.
     """
     drawn, limits = history_of(gpu.node, window, gpu=gpu, since=since, now=now), limits_for(gpu.node)
     return replace(drawn, plots=[replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots])

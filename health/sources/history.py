@@ -1,7 +1,8 @@
-"""What GPUs of a node said over the last hours, by their cluster's Prometheus: lines to be drawn, and marks on them.
+"""What GPUs of a node said over the last hours: lines to be drawn, and marks on them. One read for pages and REST.
 
-It is asked while a person waits, so that it is bounded: in time, in size, in how many are asked at once, and an answer
-serves everybody who asks for the same within a quarter of a minute.
+From the cluster's Prometheus, or without one from the minutes that are kept of its exporters (`minutes.py`). A
+Prometheus is asked while a person waits, so that it is bounded: in time, in size, in how many are asked at once, and an
+answer serves everybody who asks for the same within a quarter of a minute.
 """
 
 import math
@@ -10,20 +11,24 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import pairwise
 
-from fleet.models import Gpu, Node
+from fleet.models import ExportersState, Gpu, Node
 from fleet.queries import timeline
 from health.models import TelemetrySource
+from health.sources import minutes
 from health.sources.addresses import address_of
+from health.sources.missing_minutes import why_no_line, why_not_kept
 from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.secrets import NoSecret
 from health.telemetry import promql
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.metrics import METRICS, SERIES
+from health.telemetry.minutes import NUMBERS_PER_UNIT
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Bounds, Client
-from health.telemetry.prometheus.ranges import LabelledDevice, Steps, lines_in, steps
+from health.telemetry.prometheus.ranges import LabelledDevice, PlotSpan, Steps, lines_in
 
 WINDOWS = {"1h": 3600, "6h": 6 * 3600, "24h": 24 * 3600}
 LINES_AT_MOST = 16  # a plot
@@ -58,6 +63,11 @@ MEANING = {
     "dcgm_health": "10 = warning, 20 = failure",
 }
 PlotLines = Mapping[tuple[str, LabelledDevice], Sequence[float]]
+
+
+class PlotSource(StrEnum):
+    PROMETHEUS = "prometheus"
+    EXPORTERS = "exporters"  # asked one by one: at one minute, the last 24 h
 
 
 @dataclass(frozen=True)
@@ -99,11 +109,15 @@ class PlotMark:
 class TelemetryHistory:
     window: str
     asked: Steps
+    drawn_from: PlotSource
     why_none: str = ""  # why there are no lines; blank: there are, or nothing is exported
     source_says: str = ""  # names addresses, and where its secret is: for who sees the source
     plots: list[Plot] = field(default_factory=list)  # those that have a line
     not_drawn: list[str] = field(default_factory=list)  # titles of those that have none, although exported
     not_exported: list[str] = field(default_factory=list)  # titles of those of which the source has no series at all
+    not_kept: list[str] = field(
+        default_factory=list
+    )  # titles of those that are exported, and kept by a Prometheus alone
     silent_since: datetime | None = None  # of the source, by whoever asks it for the newest; None: it is not
     marks: list[PlotMark] = field(default_factory=list)  # oldest first
     marks_left_out: int = 0
@@ -142,30 +156,31 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 def history_of(node: Node, window: str, *, gpu: Gpu | None = None, since: float = 0, now: datetime) -> TelemetryHistory:
     """`window`: a key of WINDOWS. `gpu`: of this one of its GPUs only. `since`: of its instants only those from then
-    on, in seconds since the epoch. Four queries, and at most one question to the Prometheus.
+    on, in seconds since the epoch. Four queries and at most one question to the Prometheus; or five queries.
     """
-    asked = steps(WINDOWS[window], now=now.timestamp()).since(since)
-    return drawn_of(node, window, asked, gpu=gpu, now=now)
+    return drawn_of(node, window, PlotSpan(WINDOWS[window], now.timestamp(), since), gpu=gpu, now=now)
 
 
 def drawn_of(
     node: Node,
     window: str,
-    asked: Steps,
+    span: PlotSpan,
     *,
     metrics: Collection[str] = PLOTTED,
     gpu: Gpu | None = None,
     is_subject: Callable[[DeviceTelemetry], bool] = lambda _device: False,
     now: datetime,
 ) -> TelemetryHistory:
-    """At any instants: a plot for each of these metrics. What it is about comes first, and is never left out."""
+    """A plot for each of these metrics. What it is about comes first, and is never left out."""
     known = telemetry_of(node, now=now)
+    source = PlotSource.PROMETHEUS if known.has_prometheus else PlotSource.EXPORTERS
+    asked = span.steps() if source is PlotSource.PROMETHEUS else span.minutes()
     devices = [device for device in known.devices if device.is_told]
     if gpu is not None:
         devices = of_gpu(devices, gpu)
     whose = "a GPU of this node" if gpu is None else "this GPU"
     why_none = known.why_none_of(gpu) if gpu is not None else ""
-    answer = _answer(node, known, devices, asked, metrics, whose=whose, why_none=why_none)
+    answer = _answer(node, known, devices, asked, metrics, whose=whose, why_none=why_none, now=now)
     lines = answer.lines
     marks = sorted([*_events(node, asked), *_xid_marks(lines, devices, asked)], key=lambda mark: mark.at)
     subjects = {(device.uuid, device.gi_id) for device in devices if is_subject(device)}
@@ -173,14 +188,19 @@ def drawn_of(
     empty = [] if answer.why_none else [plot for plot in plots if not plot.lines]
     has = known.standing.exported
     lacked = {plot.key for plot in empty if not has & {plot.key, INSTEAD.get(plot.key, plot.key)}}
+    unkept = {
+        plot.key for plot in empty if source is PlotSource.EXPORTERS and plot.key not in NUMBERS_PER_UNIT
+    } - lacked
     return TelemetryHistory(
         window,
         asked,
+        source,
         answer.why_none,
         answer.source_says,
         plots=[plot for plot in plots if plot.lines],
-        not_drawn=[plot.title for plot in empty if plot.key not in lacked],
+        not_drawn=[plot.title for plot in empty if plot.key not in lacked | unkept],
         not_exported=[plot.title for plot in empty if plot.key in lacked],
+        not_kept=[plot.title for plot in empty if plot.key in unkept],
         silent_since=instant(known.standing.silent_since),
         marks=marks[-MARKS_AT_MOST:],
         marks_left_out=max(0, len(marks) - MARKS_AT_MOST),
@@ -196,13 +216,12 @@ def _answer(
     *,
     whose: str,
     why_none: str,
+    now: datetime,
 ) -> _Answer:
     """A refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
     source = known.source
-    if source is None:
-        return _Answer(why_none="Its cluster has no Prometheus that could be asked.")
-    if not known.standing.has_source:
-        return _Answer(why_none="The source of telemetry of its cluster is switched off.")
+    if source is None or not known.has_prometheus:
+        return _of_minutes(node, known, devices, asked, metrics, whose=whose, why_none=why_none, now=now)
     if not devices:
         never = f"The cluster's Prometheus never had a series of {whose}."
         if known.standing.is_silent:
@@ -226,6 +245,36 @@ def _answer(
         _turns.release()
     _keep(key, answer)
     return answer
+
+
+def _of_minutes(
+    node: Node,
+    known: NodeTelemetry,
+    devices: Sequence[DeviceTelemetry],
+    asked: Steps,
+    metrics: Collection[str],
+    *,
+    whose: str,
+    why_none: str,
+    now: datetime,
+) -> _Answer:
+    """From what is kept of its exporters. One query."""
+    if refused := why_not_kept(known):
+        forbidden = known.exporters if known.exporters and known.exporters.state == ExportersState.FORBIDDEN else None
+        return _Answer(why_none=refused, source_says=forbidden.message if forbidden else "")
+    if known.trouble or (why_none and not devices):
+        return _Answer(why_none=known.trouble or why_none)
+    drawn = (*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID)
+    lines = minutes.minutes_of(
+        node.cluster_id,
+        node.name,
+        [(device.uuid, device.gi_id) for device in devices],
+        [key for key in drawn if key in NUMBERS_PER_UNIT],
+        asked,
+    )
+    if any(map(_some, lines.values())):
+        return _Answer(lines)
+    return _Answer(why_none=why_no_line(devices, asked, whose=whose, now=now))
 
 
 def _keep(key: tuple[object, ...], answer: _Answer) -> None:

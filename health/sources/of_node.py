@@ -55,6 +55,12 @@ class NodeTelemetry:
     standing: Standing
     trouble: str  # why what is kept cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
+    exporters: ExporterRound | None = None  # how the last round at its cluster's exporters went; None: there was none
+
+    @property
+    def has_prometheus(self) -> bool:
+        """Whether one is switched on. Without one, exporters are asked one by one."""
+        return self.source is not None and self.source.state != SourceState.OFF
 
     def why_none_of(self, gpu: Gpu) -> str:
         """Why none of its devices is this one, whose UUID nothing has. Blank: its source has numbers for all."""
@@ -104,7 +110,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
             standing = replace(standing, is_silent=True, silent_since=None)
     devices = _devices(kept, boards, standing, now=now.timestamp())
     placed = [replace(device, listed=_listed(device, boards)) for device in devices]
-    return NodeTelemetry(source, standing, trouble, placed)
+    return NodeTelemetry(source, standing, trouble, placed, asked)
 
 
 def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) -> Standing:

@@ -161,7 +161,7 @@ def _shown(
         "known": known,
         "lines": lines_of(devices),
         "silent_since": instant(known.standing.silent_since),
-        "by_prometheus": known.source is not None and known.source.state != SourceState.OFF,
+        "by_prometheus": known.has_prometheus,
         "shares": row.sharing,
         "sees_source": scope_of(request.user, Permission.SEE).covers_cluster(row.cluster_id),
         "state": _state(known),

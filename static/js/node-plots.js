@@ -10,6 +10,7 @@ const HEIGHT_PX = 150;
 const LATE_MS = 120000; // samples come some time after their instants
 const MARKS = { xid: "--bad", finding: "--ink", plan: "--hold" }; // what else happened is dashed
 const SYNC = "node-plots";
+const SOURCES = { prometheus: ", from the cluster's Prometheus", exporters: ", from the exporters, at one minute, last 24 h" };
 const AROUND = "around"; // the window of a finding
 // Told apart by colour-blind eyes, too; the ninth to sixteenth are dashed.
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#8b5fbf", "#a6761d", "#c2185b", "#3f7f93", "#4a5866"];
@@ -26,6 +27,9 @@ const SHOWN = {
   memory_used_mib: { unit: "GiB", factor: 1 / 1024, digits: 1 },
 };
 
+// A value between two gaps is no line: it is drawn as a point.
+const LONE = { show: true, size: 4, filter: (chart, number) => lone(chart.data[number]) };
+
 class NodePlots {
   constructor(place) {
     this.place = place;
@@ -40,6 +44,7 @@ class NodePlots {
     this.said = place.querySelector("[data-said]");
     this.frame = place.querySelector("[data-plots]");
     this.marks = place.querySelector("[data-marks]");
+    this.source = place.querySelector("[data-source]");
     this.beside = place.querySelector("#node-twin"); // null: it is compared with nobody
     this.ended = new AbortController();
     const { signal } = this.ended;
@@ -255,6 +260,8 @@ class NodePlots {
   tellBeside(known) {
     const words = known.trouble || missing(known) + (known.twin?.trouble ? ` Of ${known.twin.name} nothing is drawn: ${known.twin.trouble}` : "");
     this.say(words, known.trouble || known.silent_since ? "is-warn" : "muted");
+    if (known.add_source_href) this.said.append(" ", Object.assign(document.createElement("a"), { href: known.add_source_href, textContent: "Add a Prometheus" }));
+    this.source.textContent = known.plots.length ? SOURCES[known.drawn_from] : "";
     this.list(known);
   }
 
@@ -291,7 +298,7 @@ class NodePlots {
       axes: [{ ...axis, size: 26, values: (_, at) => at.map((each) => clock(each * 1000).slice(0, 5)) }, { ...axis, size: 46, values: (_, at) => at.map(short) }],
       series: [{}, ...plot.lines.map((line, number) => ({
         label: line.name, stroke: hasSubject && !line.is_subject ? of("--line-strong") : colours[number % colours.length],
-        width: line.is_subject ? 2.5 : 1.5, spanGaps: false, points: { show: false },
+        width: line.is_subject ? 2.5 : 1.5, spanGaps: false, points: LONE,
         dash: number >= colours.length && !hasSubject && !twins.length ? [4, 3] : undefined,
       }))],
       hooks: {
@@ -303,7 +310,7 @@ class NodePlots {
     };
     for (const line of twins) {
       const number = plot.lines.findIndex((own) => isPair(own, line, known.twin));
-      options.series.push({ label: `${line.name} of ${known.twin.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: { show: false } });
+      options.series.push({ label: `${line.name} of ${known.twin.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: LONE });
     }
     return new uPlot(options, [known.times, ...valuesOf(plot, known)], canvas);
   }
@@ -474,9 +481,15 @@ function drawLimits(chart, limits, of) {
 function missing(known) {
   const words = [];
   if (known.silent_since) words.push(`The source of telemetry has been silent since ${clock(known.silent_since)} UTC.`);
-  if (known.not_drawn.length) words.push(`No samples in this time: ${known.not_drawn.join(", ")}.`);
-  if (known.not_exported.length) words.push(`Not exported: ${known.not_exported.join(", ")}.`);
+  if (known.not_drawn.length) words.push(`No samples in this time: ${known.not_drawn.join("; ")}.`);
+  if (known.not_kept.length) words.push(`Kept only with a Prometheus: ${known.not_kept.join("; ")}.`);
+  if (known.not_exported.length) words.push(`Not exported: ${known.not_exported.join("; ")}.`);
   return words.join(" ");
+}
+
+function lone(values) {
+  const isNone = (place) => values[place] == null;
+  return [...values.keys()].filter((place) => !isNone(place) && isNone(place - 1) && isNone(place + 1));
 }
 
 function small(words) {

@@ -18,7 +18,8 @@ STOP = "<button data-alone>Stop comparing</button>"
 TWIN = f'<div data-twin="{ITS_TWIN}" data-name="gpu-twin"><p><span data-told>Compared.</span> {STOP}</p></div>'
 A_SECTION = """([about, until]) => {
   const fresh = `<section id="finding-plots" data-own="${about}" data-history="${about}" data-until="${until}">
-    <p data-said>Loading…</p><div class="plot-grid" data-plots></div><ul data-marks></ul></section>`;
+    <span data-source></span><p data-said>Loading…</p>
+    <div class="plot-grid" data-plots></div><ul data-marks></ul></section>`;
   const old = document.getElementById("finding-plots");
   if (old) Idiomorph.morph(old, fresh, { morphStyle: "outerHTML" });
   else document.getElementById("main").insertAdjacentHTML("beforeend", fresh);
@@ -34,7 +35,8 @@ def said(window: str, *, age: timedelta = timedelta(0), value: float = 61, **giv
     plot = {"key": "temperature_celsius", "title": "Temperature", "unit": "°C", "lines": [line], "left_out": 0}
     return {
         "window": window, "times": [last - 15, last], "trouble": "", "plots": [{**plot, "limits": []} | given],
-        "not_drawn": [], "not_exported": [], "silent_since": None, "marks": [], "marks_left_out": 0,
+        "not_drawn": [], "not_exported": [], "not_kept": [], "drawn_from": "prometheus", "add_source_href": "",
+        "silent_since": None, "marks": [], "marks_left_out": 0,
     }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from health.telemetry.prometheus.answers import (
 )
 
 POINTS_AT_MOST = 300  # a line
+MINUTE_S = 60
 SERIES_AT_MOST = 4000  # 16 boards of 7 slices, each with 25 metrics, are 2,800; their boards 400 more
 LabelledDevice = tuple[str, str]  # as `GpuDevice.key`
 
@@ -74,9 +75,22 @@ class Steps:
         return place if 0 <= place < self.number and abs(self.first + place * self.step_s - at) < 1 else -1
 
 
-def steps_between(first: float, last: float) -> Steps:
-    """From one instant to another, on the same instants whenever it is asked."""
-    return steps(max(0, math.ceil(last - first)), now=last)
+@dataclass(frozen=True)
+class PlotSpan:
+    """The time of a plot: so many seconds up to `until`; of its instants only those from `since` on."""
+
+    length_s: int
+    until: float
+    since: float = 0
+
+    def steps(self) -> Steps:
+        """As a Prometheus is asked for them."""
+        return steps(self.length_s, now=self.until).since(self.since)
+
+    def minutes(self) -> Steps:
+        """Each whole minute."""
+        last, number = math.floor(self.until / MINUTE_S) * MINUTE_S, self.length_s // MINUTE_S + 1
+        return Steps(last - MINUTE_S * (number - 1), MINUTE_S, number).since(self.since)
 
 
 def steps(window_s: int, *, now: float) -> Steps:

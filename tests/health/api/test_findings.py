@@ -171,7 +171,8 @@ def test_a_finding_of_a_gpu_has_its_series_and_another_has_none(bob, eve, findin
 
     assert bob.get(f"/api/v1/findings/{hot.pk}").json()["telemetry"] == place
     said = bob.get(place).json()
-    assert (said["window"], said["trouble"]) == ("around", "Its cluster has no Prometheus that could be asked.")
+    assert said["window"] == "around"
+    assert "no exporter has answered yet" in said["trouble"]
     assert said["marks"][0]["kind"] == "finding"
     assert bob.get(f"/api/v1/findings/{other.pk}").json()["telemetry"] is None
     assert bob.get(f"/api/v1/findings/{other.pk}/telemetry").status_code == 404

@@ -9,6 +9,7 @@ from health.sources import history
 from people.models import AuditEntry
 from tests import make
 from tests.callers import calling
+from tests.health.telemetry.prometheus.a_server import a_closed_port
 from tests.make import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -148,19 +149,20 @@ def test_a_node_without_a_source_says_so_of_each_gpu(bob, cluster):
     }  # fmt: skip
 
 
-def test_a_history_without_a_prometheus_says_so(bob, cluster):
+def test_a_history_without_a_prometheus_says_why_it_is_empty_and_where_to_add_one(bob, cluster):
     node = make.a_node(cluster)
     make.a_node_event(node, at=NOON - timedelta(minutes=5))
 
     said = bob.get(f"/api/v1/nodes/{node.pk}/telemetry/history?window=24h").json()
 
-    assert (said["trouble"], said["plots"], said["step_s"]) == (
-        "Its cluster has no Prometheus that could be asked.",
-        [],
-        300.0,
+    assert (said["drawn_from"], said["plots"], said["step_s"]) == ("exporters", [], 60.0)
+    assert said["trouble"] == (
+        "Its cluster has no Prometheus, and no exporter has answered yet. The first points come within two minutes of "
+        "the first answer."
     )
+    assert said["add_source_href"] == f"/clusters/{cluster.pk}#cluster-telemetry"
     assert [mark["kind"] for mark in said["marks"]] == ["version"]
-    assert len(said["times"]) <= 300
+    assert len(said["times"]) == 24 * 60 + 1
 
 
 @pytest.mark.parametrize("asked", ["-1", "1e9", "NaN", "soon", str(2**53 + 1)])
@@ -178,6 +180,7 @@ def test_a_history_since_a_time_has_what_happened_since(bob, cluster):
     for minutes in (5, 20):
         make.a_node_event(node, at=NOON - timedelta(minutes=minutes))
 
+    make.a_source(cluster, url=f"http://127.0.0.1:{a_closed_port()}")
     since = int((NOON - timedelta(minutes=10)).timestamp())
     said = bob.get(f"/api/v1/nodes/{node.pk}/telemetry/history?since={since}").json()
 

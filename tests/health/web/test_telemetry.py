@@ -288,11 +288,12 @@ def test_without_a_prometheus_the_card_says_that_exporters_are_asked(admin, clus
 
     assert "Read from 4 exporters, one by one." in said
     assert "1 did not answer then" in said
-    assert "no plots" in said
+    assert "plots come from them: six metrics at one minute, for the last 24 h" in said
 
 
-def test_exporters_that_nobody_asks_are_said_to_be_so_where_their_values_are_missed(cluster, admin):
-    make.an_exporter_round(cluster, state="too-many", exporters=5000, read_at=None, message="5000 are too many.")
+@pytest.mark.parametrize("heard_at", [None, NOON])
+def test_exporters_that_nobody_asks_are_said_to_be_so_where_their_values_are_missed(cluster, admin, heard_at):
+    make.an_exporter_round(cluster, state="too-many", exporters=5000, read_at=heard_at, message="5000 are too many.")
 
     said = card(admin, cluster)
 
