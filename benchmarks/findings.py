@@ -22,6 +22,8 @@ NODES, SHORT = 5000, 200
 DAYS = ((1000, 24.0, ""), (5000, 1.0, "_5000"))  # nodes, hours, suffix of the figures
 SHORT_DAYS = ((60, 2.0, ""),)
 INGEST_RATIO, INGEST_RSS_MIB = 5.0, 150.0
+ASKED_AT_MOST = 200  # nodes whose exporters are asked one by one
+MINUTE_MS, TRANSACTION_MS, PLOT_MS = 100.0, 100.0, 100.0  # the first and the last of CPU
 JUDGE_S = 5.0  # of CPU: within the 10 s between two looks, on half a core
 
 
@@ -75,6 +77,14 @@ def _measure(figures: Figures, folder: Path, nodes: int, redis_url: str) -> None
     figures.at_most("judge_s", round(judged.look_s, 3), JUDGE_S, "s", queries=judged.queries)
     figures.beside("judge_gpus_s", round(judged.gpus_s, 3), "s")
     figures.beside("keep_frame_s", round(judged.keep_s, 3), "s", kib=judged.kib)
+    from benchmarks.finding.minutes import live_a_day
+
+    day = live_a_day(min(nodes, ASKED_AT_MOST))
+    figures = figures.under("", nodes=min(nodes, ASKED_AT_MOST), gpus=8 * min(nodes, ASKED_AT_MOST), metrics=7)
+    figures.at_most("minute_ms", round(day.keep_ms, 1), MINUTE_MS, "ms")
+    figures.at_most("minute_transaction_ms", round(day.transaction_ms, 1), TRANSACTION_MS, "ms")
+    figures.at_most("minute_plot_ms", round(day.plot_ms, 1), PLOT_MS, "ms", queries=day.plot_queries)
+    figures.beside("minutes_of_a_day_mib", round(day.mib, 1), "MiB")
 
 
 def arguments() -> argparse.Namespace:
