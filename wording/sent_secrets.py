@@ -21,7 +21,7 @@ class _Form(NamedTuple):
     """One way in which a secret may be written. `part` is in each text that has it, which is quickly looked for."""
 
     part: bytes
-    pattern: re.Pattern[bytes]
+    pattern: bytes  # compiled only where its part is found: of a token of 1 KiB that takes 30 ms
 
 
 class SentSecrets:
@@ -34,7 +34,7 @@ class SentSecrets:
         """Return the answer without them. Linear in its length."""
         for form in self._forms:
             if form.part in answer:
-                answer = form.pattern.sub(CUT, answer)
+                answer = re.sub(form.pattern, CUT, answer)
         return answer
 
     def cut_text(self, text: str) -> str:
@@ -51,7 +51,7 @@ def _forms(secret: bytes) -> list[_Form]:
 def _form(text: bytes, *, around: bytes = b"", after: bytes = b"") -> _Form:
     spelt = b"".join(_ways_of(run) for run in _RUNS.findall(text))
     part = max(_PLAIN.findall(text), key=len, default=b"")
-    return _Form(part, re.compile(around + spelt + around + after))
+    return _Form(part, around + spelt + around + after)
 
 
 def _ways_of(run: bytes) -> bytes:

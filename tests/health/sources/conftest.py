@@ -1,1 +1,1 @@
-from tests.callers import now  # noqa: F401 (fixtures)
+from tests.callers import now, root  # noqa: F401 (fixtures)

@@ -39,6 +39,17 @@ def test_nothing_outside_of_the_folder_is_read(folder, name):
         check_ca(name)
 
 
+def test_a_pipe_is_not_read_though_somebody_writes_into_it(folder):
+    os.mkfifo(folder / "pipe")
+    writing = os.open(folder / "pipe", os.O_RDWR)
+    os.write(writing, b"sesame-open")
+
+    with pytest.raises(NotReadable, match="no regular file"):
+        read_in_folder("pipe", at_most=100)
+
+    os.close(writing)
+
+
 def test_whatever_is_wrong_with_a_ca_its_sentence_is_the_same(folder):
     """So that nobody learns which files there are, neither in the folder nor outside of it."""
     (folder / "link.pem").symlink_to(folder.parent / "outside.pem")

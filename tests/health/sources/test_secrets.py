@@ -3,6 +3,7 @@
 import pytest
 
 from health.sources.secrets import AT_MOST, NONE_FOR_CLUSTER, PREFIX, NoSecret, check_place, secret_at
+from tests import make
 
 TOKEN, VARIABLE = "sesame-open", "QUARTERDECK_SOURCE_PROMETHEUS"
 
@@ -130,3 +131,15 @@ def test_says_what_is_wrong_and_never_where(folder, place):
     assert "secret" in said or "password" in said
     assert "quay" not in said.lower()
     assert str(folder.parent) not in said
+
+
+@pytest.mark.parametrize("method", ["patch", "put", "post"])
+def test_who_administers_a_cluster_gives_it_no_other_name(root, method):
+    """A secret is for the cluster of a name: one that took another's would have its secret."""
+    cluster = make.a_cluster("eu-1")
+    given = {"name": "us-1", "approval": "required", "because": "a test"}
+
+    said = getattr(root, method)(f"/api/v1/clusters/{cluster.pk}", given, format="json")
+
+    cluster.refresh_from_db()
+    assert (said.status_code, cluster.name) in ((400, "eu-1"), (405, "eu-1"))
