@@ -27,6 +27,14 @@ A_SECTION = """([about, until]) => {
   document.body.dispatchEvent(new CustomEvent("htmx:afterSwap", { bubbles: true, detail }));
 }"""
 
+# How many pixels of a plot have the first line's colour, and not the grid's.
+COLOURED = """(canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let at = 0; at < data.length; at += 4) found += data[at] === 0 && data[at + 1] === 0x72 && data[at + 2] === 0xb2;
+  return found;
+}"""
+
 
 def said(window: str, *, age: timedelta = timedelta(0), value: float = 61, **given: Any) -> dict[str, Any]:
     """An answer whose newest instant is so old."""
@@ -374,3 +382,28 @@ def test_what_links_move_is_told_in_units_that_fit(looking, answers):
 
     expect(looking.page.locator("#node-plots figcaption")).to_have_text("NVLink traffic, GiB/s")
     expect(looking.page.locator("#node-plots .plot-values")).to_contain_text("167.00")
+
+
+def test_plots_name_their_source_what_it_does_not_keep_and_where_to_add_one(looking, answers):
+    page = looking.page
+    lone = {"lines": [{"name": "GPU 0", "values": [None, 61], "is_subject": False}]}
+    more = {"drawn_from": "exporters", "not_kept": ["Memory temperature"], "add_source_href": "/clusters/1"}
+    answers.give(OWN, lambda window: said(window, **lone) | more)
+
+    open_a_node(page)
+
+    expect(page.locator("#node-plots header")).to_contain_text("UTC, from the exporters, at one minute, last 24 h")
+    expect(page.locator("#node-plots [data-said]")).to_contain_text("Kept only with a Prometheus: Memory temperature.")
+    expect(page.get_by_role("link", name="Add a Prometheus")).to_have_attribute("href", "/clusters/1")
+    assert page.locator("#node-plots canvas").evaluate(COLOURED) > 0
+
+
+def test_where_there_is_no_line_no_source_is_named(looking, answers):
+    page = looking.page
+    none = {"plots": [], "trouble": "The first points come within two minutes.", "drawn_from": "exporters"}
+    answers.give(OWN, lambda window: said(window) | none)
+
+    open_a_node(page)
+
+    expect(page.locator("#node-plots [data-said]")).to_have_text("The first points come within two minutes.")
+    expect(page.locator("#node-plots [data-source]")).to_be_empty()
