@@ -28,7 +28,6 @@ from gpu.operands import (
     MIG_MANAGER,
     VALIDATOR,
 )
-from health.logs.redaction import redacted
 from health.models import CrashLog
 from health.stack.causes.confidential import CC_MANAGER
 from health.stack.causes.confidential import STATE as CC_STATE
@@ -37,6 +36,7 @@ from health.stack.causes.sandbox import VGPU_STATE
 from kube import client
 from kube.client.logs import last_lines
 from kube.log_lines import LineWeight, is_frame, told_at, weight
+from kube.redaction import redacted
 
 AT_MOST = 20  # logs a run
 LOOKED_AT = 500  # pods a run: a broken image makes every node's pod crash, and one log tells of all

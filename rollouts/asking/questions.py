@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from fleet.models import DriverObject
 from gpu.labels import HELD_BY, HELD_SINCE
-from health.logs.redaction import redacted
 from kube import client
+from kube.redaction import redacted
 from rollouts.asking.needs import needed, spared
 from rollouts.components.base import version_in
 from rollouts.engine.live import has_slices

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from health.logs.redaction import redacted
 from kube import client
+from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from rollouts.engine.writer_lease import take_writer_lease

@@ -14,12 +14,11 @@ from fleet.pools.files.reading import read as read_pools
 from gpu import versions
 from gpu.compatibility import ranges
 from gpu.resources import registered_in
-from health.logs import redaction
 from health.logs.crashes import kept
 from health.stack.causes.affinity import _compares
 from health.telemetry.exporter import read_devices
 from health.telemetry.lines import UnreadableMetrics
-from kube import quantity
+from kube import quantity, redaction
 from kube.client import kubeconfig
 from kube.client.connection import connect
 from kube.client.decoding import STRUCTS, decode, decode_list

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.logs.crashes import kept
-from health.logs.redaction import redacted
 from kube.log_lines import LineWeight, is_frame, telling, weight
+from kube.redaction import redacted
 from tests.health.logs import logged
 
 

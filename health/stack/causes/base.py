@@ -200,7 +200,10 @@ class Saying:
         facts["runtime"] = signs.runtime.partition(":")[0] or "the container runtime"
         facts |= {name: text or "" for name, text in said.groupdict().items()}
         action = signs.advice(self.action, self.alone or self.action)
-        return Cause(self.key, self.weight, self.sentence.format(**facts), action.format(**facts), said.string.strip())
+        sentence = self.sentence.format(**facts)
+        if sentence.startswith("the "):  # a runtime that nobody names
+            sentence = f"T{sentence[1:]}"
+        return Cause(self.key, self.weight, sentence, action.format(**facts), said.string.strip())
 
 
 def words(*patterns: str) -> re.Pattern[str]:

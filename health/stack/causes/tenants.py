@@ -44,7 +44,7 @@ NOT_HEALTHY = Saying(
 )  # fmt: skip
 NONE_FREE = Saying(
     "devices_taken_by_others",
-    words(r"requested number of devices unavailable for (?P<resource>[^\s.,;]+)"),
+    words(r"requested number of devices unavailable for (?P<resource>[\w.-]+/[\w.-]*\w)"),
     "The kubelet refused it: too few devices of {resource} were free when it came.",
     f"Look who holds the GPUs of this node. {KUBELET_RESTART} {AGAIN}",
 )
@@ -62,7 +62,7 @@ PLUGIN_FAILED = Saying(
 )
 CDI_MANAGEMENT = Saying(
     "cdi_management",
-    words(r"unresolvable cdi devices? (?:[^\s,]+, ?)*(?P<device>management\.nvidia\.com/gpu=[^\s,\"]+)"),
+    words(r"unresolvable cdi devices? (?:[^\s,]+, ?)*(?P<device>management\.nvidia\.com/gpu=[^\s,:\"]+(?::\d+)?)"),
     "Its CDI device {device} cannot be resolved: those of management.nvidia.com are for the operator's own pods.",
     "Take runtimeClassName nvidia-cdi out of the pod, and use nvidia or none: from GPU Operator 25.10 on, the device "
     "plugin injects GPUs by CDI itself.",

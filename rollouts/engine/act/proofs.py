@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 
 from edges.moves import LostRace
 from fleet.models import Node
-from health.logs.redaction import redacted
 from kube import client
+from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.meta import find
 from rollouts.engine.act.writer import Writer

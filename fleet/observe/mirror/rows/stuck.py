@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fleet.observe.mirror.rows.text import both_ends, fitted, fitted_words
 from kube.log_lines import telling
+from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
 
@@ -86,6 +87,6 @@ def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
 
 
 def _last_words(status: ContainerStatus) -> str:
-    """The line of its termination message that says why."""
+    """The line of its termination message that says why: a program's own words, and so without secrets."""
     endings = (fitted(ended.message, READ_AT_MOST).splitlines() for ended in _endings(status))
-    return next((both_ends(said, AT_MOST) for lines in endings if (said := telling(lines))), "")
+    return next((both_ends(redacted(said), AT_MOST) for lines in endings if (said := telling(lines))), "")

@@ -124,3 +124,13 @@ def test_every_pod_with_a_phase_has_a_status(statuses, inits, phase, gone):
     assert bool(row["status"]) or not phase
     assert len(row["status"]) <= AT_MOST
     assert 0 <= row["restarts"] < 2**31
+
+
+def test_the_last_words_of_a_container_are_kept_without_secrets():
+    """A termination message may be the end of its log (terminationMessagePolicy: FallbackToLogsOnError)."""
+    ended = {"exitCode": 1, "reason": "Error", "message": "Error: cannot reach s3, secret_access_key=AKIAverysecret1"}
+    crashed = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}
+
+    row = pod_row(a_pod(crashed))
+
+    assert row["last_words"] == "Error: cannot reach s3, secret_access_key=[redacted]"

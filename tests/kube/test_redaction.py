@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.logs.redaction import GONE, redacted
+from kube.redaction import GONE, redacted
 
 SECRETS = st.text(string.ascii_letters + string.digits, min_size=40, max_size=64).filter(
     lambda text: any(letter.isdigit() for letter in text)
