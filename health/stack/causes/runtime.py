@@ -18,7 +18,11 @@ from health.stack.causes.base import CauseRule, Saying, words
 
 NO_HANDLER = Saying(
     "no_runtime_handler",
-    words(r'no runtime for \\?["“]nvidia', "failed to find runtime handler nvidia"),
+    words(
+        r'no runtime for \\?["“]nvidia',
+        "failed to find runtime handler nvidia",
+        r'runtimehandler \\?"nvidia\S*" not supported',
+    ),
     "{runtime} on this node knows no runtime named nvidia, although the runtime class asks for it.",
     "The toolkit writes it into {runtime}'s configuration and restarts it: look whether the toolkit is ready here, "
     "whether it writes the file that {runtime} reads, and whether something overwrote that since.",

@@ -171,7 +171,9 @@ CUDA_MEMORY = Saying(
     words("(cuda|hip) out of memory", "(cuda|hip) error: out of memory",
           "(cuda|hip)_?error_?(out_?of_?memory|memory_?allocation)",
           "outofmemoryerror: cuda", "error code out of memory", "resource_exhausted: out of memory while",
-          "failed to allocate .{0,40}(gpu|device) memory", "cumemalloc.{0,40}out of memory"),
+          "failed to allocate .{0,40}(gpu|device) memory", "cumemalloc.{0,40}out of memory",
+          "out of memory.{0,40}cudamalloc", "no available memory for the cache blocks",
+          "less than desired gpu memory utilization"),
     "The program asked for more GPU memory than was free on its GPU.",
     "Make the batch or the model smaller, or take a larger GPU or MIG slice. On a shared GPU other pods have part of "
     "the memory: the GPU's page names them.",
@@ -210,7 +212,7 @@ CUDA_KERNEL = Saying(
 )  # fmt: skip
 CUDA_NO_DEVICE = Saying(
     "cuda_none_given",
-    words("no cuda-capable device is detected", "cudaerrornodevice", "no cuda gpus are available",
+    words("no cuda-capable device is detected", "cudaerrornodevice", "no (cuda|hip) gpus are available",
           "found no nvidia driver on your system", "no (nvidia|cuda) gpus? (was |were )?(found|detected|available)"),
     "The program finds no GPU in its container.",
     "Look whether the container itself asks for a GPU, and whether it starts with NVIDIA's runtime (runtimeClassName, "
@@ -230,13 +232,33 @@ CUDA_BUSY = Saying(
 )
 CUDA_ACCESS = Saying(
     "cuda_illegal_access",
-    words("illegal memory access", "cudaerrorillegaladdress", "unspecified launch failure", "cudaerrorlaunchfailure"),
+    words(
+        "illegal memory access",
+        "cudaerrorillegaladdress",
+        "unspecified launch failure",
+        "cudaerrorlaunchfailure",
+        "device-side assert",
+    ),
     "A kernel of the program failed on the GPU: most often the program's own fault.",
     "Look whether other workloads fail on the same GPU, and for its Xids: only then is it the hardware.",
 )
+CUDA_UNKNOWN = Saying(
+    "cuda_unknown",
+    words("cuda unknown error", "cudaerrorunknown", "cuda_error_unknown", r"cuda error\W{0,2} ?unknown error"),
+    "CUDA does not start on this node, and does not say why.",
+    "Look whether the module nvidia-uvm is loaded and /dev/nvidia-uvm is there, and in the kernel's log for NVRM and "
+    "Xid lines.",
+)
+NCCL = Saying(
+    "nccl_failed",
+    words("nccl error", r"nccl\w*exception", "watchdog caught collective operation timeout"),
+    "A collective operation of NCCL failed between the GPUs of its job.",
+    "Look for the rank that failed first: the others only lose it. Then at the network, the NVLinks and the Xids of "
+    "that rank's node; NCCL_DEBUG=INFO names the step.",
+)
 OF_CUDA: tuple[CauseRule, ...] = (
     CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MISMATCH, CUDA_COMPATIBILITY, CUDA_KERNEL, CUDA_NO_DEVICE, CUDA_ORDINAL,
-    CUDA_BUSY, CUDA_ACCESS,
+    CUDA_BUSY, CUDA_ACCESS, CUDA_UNKNOWN, NCCL,
 )  # fmt: skip
 
 CUDA_TOO_OLD = Saying(

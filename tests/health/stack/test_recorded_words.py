@@ -272,3 +272,82 @@ def test_an_operand_that_never_ran_has_no_log_to_read(reason):
     assert cause.key == "crashed"
     assert "logs" not in cause.action
     assert "describe pod" in cause.action
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        # vLLM, vllm/v1/core/kv_cache_utils.py and worker/gpu_worker.py
+        (
+            "ValueError: No available memory for the cache blocks. Try increasing gpu_memory_utilization",
+            "cuda_out_of_memory",
+        ),
+        (
+            "Free memory on device (10.1/79.3 GiB) on startup is less than desired GPU memory utilization (0.9).",
+            "cuda_out_of_memory",
+        ),
+        # PyTorch, c10/cuda and c10/hip, torch/csrc/distributed
+        ("RuntimeError: No HIP GPUs are available", "cuda_none_given"),
+        ("RuntimeError: CUDA error: device-side assert triggered", "cuda_illegal_access"),
+        ("RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment", "cuda_unknown"),
+        (
+            "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:268, unhandled system error",
+            "nccl_failed",
+        ),
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "cuda_ecc"),
+        (
+            "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 123 bytes.",
+            "cuda_out_of_memory",
+        ),
+    ],
+)
+def test_what_a_program_ends_with_is_understood(said, key):
+    cause = why_waits(signs("", crashing(last_words=said, container="main")))
+
+    assert (cause.key, cause.said) == (key, said)
+    assert cause.action
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "key"),
+    [
+        # kubernetes, pkg/kubelet/cm/dra/manager.go before 1.32
+        (
+            "FailedPrepareDynamicResources",
+            "Failed to prepare dynamic resources: plugin name gpu.nvidia.com not found in the list of registered DRA",
+            "dra_not_registered",
+        ),
+        (
+            "FailedPrepareDynamicResources",
+            "NodePrepareResources failed for ResourceClaim mine: rpc error: desc = device gpu-1 not found",
+            "dra_prepare_failed",
+        ),
+        # kubernetes, pkg/controller/resourceclaim
+        (
+            "FailedResourceClaimCreation",
+            'PodResourceClaim gpu: resource claim template "x": resourceclaimtemplate.resource.k8s.io "x" not found',
+            "claim_not_made",
+        ),
+        # containerd, internal/cri/server/podsandbox
+        (
+            "FailedCreatePodSandBox",
+            'Failed to create pod sandbox: RuntimeHandler "nvidia" not supported',
+            "no_runtime_handler",
+        ),
+        # libnvidia-container, src/nvc.c
+        (
+            "Failed",
+            "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open",
+            "driver_library_missing",
+        ),
+        (
+            "Failed",
+            "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update",
+            "cuda_requirement",
+        ),
+    ],
+)
+def test_what_events_say_of_a_pod_that_does_not_start_is_understood(reason, said, key):
+    pod = a_pod(phase="Pending", is_overdue=True, events=[an_event(said, reason)])
+
+    assert why_waits(signs("", pod)).key == key
