@@ -53,7 +53,7 @@ def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, KeptBy]:
     found = _found_before(told, states) if states else {}
     asked = [key for key in states if key not in found][:ASKED_WHY]
     asked += Random(now.timestamp()).sample(sorted(found), min(len(found), ASKED_WHY - len(asked)))
-    found |= {node.pk: _why(node, now=now) for node in nodes.filter(pk__in=asked)} if asked else {}
+    found |= {node.pk: why_upgrade_stays(node, now=now) for node in nodes.filter(pk__in=asked)} if asked else {}
     return {key: kept for key, kept in found.items() if any(kept)}
 
 
@@ -64,7 +64,8 @@ def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[in
     return {key: KeptBy.read(said) for key, state, _, said in causes if state == states.get(key)}
 
 
-def _why(node: Node, *, now: datetime) -> KeptBy:
+def why_upgrade_stays(node: Node, *, now: datetime) -> KeptBy:
+    """Of one node, as its rows are now. Ten queries."""
     causes: dict[str, Cause | None] = {row.operand: row.cause for row in read_stack(node, now=now).operands}
     of_validator = causes.get(VALIDATOR)
     if of_validator is not None and of_validator.weight is Weight.WAITING:
@@ -86,15 +87,21 @@ def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -
     for pod in pods:
         for hindrance in policy.pods.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir):
             refused.setdefault(hindrance, []).append(pod.name)
-    said = [f"{names(sorted(refused[each]))} {WORDS[each](len(refused[each]))}" for each in WORDS if each in refused]
-    held = {pod.budget: pod.name for pod in pods if pod.budget}
-    said += [
-        f"{pod} may not be evicted: the PodDisruptionBudget {budget} lets none go." for budget, pod in held.items()
+    held: dict[str, list[str]] = {}
+    for pod in pods:
+        if pod.budget:
+            held.setdefault(pod.budget, []).append(pod.name)
+    said = [
+        f"PodDisruptionBudget {budget} allows no eviction of {names(sorted(those))}." for budget, those in held.items()
     ]
+    if refused:
+        words = [
+            f"{names(sorted(refused[each]))} {WORDS[each](len(refused[each]))}" for each in WORDS if each in refused
+        ]
+        said.append(f"The operator could not empty the node: {' '.join(words)}")
     if not said:
         return KeptBy()
-    helps = "Delete it by hand, or let the policy or the budget allow it."
-    return KeptBy(f"The operator could not empty the node: {' '.join(said)}", helps)
+    return KeptBy(" ".join(said), "Delete it by hand, or let the policy or the budget allow it.")
 
 
 WORDS: Mapping[Hindrance, Callable[[int], str]] = {

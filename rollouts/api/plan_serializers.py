@@ -73,7 +73,7 @@ class ButtonSerializer(serializers.Serializer):
 class StageOnPlanSerializer(StageRowSerializer):
     row = "stage"
     targets_by_state = serializers.DictField(source="counts", child=serializers.IntegerField())
-    answers = serializers.SerializerMethodField(help_text="What each gate says now.")
+    answers = serializers.SerializerMethodField(help_text="What each gate says now, failing gates first.")
     approvals = ApprovalSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
@@ -81,7 +81,19 @@ class StageOnPlanSerializer(StageRowSerializer):
 
     @extend_schema_field(AnswerSerializer(many=True))
     def get_answers(self, stage: Flat) -> list[dict[str, Any]]:
-        return list(AnswerSerializer(stage.answers.values(), many=True).data)
+        return list(AnswerSerializer(stage.worst_first, many=True).data)
+
+
+class HaltingGateSerializer(serializers.Serializer):
+    """The gate that halted a plan, as it answered then."""
+
+    stage = serializers.CharField()
+    gate = serializers.CharField()
+    title = serializers.CharField()
+    because = serializers.CharField()
+    nodes = serializers.ListField(child=serializers.CharField())
+    measured = serializers.DictField(help_text="What it compared.")
+    at = serializers.DateTimeField()
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,9 @@ class PlanSerializer(PlanRowSerializer):
     why = serializers.CharField(source="on_page.why", help_text="Why it is not moving, as its page says it.")
     besides = serializers.ListField(
         source="on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
+    )
+    halted_by = HaltingGateSerializer(
+        source="on_page.halted_by", allow_null=True, help_text="Null: it is not halted, or no gate halted it."
     )
     passed_over = serializers.ListField(
         source="on_page.passed_over",
@@ -144,6 +159,7 @@ class PlanSerializer(PlanRowSerializer):
             "pause",
             "why",
             "besides",
+            "halted_by",
             "passed_over",
             "holds",
             "holding",

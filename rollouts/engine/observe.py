@@ -15,6 +15,7 @@ from rollouts.components.driver import NO_OBJECT
 from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
 from rollouts.engine.cordons import read_cordons
 from rollouts.engine.exposure import ClusterClock, read_work
+from rollouts.engine.failures import causes_of_failures
 from rollouts.engine.live import Live, NodesNow
 from rollouts.engine.nodes import from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs
@@ -79,6 +80,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         openings,
         read_work(plan.cluster_id, _exposed(stages), by_uid, pods, ClusterClock(oldest, ahead)),
         why_unready(pods, now=now),
+        causes_of_failures(stages, by_uid, now=now),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)

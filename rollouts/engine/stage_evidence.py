@@ -56,6 +56,7 @@ class AroundStages:
     openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
     work: Mapping[str, SeenWork] = field(default_factory=dict)  # by uid of a node that has changed, where a gate asks
     why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run
+    failures: Mapping[str, str] = field(default_factory=dict)  # by uid of a node that failed: why, where no row has it
 
 
 def stage_snapshot(
@@ -267,6 +268,7 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         is_seen=False,
         is_lost=target.is_lost,
         is_retried=target.retried_at is not None,
+        failed_because=_failed_because(target, around),
     )
     if node is None:
         return written
@@ -288,3 +290,11 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         traits=traits_of(node),
         work=around.work.get(node.uid),
     )
+
+
+def _failed_because(target: Target | FollowedNode, around: AroundStages) -> str:
+    """As its own row has it, where it is written down already."""
+    found = around.failures.get(target.node_uid, "")
+    if found or isinstance(target, FollowedNode):
+        return found
+    return target.because if target.state == TargetState.FAILED or target.is_lost else ""

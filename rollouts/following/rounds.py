@@ -36,6 +36,7 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, FollowedState, StageState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout, Plan
 from rollouts.models.gate_answer import BLIND
+from rollouts.reads.failures import causes_found
 from rollouts.reads.queries import changeable, clock_ahead, driver_daemonsets, heard, newest_hashes, nodes_of
 
 LOOK_AGAIN = {FollowedState.STANDING: timedelta(seconds=10), FollowedState.ROLLING: timedelta(seconds=2)}
@@ -369,7 +370,11 @@ def _around(
     ahead = clock_ahead(rollout.cluster_id)
     pods = pods_on(rollout, names)
     why = why_unready(pods, now=now)
-    return AroundStages(by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why)
+    failed = [node.node_uid for node in nodes if node.state == TargetState.FAILED]
+    failures = causes_found(failed) if failed else {}
+    return AroundStages(
+        by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why, failures=failures
+    )
 
 
 def _stage(

@@ -116,6 +116,7 @@ class TargetEvidence:
     is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
     is_retried: bool = False  # it failed, and a person asked for another try since
     is_lost: bool = False  # excluded, because its node went away after it was let go
+    failed_because: str = ""  # why it failed, as a sentence; blank: it has not, or nothing says why
     driver_version: str = ""  # as the node says; blank: it does not say
     upgrade_state: str = ""
     is_ready: bool | None = None
@@ -268,6 +269,7 @@ BOUND = "bound"  # the cause of a gate that is not asked about before a freeze o
 KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we keep off: another gate says how long
 NO_PATIENCE_LOST = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
+GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
 SHOWS_NOTHING = "shows-nothing"  # the cause of a pass where there was nothing to judge by: nobody takes it for proof
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {

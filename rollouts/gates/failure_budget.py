@@ -1,5 +1,6 @@
 """No more targets are lost than the stage allows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -8,6 +9,8 @@ from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, When, fail, 
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import are, count
+
+MOST_CAUSES = 3  # in one sentence
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class FailureBudget(Gate):
         measured = {"failed": len(bad), "tolerated": self.tolerate, "changed": len(evidence.changed)}
         if len(bad) > self.tolerate:
             return fail(
-                f"{names(bad)} failed{_gone(evidence)}: {len(bad)}, where {self.tolerate} would be tolerated.",
+                _sentence(evidence, failed, lost),
                 cause="over",
                 nodes=bad,
                 measured=measured,
@@ -48,6 +51,15 @@ class FailureBudget(Gate):
         return passed(f"{used}.", measured=measured)
 
 
-def _gone(evidence: Evidence) -> str:
-    lost = sum(target.is_lost for target in evidence.targets)
-    return f" ({count(lost, 'node')} gone after being let go)" if lost else ""
+def _sentence(evidence: Evidence, failed: Sequence[str], lost: Sequence[str]) -> str:
+    """Names each node with the cause of its failure. The numbers stand beside it, in `measured`."""
+    because = {target.name: target.failed_because for target in evidence.targets}
+    by_cause: dict[str, list[str]] = {}
+    for name in failed:
+        by_cause.setdefault(because[name], []).append(name)
+    said = [f"{names(those)} failed{f': {cause}' if cause else '.'}" for cause, those in by_cause.items()]
+    if more := sum(len(those) for those in list(by_cause.values())[MOST_CAUSES:]):
+        said[MOST_CAUSES:] = [f"{count(more, 'more node')} failed."]
+    if lost:
+        said.append(f"{names(lost)} {are(len(lost))} not Ready.")
+    return " ".join(said)

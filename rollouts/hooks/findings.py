@@ -18,7 +18,7 @@ from rollouts.models import BreakGlass, Cordon, Hold, OptOut, Plan, Target, Verb
 from rollouts.models.plan import MARK
 from wording.instants import to_the_minute
 from wording.lists import names
-from wording.numbers import are, count
+from wording.numbers import are, count, was
 
 PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 
@@ -33,7 +33,7 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
             f"plan {plan.pk}",
             Wrong(
                 Severity.CRITICAL,
-                f"Plan #{plan.pk} “{plan.title}” is halted, {_how_far(plan)}. {because}".strip(),
+                f"Plan #{plan.pk} “{plan.title}” is halted{f': {because}' if because else '.'} {_how_far(plan)}",
                 f"Open the plan: {'roll it back' if plan.write_intended_at else 'abort it'}, or say why it is resumed.",
                 {"plan": plan.pk, "from": plan.from_version, "to": plan.to_version},
             ),
@@ -46,8 +46,8 @@ def _how_far(plan: Plan) -> str:
     untouched = targets.filter(state=TargetState.HELD).count()
     let_go = targets.count() - untouched
     if not let_go:
-        return "before any node was let go"
-    return f"with {let_go} of {count(let_go + untouched, 'node')} let go, between two versions"
+        return "No node was released."
+    return f"{let_go} of {count(let_go + untouched, 'node')} {was(let_go)} released: the cluster runs two versions."
 
 
 def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001

@@ -12,15 +12,18 @@ from django.db.models import Prefetch
 
 from people.rights import why_not
 from rollouts.gates import GATES
+from rollouts.gates.base import GAVE_UP, Answer
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Approval, BreakGlass, Command, Cordon, GateAnswer, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import BLIND
 from rollouts.reads.completion import OVER, completion_of
+from rollouts.reads.failures import causes_found
 from rollouts.reads.operators import operator_down
 from rollouts.reads.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
 from wording.instants import moment, to_the_minute
+from wording.lists import names
 
 LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
@@ -36,6 +39,26 @@ class StageOnPage:
     approvals: list[Approval]
     glass: list[BreakGlass]  # gates that were passed over, the newest first
     counts: Counter[str]  # targets by the state they are shown in
+
+    @property
+    def worst_first(self) -> list[GateAnswer]:
+        return sorted(self.answers.values(), key=lambda answer: rank(answer.answer))
+
+
+@dataclass(frozen=True)
+class HaltingGate:
+    """The gate that halted a plan, as it answered then. What it says now is among the answers of its stage."""
+
+    stage: str
+    gate: str
+    because: str
+    nodes: list[str]
+    measured: Mapping[str, Any]  # what it compared
+    at: datetime
+
+    @property
+    def title(self) -> str:
+        return GATES[self.gate].title if self.gate in GATES else self.gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +114,11 @@ class PlanStanding:
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
 
 
+def rank(answer: str) -> int:
+    """Failing gates come first, then those that wait, those that were not asked, those that pass."""
+    return {"fail": 0, "wait": 1, "": 2}.get(answer, 3)
+
+
 class HoldSeen(NamedTuple):
     """Of a hold what its plan's page counts."""
 
@@ -113,6 +141,12 @@ class PlanOnPage(PlanStanding):
     placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
     freed: list[datetime | None]  # of each that is let go outside of a wave: when its label was seen to be gone
     seq: int  # key of the newest event: what the page was made from
+    halted_by: HaltingGate | None = None  # None: it is not halted, or something else than a gate has done it
+    failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences
+
+    @property
+    def besides(self) -> list[str]:
+        return [*(said for said in self.failures if said not in self.why), *super().besides]
 
     @property
     def ahead(self) -> list[StageOnPage]:
@@ -140,7 +174,7 @@ def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     """All that a plan's page shows, in a fixed number of queries (13 at most).
 
-    One more where a stage tests its nodes, two more while the operator is down.
+    One more where a stage tests its nodes, two more while the operator is down, and two while the plan is halted.
     """
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
@@ -164,8 +198,32 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         placed=[hold.placed_at for hold in holds if hold.is_wanted and not hold.is_foreign],
         freed=_freed(holds, stages) if plan.is_under_way else [],
         seq=newest or 0,
+        halted_by=_halted_by(plan),
+        failures=failures_of(stages) if plan.state == PlanState.HALTED else (),
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
     )
+
+
+def _halted_by(plan: Plan) -> HaltingGate | None:
+    if plan.state != PlanState.HALTED:
+        return None
+    fails = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
+    rested_on = fails.filter(rested_on_at=plan.state_since, because=plan.because).select_related("stage").first()
+    if rested_on is None:
+        return None
+    stage, measured = rested_on.stage.name, rested_on.numbers
+    return HaltingGate(stage, rested_on.gate, rested_on.because, rested_on.nodes, measured, rested_on.at)
+
+
+def failures_of(stages: Iterable[StageOnPage]) -> list[str]:
+    """Nodes that failed, those of one cause together. One query where the cause was not known when they failed."""
+    failed = [target for one in stages for target in one.targets if target.state == TargetState.FAILED]
+    unknown = [target.node_uid for target in failed if target.because == GAVE_UP]
+    found = causes_found(unknown) if unknown else {}
+    by_cause: dict[str, list[str]] = defaultdict(list)
+    for target in failed:
+        by_cause[found.get(target.node_uid, target.because)].append(target.node_name)
+    return [f"{names(those)} failed: {because}" for because, those in by_cause.items()]
 
 
 def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:

@@ -6,9 +6,8 @@ from typing import Any
 
 from rollouts.approvals.bundles import Bundle
 from rollouts.approvals.shown import in_one
+from rollouts.reads.on_page import rank
 from rollouts.web.looks import Look
-
-ORDER = {"fail": 0, "wait": 1, "pass": 3}
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class GateComparison:
     @property
     def place(self) -> tuple[bool, int, int, str]:
         """Exceptions first: what changed, then what is not green."""
-        return not self.is_changed, ORDER.get(self.now, 2), self.index, self.gate
+        return not self.is_changed, rank(self.now), self.index, self.gate
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetSt
 from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.ordering.picking import AtOnce
-from rollouts.reads.on_page import StageOnPage
+from rollouts.reads.on_page import StageOnPage, rank
 from wording.durations import spell
 from wording.lists import names
 
@@ -168,16 +168,17 @@ def column_of(
         target.node_id = node_ids.get(target.node_uid)  # type: ignore[attr-defined]
         target.may_be_retried = target.shown_state == TargetState.FAILED and goes_on  # type: ignore[attr-defined]
         target.may_be_excluded = target.shown_state in excludable  # type: ignore[attr-defined]
+    gates = [
+        _gate_line(gate, on_page, blamed, is_asked=is_asked(on_page, following), seen_until=seen_until)
+        for gate in stage.gates
+    ]
     return Column(
         on_page=on_page,
-        gates=[
-            _gate_line(gate, on_page, blamed, is_asked=is_asked(on_page, following), seen_until=seen_until)
-            for gate in stage.gates
-        ],
+        gates=sorted(gates, key=lambda line: rank(line.answer.answer if line.answer else "")),
         soak_until=None if seen_until else soak_until(on_page),
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,
-        segments=_segments(counts, total),
+        segments=_segments(_with_blamed(on_page.targets, counts), total),
         changed=happened[TargetState.CHANGED],
         failed=happened[TargetState.FAILED],
         unfinished=sum(happened[state] for state in IN_FLIGHT),
@@ -281,6 +282,12 @@ def said_of(wave: Wave, before: Wave | None) -> str:
     number, _, because = wave.because.partition(": ")
     is_said = before is not None and bool(because) and because == before.because.partition(": ")[2]
     return f"{number}." if is_said else wave.because
+
+
+def _with_blamed(targets: Iterable[Target], counts: Counter[str]) -> Counter[str]:
+    """Counts a changed node that a gate fails for as failed: no bar is green where its stage is not."""
+    blamed = sum(target.shown_state == TargetState.CHANGED and bool(target.fails) for target in targets)  # type: ignore[attr-defined]
+    return counts + Counter({TargetState.FAILED: blamed}) - Counter({TargetState.CHANGED: blamed})
 
 
 def _segments(counts, total: int) -> list[tuple[str, float, float]]:

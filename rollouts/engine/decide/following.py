@@ -6,7 +6,7 @@ from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import MoveTarget
 from rollouts.engine.decide.another_try import became_of
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.gates.base import TargetEvidence
+from rollouts.gates.base import GAVE_UP, TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, PlanState, TargetState, is_lost
 
 
@@ -78,7 +78,7 @@ def _next_state(
     if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
     if node.phase is Phase.FAILED:
-        return TargetState.FAILED, "The operator gave up on it: upgrade-failed."
+        return TargetState.FAILED, target.failed_because or GAVE_UP
     if is_changed(snapshot, stage, node):
         return TargetState.CHANGED, snapshot.says.changed.format(loaded=node.driver_version)
     if node.has_begun:

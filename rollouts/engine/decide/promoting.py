@@ -32,6 +32,7 @@ from rollouts.engine.decide.strays import free_strays
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, Judgement, When
+from rollouts.gates.failure_budget import FailureBudget
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
@@ -118,7 +119,10 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
         return current.index, _says_escaped(snapshot, escaped)
     for stage in snapshot.forward:
-        if failed := first(Answer.FAIL, counted(stage, judgements.get(stage.index, {}))):
+        answers = counted(stage, judgements.get(stage.index, {}))
+        # A node that failed fails other gates, too, and this one names its cause.
+        failed_nodes_first = {key: answers[key] for key in (FailureBudget.key, *answers) if key in answers}
+        if failed := first(Answer.FAIL, failed_nodes_first):
             return stage.index, failed[1].because
     return None
 

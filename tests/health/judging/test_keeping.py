@@ -50,7 +50,7 @@ def test_a_selector_that_cannot_be_read_says_nothing():
         (PodThere("team-a/agent", owner_kind="DaemonSet"), "team-a/agent requests GPUs and is a DaemonSet's."),
         (
             PodThere("team-a/last", owner_kind="ReplicaSet", budget="team-a/one"),
-            "team-a/last may not be evicted: the PodDisruptionBudget team-a/one lets none go.",
+            "PodDisruptionBudget team-a/one allows no eviction of team-a/last.",
         ),
     ],
 )
@@ -58,6 +58,14 @@ def test_a_selector_that_cannot_be_read_says_nothing():
 def test_a_pod_that_may_not_go_is_named_with_why(state, pod, says):
     assert says in said(state, pod, STEADY)
     assert "team-a/chat" not in said(state, pod, STEADY)
+
+
+def test_a_budget_comes_first_with_each_pod_that_it_keeps():
+    kept = [PodThere(name, owner_kind="ReplicaSet", budget="team-a/one") for name in ("team-a/b", "team-a/a")]
+
+    because = kept_by_pods("upgrade-failed", read_policy({}), [PodThere("team-a/alone"), *kept]).because
+
+    assert because.startswith("PodDisruptionBudget team-a/one allows no eviction of team-a/a, team-a/b. The operator ")
 
 
 def test_several_are_named_together():
@@ -108,7 +116,7 @@ def test_a_budget_that_lets_none_of_its_pods_go_is_found_in_rows(cluster, allowe
 
     why = why_upgrades_stay(cluster, now=NOON)
 
-    assert ("the PodDisruptionBudget team-a/one lets none go" in str(why.get(node.pk))) is is_told
+    assert ("PodDisruptionBudget team-a/one allows no eviction of team-a/chat" in str(why.get(node.pk))) is is_told
 
 
 def test_the_policy_is_that_of_the_nodes_own_driver_before_the_cluster_policys(cluster):

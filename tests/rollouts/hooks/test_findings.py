@@ -23,7 +23,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     assert (finding.subject, finding.page) == (f"plan {plan.pk}", f"/plans/{plan.pk}")
     assert (finding.opened_at, finding.severity) == (NOON, "critical")  # as red as on its own page
     assert f"Plan #{plan.pk} “New driver” is halted" in finding.sentence
-    assert finding.sentence.endswith("is halted, before any node was let go. gpu-1 failed.")
+    assert finding.sentence.endswith("is halted: gpu-1 failed. No node was released.")
     assert finding.action == "Open the plan: abort it, or say why it is resumed."
 
     plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
@@ -38,7 +38,7 @@ def test_whom_a_plan_was_halted_by_is_said_before_why():
 
     ((_, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
-    assert wrong.sentence.endswith("is halted, before any node was let go. ada halted it: Redis is away.")
+    assert wrong.sentence.endswith("is halted: ada halted it: Redis is away. No node was released.")
 
 
 def test_a_halted_plan_says_how_far_it_came():
@@ -52,7 +52,7 @@ def test_a_halted_plan_says_how_far_it_came():
     ((subject, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
     assert subject == f"plan {plan.pk}"
-    assert "is halted, with 1 of 2 nodes let go, between two versions. gpu-1 failed." in wrong.sentence
+    assert wrong.sentence.endswith("is halted: gpu-1 failed. 1 of 2 nodes was released: the cluster runs two versions.")
     assert wrong.action == "Open the plan: roll it back, or say why it is resumed."
 
 

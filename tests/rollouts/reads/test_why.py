@@ -6,13 +6,15 @@ from itertools import product
 import pytest
 from django.core.management import call_command
 
+from fleet.models import Node
+from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import BreakGlass, Plan, Stage
+from rollouts.models import BreakGlass, Plan, Stage, Target
 from rollouts.reads.on_page import PlanOnPage, plan_on_page
 from rollouts.reads.queries import heard
 from rollouts.steering import freezing
 from rollouts.steering.commands import halt, pause
-from tests.make import NOON, a_plan, a_window
+from tests.make import NOON, a_finding, a_plan, a_window
 from tests.rollouts.rows import a_started_plan
 
 HOUR = timedelta(hours=1)
@@ -174,3 +176,30 @@ def test_lists_say_at_once_who_paused_it(cluster, owner):
 
     plan.refresh_from_db()
     assert plan.waiting_for == plan_on_page(plan, now=NOON).why == f"{owner.get_username()} paused it: Lunch."
+
+
+@pytest.mark.django_db
+def test_a_plan_that_a_person_halted_says_which_nodes_failed_and_why():
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, because="A person stopped it.")
+    because = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", because=because)
+
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+
+    assert on_page.besides == [f"gpu-0 failed: {because}"]
+    assert on_page.halted_by is None
+
+
+@pytest.mark.django_db
+def test_a_cause_that_was_not_known_when_the_node_failed_is_that_of_its_finding():
+    plan = a_plan()
+    halted = f"gpu-0 failed: {GAVE_UP}"
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, because=halted)
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", because=GAVE_UP)
+    node = Node.objects.get(cluster=plan.cluster, name="gpu-0")
+    a_finding(plan.cluster, node=node, rule="upgrade-failed", probable_cause="The driver container crashes.")
+
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+
+    assert (on_page.why, on_page.besides) == (halted, ["gpu-0 failed: The driver container crashes."])

@@ -28,7 +28,7 @@ def viewer() -> User:
 
 def fails(rollout) -> FollowedAnswer:
     return rollout.answers.create(
-        gate="failure_budget", answer="fail", because="gpu-3 failed: 1, where 0 would be tolerated.", nodes=["gpu-3"],
+        gate="failure_budget", answer="fail", because="gpu-3 failed: The node was deleted.", nodes=["gpu-3"],
         since=NOON, at=NOON,
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ def test_where_a_plan_would_have_halted_stands_there_once_it_is_over(cluster: Cl
     seen = page(visiting(viewer), f"/followed/{rollout.pk}").text
 
     assert "Failed before a plan would have halted" in seen
-    assert "gpu-3 failed: 1, where 0 would be tolerated." in seen
+    assert "gpu-3 failed: The node was deleted." in seen
     assert "Quarterdeck would have halted here" not in seen, "which is of now"
 
 
@@ -84,7 +84,7 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
 
     ((_, wrong),) = FAILING.say(cluster, now=NOON)
     seen = page(visiting(viewer), page_of_followed(wrong.evidence)).text
-    assert "Quarterdeck would have halted here: gpu-3 failed: 1, where 0 would be tolerated." in seen
+    assert "Quarterdeck would have halted here: gpu-3 failed: The node was deleted." in seen
     assert "failing" in seen
     assert wrong.action in seen
     assert "gpu-3 failed a gate fails because of it" in seen

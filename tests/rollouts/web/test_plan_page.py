@@ -666,3 +666,38 @@ def made_for(client, plan) -> Counter[str]:
     finally:
         post_init.disconnect(note)
     return made
+
+
+NO_EVICTION = "gpu-0 failed: PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
+
+
+def a_stage_halted_by(gate: str, because: str, *, state: str):
+    """A canary whose one node is in this state. Every gate but one passes."""
+    stage = make.a_stage_to_approve()
+    type(stage).objects.filter(pk=stage.pk).update(state="halted", because=because)
+    Target.objects.filter(stage=stage).update(state=state)
+    Plan.objects.filter(pk=stage.plan_id).update(state="halted", because=because, state_since=NOON)
+    for each in stage.gates:
+        failed = {"because": because, "nodes": ["gpu-0"], "rested_on_at": NOON, "measured": [("failed", 1)]}
+        an_answer(stage, each.key, **{"answer": "fail", **failed} if each.key == gate else {"answer": "pass"})
+    return stage
+
+
+def test_the_gate_that_failed_comes_first_and_its_numbers_stand_under_the_cause(viewer):
+    stage = a_stage_halted_by("failure_budget", NO_EVICTION, state="failed")
+
+    html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
+
+    assert f"Halted at 12:00:00 because {NO_EVICTION} Failure budget of Canary failed 1" in Page(html).text
+    assert re.findall(r'<li class="gate[^"]*"', html)[0] == '<li class="gate is-fail"'
+
+
+def test_a_node_that_a_gate_fails_for_is_red_in_the_bar_of_its_stage(viewer):
+    """Its target is changed: the bar would be full and green."""
+    stage = a_stage_halted_by("driver_version", "gpu-0 runs 570.172.08.", state="changed")
+
+    html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
+
+    bar = html.partition(f'id="stage-{stage.pk}"')[2].partition('<svg class="bar"')[2].partition("</svg>")[0]
+    assert '<rect class="t-failed" x="0.00" width="100.00"' in bar
+    assert "t-changed" not in bar

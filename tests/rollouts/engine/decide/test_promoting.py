@@ -356,6 +356,15 @@ def test_a_failing_gate_halts_in_the_canary():
     assert decision.judgements[0]["driver_version"].answer is Answer.FAIL
 
 
+def test_a_failed_node_with_its_cause_halts_before_what_other_gates_say_of_it():
+    target = a_target("a", state=TargetState.FAILED, failed_because="Its pod cannot go.")
+    stage = a_stage(target, a_target("b", driver_version=OLD), gates=(DriverVersion(), FailureBudget()), state=SOAKING)
+
+    decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("a"), a_changed_node("b"))))
+
+    assert decision.waiting_for == "a failed: Its pod cannot go."
+
+
 def test_a_failing_gate_halts_in_the_middle_of_a_wave_too():
     targets = (a_target("a", state=TargetState.FAILED), a_held_target("b"))
     snapshot = a_snapshot(

@@ -262,7 +262,7 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_no_node_from_the_end():
     decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
-    assert "look at this: b failed" in decision.waiting_for
+    assert "look at this: b is not Ready." in decision.waiting_for
 
 
 def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever():

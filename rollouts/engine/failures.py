@@ -1,0 +1,36 @@
+"""Why the operator gave up on nodes of a plan: recorded with the move that says so, and said by the gate that halts."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from fleet.models import Node
+from gpu.upgrade_controller import UPGRADE_FAILED
+from health.judging.keeping import why_upgrade_stays
+from rollouts.gates.base import GAVE_UP
+from rollouts.lifecycle import TargetState
+from rollouts.models import Stage, Target
+from rollouts.reads.failures import causes_found
+
+ASKED_WHY = 20  # nodes a round: ten queries each
+UNTOUCHED = frozenset({TargetState.HELD, TargetState.EXCLUDED, TargetState.FAILED})
+
+
+def causes_of_failures(stages: Iterable[Stage], nodes: Mapping[str, Node], *, now: datetime) -> dict[str, str]:
+    """Node uid → why it failed, where that is not recorded yet. `nodes`: by uid.
+
+    Of those that failed since the last round: as rows say it now. Of those whose cause nothing said then: as a finding
+    says it. No query where no node has failed.
+    """
+    targets = [target for stage in stages for target in stage.targets.all()]
+    fresh = [target.node_uid for target in targets if _has_just_failed(target, nodes)][:ASKED_WHY]
+    rows = Node.objects.filter(pk__in=[nodes[uid].pk for uid in fresh]) if fresh else ()
+    found = {row.uid: why_upgrade_stays(row, now=now).because for row in rows}
+    unknown = [target for target in targets if target.state == TargetState.FAILED and target.because == GAVE_UP]
+    if unknown:
+        found |= causes_found(target.node_uid for target in unknown)
+    return {uid: because for uid, because in found.items() if because}
+
+
+def _has_just_failed(target: Target, nodes: Mapping[str, Node]) -> bool:
+    node = nodes.get(target.node_uid)
+    return node is not None and node.upgrade_state == UPGRADE_FAILED and target.state not in UNTOUCHED
