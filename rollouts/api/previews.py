@@ -3,7 +3,7 @@ from rest_framework import serializers
 
 from rollouts.api.serializers import Option
 from rollouts.preflight.live.answers import LiveResult
-from rollouts.steering.preview import Forecast, Preview, StagePreview
+from rollouts.steering.preview import Forecast, Preview, StagePreview, StartVerdict
 
 NULL = "Null: its pods were never read."
 
@@ -159,6 +159,9 @@ class LiveCheckSerializer(serializers.Serializer):
 
 
 class PreviewSerializer(serializers.Serializer):
+    verdict = serializers.CharField(help_text=f"One of {', '.join(StartVerdict)}.")
+    verdict_sentence = serializers.CharField()
+    seen_at = serializers.DateTimeField(help_text="When the rows were read that all this rests on.")
     blockers = PreflightCheckSerializer(many=True, help_text="It cannot start before these are mended.")
     warnings = PreflightCheckSerializer(many=True)
     stages = StagePreviewSerializer(many=True)

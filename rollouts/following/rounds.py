@@ -372,9 +372,7 @@ def _around(
     why = why_unready(pods, now=now)
     failed = [node.node_uid for node in nodes if node.state == TargetState.FAILED]
     failures = causes_found(failed) if failed else {}
-    return AroundStages(
-        by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why, failures=failures
-    )
+    return AroundStages(by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why, failures=failures)
 
 
 def _stage(

@@ -59,6 +59,8 @@ BLOCKERS: tuple[PreflightRule, ...] = (
     windowless.never_opens,
     _seen(operator_down.is_down),
     _seen(lost_work.is_lost),
+    _seen(disruption_budgets.keep_pods),
+    _seen(not_deleted.fail_their_node),
 )
 WARNINGS: tuple[PreflightRule, ...] = (
     unasked.goes_unasked,
@@ -76,8 +78,8 @@ WARNINGS: tuple[PreflightRule, ...] = (
     restrained.restrained,
     budget.is_used_up,
     budget.domains_are_full,
-    _seen(disruption_budgets.hold_back),
-    _seen(not_deleted.are_not_deleted),
+    _seen(disruption_budgets.slow_down),
+    _seen(not_deleted.are_drained),
     _seen(waited_for.are_waited_for),
     _seen(pinning.pin_the_driver),
     _seen(dra_plugins.outlive_the_driver),

@@ -113,6 +113,24 @@ class PreflightFacts:
         return is_evicted(pod.resources) or (pod.claims_gpus and self.evicts_claims is True)
 
     @cached_property
+    def budgets_of(self) -> Mapping[PodFacts, Sequence[BudgetFacts]]:
+        """Which cover each pod that is evicted. Empty where budgets are not known.
+
+        Pods of one workload are mostly labelled alike: a budget is held against each way of being labelled once.
+        """
+        found: dict[tuple[str, frozenset[tuple[str, str]]], Sequence[BudgetFacts]] = {}
+        of: dict[PodFacts, Sequence[BudgetFacts]] = {}
+        for pod in () if self.budgets_unseen else self.evicted:
+            if pod.is_pending:
+                continue
+            like = (pod.namespace, frozenset(pod.labels.items()))
+            if like not in found:
+                there = self.budgets_by_namespace.get(pod.namespace, ())
+                found[like] = [budget for budget in there if budget.covers(pod)]
+            of[pod] = found[like]
+        return of
+
+    @cached_property
     def budgets_by_namespace(self) -> Mapping[str, Sequence[BudgetFacts]]:
         found: dict[str, list[BudgetFacts]] = defaultdict(list)
         for budget in self.budgets:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from django.db.models import Count, Q
 
@@ -33,7 +34,7 @@ from rollouts.steering.large import is_large
 from rollouts.steering.refusals import ObjectGone
 from rollouts.steering.remaining import stage_time
 from wording.durations import spell
-from wording.numbers import count
+from wording.numbers import are, count, either
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
 
@@ -84,6 +85,15 @@ class Forecast:
     duration: Duration
 
 
+class StartVerdict(StrEnum):
+    """Of a start, by all checks together: page and REST show this one."""
+
+    BARRED = "barred"
+    NEEDS_REASON = "needs-reason"
+    GRAVE = "grave"  # nothing bars it, and some warnings are as red as blockers
+    FREE = "free"
+
+
 @dataclass(frozen=True)
 class Preview:
     blockers: list[Check]
@@ -96,6 +106,37 @@ class Preview:
     cohorts_uncovered: list[str]
     isolated_canary: IsolatedCanary
     live: LiveOnPage | None  # what its cluster itself said when it was asked last; None: it was not
+    seen_at: datetime
+
+    @property
+    def grave(self) -> list[Check]:
+        return [check for check in self.warnings if check.is_grave]
+
+    @property
+    def verdict(self) -> StartVerdict:
+        """Whether it can start, in one word."""
+        if self.blockers:
+            return (
+                StartVerdict.NEEDS_REASON
+                if all(one.may_be_overridden for one in self.blockers)
+                else StartVerdict.BARRED
+            )
+        return StartVerdict.GRAVE if self.grave else StartVerdict.FREE
+
+    @property
+    def verdict_sentence(self) -> str:
+        blockers, grave = len(self.blockers), len(self.grave)
+        barring = sum(not one.may_be_overridden for one in self.blockers)
+        match self.verdict:
+            case StartVerdict.BARRED:
+                return f"{count(barring, 'blocker')} {either(barring, 'bars', 'bar')} the start."
+            case StartVerdict.NEEDS_REASON:
+                speaks = either(blockers, "speaks", "speak")
+                return f"{count(blockers, 'check')} {speaks} against the start. It needs a reason, which approvers see."
+            case StartVerdict.GRAVE:
+                them = either(grave, "it", "them")
+                return f"Nothing bars the start. {count(grave, 'warning')} {are(grave)} grave: read {them} first."
+        return f"Nothing bars the start{'; read the warnings first' if self.warnings else ''}."
 
 
 def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime) -> Preview:
@@ -119,6 +160,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
         live=live_on_page(plan),
+        seen_at=now,
     )
 
 

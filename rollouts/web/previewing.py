@@ -1,13 +1,14 @@
 """A draft's preview for its page, also where what it was written for is gone."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils import timezone
 
 from rollouts.checks import Check
 from rollouts.models import Plan
 from rollouts.steering.documents import by_document
-from rollouts.steering.preview import Preview, preview
+from rollouts.steering.preview import Preview, StartVerdict, preview
 from rollouts.steering.refusals import ObjectGone
 
 
@@ -16,11 +17,16 @@ class GonePreview:
     """The driver object is no longer in the cluster: there is nothing to preview."""
 
     blockers: list[Check]
+    seen_at: datetime
+    verdict = StartVerdict.BARRED
+    verdict_sentence = "1 blocker bars the start."
 
 
 def preview_of(plan: Plan) -> Preview | GonePreview:
+    now = timezone.now()
     try:
-        return by_document(preview(plan, now=timezone.now()))
+        return by_document(preview(plan, now=now))
     except ObjectGone:
         sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
-        return GonePreview([Check("gone", sentence, "Discard this draft and write one for an object that is there.")])
+        fix = "Discard this draft and write one for an object that is there."
+        return GonePreview([Check("gone", sentence, fix)], seen_at=now)

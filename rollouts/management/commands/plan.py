@@ -134,6 +134,7 @@ def _lines(shown: Applied) -> list[str]:
     lines += [f"{each.field}: {each.drafted} → {each.document}" for each in shown.differences]
     if told is None:
         return lines
+    lines.append(told.verdict_sentence)
     lines += [line for check in told.blockers for line in _said("blocker", check)]
     lines += [line for check in told.warnings for line in _said("warning", check)]
     lines += _live_lines(told.live)

@@ -10,31 +10,25 @@ from wording.lists import names
 from wording.numbers import are, count, either
 
 
-def hold_back(facts: PreflightFacts) -> Iterator[Check]:
+def keep_pods(facts: PreflightFacts) -> Iterator[Check]:
+    """Budgets by which a node fails, as they are now. A person starts all the same with a reason."""
+    of = facts.budgets_of
+    yield from _several({pod: those for pod, those in of.items() if len(those) > 1})
+    yield from _none_allowed(facts, {pod: one for pod, one in _alone(facts).items() if not one.allowed})
+
+
+def slow_down(facts: PreflightFacts) -> Iterator[Check]:
     if facts.budgets_unseen:
         unknown = "Whether PodDisruptionBudgets hold the pods back that have to go is not known."
         yield Check("budgets-unseen", f"{unknown} {facts.budgets_unseen}", "Let Quarterdeck read poddisruptionbudgets.")
         return
-    of = _covering(facts)
-    yield from _several({pod: those for pod, those in of.items() if len(those) > 1})
-    alone = {pod: those[0] for pod, those in of.items() if len(those) == 1 and those[0].is_asked(pod)}
-    yield from _none_allowed(facts, {pod: one for pod, one in alone.items() if not one.allowed})
-    yield from _too_few_allowed(facts, {pod: one for pod, one in alone.items() if one.allowed})
+    yield from _too_few_allowed(facts, {pod: one for pod, one in _alone(facts).items() if one.allowed})
 
 
-def _covering(facts: PreflightFacts) -> dict[PodFacts, Sequence[BudgetFacts]]:
-    """Pods of one workload are mostly labelled alike: a budget is held against each way of being labelled once."""
-    found: dict[tuple[str, frozenset[tuple[str, str]]], Sequence[BudgetFacts]] = {}
-    of: dict[PodFacts, Sequence[BudgetFacts]] = {}
-    for pod in facts.evicted:
-        if pod.is_pending:
-            continue
-        like = (pod.namespace, frozenset(pod.labels.items()))
-        if like not in found:
-            there = facts.budgets_by_namespace.get(pod.namespace, ())
-            found[like] = [budget for budget in there if budget.covers(pod)]
-        of[pod] = found[like]
-    return of
+def _alone(facts: PreflightFacts) -> dict[PodFacts, BudgetFacts]:
+    """The one budget of each pod that is asked for its eviction."""
+    of = facts.budgets_of
+    return {pod: those[0] for pod, those in of.items() if len(those) == 1 and those[0].is_asked(pod)}
 
 
 def _several(pods: dict[PodFacts, Sequence[BudgetFacts]]) -> Iterator[Check]:
@@ -44,9 +38,10 @@ def _several(pods: dict[PodFacts, Sequence[BudgetFacts]]) -> Iterator[Check]:
         sentence = (
             f"{has} more than one PodDisruptionBudget{either(number, '', ' each')}: the API server evicts no such pod."
         )
-        fix = f"Leave one budget to a pod. Until then the {either(number, 'node fails', 'nodes fail')}."
+        fails = f"Until then the {either(number, 'node fails', 'nodes fail')}."
+        fix = f"Leave one budget to a pod. {fails}"
         about = each(f"{pod.name} on {pod.node}: {', '.join(map(str, those))}" for pod, those in pods.items())
-        yield Check("several-budgets", sentence, fix, is_grave=True, about=about)
+        yield Check("several-budgets", sentence, fix, may_be_overridden=True, about=about)
 
 
 def _none_allowed(facts: PreflightFacts, pods: dict[PodFacts, BudgetFacts]) -> Iterator[Check]:
@@ -57,7 +52,8 @@ def _none_allowed(facts: PreflightFacts, pods: dict[PodFacts, BudgetFacts]) -> I
         held = f"{names(sorted(pod.name for pod in pods))} cannot be evicted now"
         fix = f"Let it allow one, or give the workload another replica. {while_it_tries(facts.policy)}"
         about = each(f"{pod.name} on {pod.node}: {_said(budget)}" for pod, budget in pods.items())
-        yield Check("budget-allows-none", f"{held}: {titled} {allow} none to go.", fix, is_grave=True, about=about)
+        sentence = f"{held}: {titled} {allow} none to go."
+        yield Check("budget-allows-none", sentence, fix, may_be_overridden=True, about=about)
 
 
 def _said(budget: BudgetFacts) -> str:

@@ -1,12 +1,11 @@
 """Pods that use GPUs and that the operator does not delete: with one of them on a node it deletes none there."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gpu.evictions import Hindrance
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PodFacts, PreflightFacts
-from rollouts.preflight.rules.outcomes import once_refused
+from rollouts.preflight.rules.outcomes import is_drained, once_refused
 from wording.lists import names
 from wording.numbers import either
 
@@ -31,16 +30,30 @@ FIXES: Mapping[Hindrance, str] = {
 }
 
 
-def are_not_deleted(facts: PreflightFacts) -> Iterator[Check]:
-    refused: dict[Hindrance, list[PodFacts]] = defaultdict(list)
+def fail_their_node(facts: PreflightFacts) -> Iterator[Check]:
+    """Where no drain takes them either. A person starts all the same with a reason."""
+    for hindrance, pods in _refused(facts).items():
+        if not is_drained(facts.policy, pods):
+            sentence, fix, about = _said(facts, hindrance, pods)
+            yield Check(f"not-deleted-{hindrance}", sentence, fix, may_be_overridden=True, about=about)
+
+
+def are_drained(facts: PreflightFacts) -> Iterator[Check]:
+    for hindrance, pods in _refused(facts).items():
+        if is_drained(facts.policy, pods):
+            sentence, fix, about = _said(facts, hindrance, pods)
+            yield Check(f"not-deleted-{hindrance}", sentence, fix, is_grave=True, about=about)
+
+
+def _refused(facts: PreflightFacts) -> Mapping[Hindrance, Sequence[PodFacts]]:
+    refused: dict[Hindrance, list[PodFacts]] = {hindrance: [] for hindrance in SENTENCES}
     for pod in facts.evicted:
         for hindrance in facts.policy.pods.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir):
             refused[hindrance].append(pod)
-    yield from (_check(facts, hindrance, refused[hindrance]) for hindrance in SENTENCES if hindrance in refused)
+    return {hindrance: pods for hindrance, pods in refused.items() if pods}
 
 
-def _check(facts: PreflightFacts, hindrance: Hindrance, pods: Sequence[PodFacts]) -> Check:
+def _said(facts: PreflightFacts, hindrance: Hindrance, pods: Sequence[PodFacts]) -> tuple[str, str, tuple[str, ...]]:
     sentence = f"{names(sorted(pod.name for pod in pods))} {SENTENCES[hindrance](len(pods))}"
     fix = f"{once_refused(facts.policy, pods)} {FIXES[hindrance]}"
-    about = each(f"{pod.name} on {pod.node}" for pod in pods)
-    return Check(f"not-deleted-{hindrance}", sentence, fix, is_grave=True, about=about)
+    return sentence, fix, each(f"{pod.name} on {pod.node}" for pod in pods)

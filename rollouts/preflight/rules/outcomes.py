@@ -34,6 +34,12 @@ def once_refused(policy: EvictionPolicy, pods: Sequence[PodFacts]) -> str:
     return "The whole node is drained instead, with every other pod on it."
 
 
+def is_drained(policy: EvictionPolicy, pods: Sequence[PodFacts]) -> bool:
+    """Whether a drain follows that takes them all: else their nodes fail, or the old driver stays in use."""
+    drain = policy.drain
+    return drain is not None and not any(is_left(drain, pod) or is_refused(drain, pod) for pod in pods)
+
+
 def is_refused(deletion: Deletion, pod: PodFacts) -> bool:
     return bool(deletion.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir))
 

@@ -4,6 +4,7 @@ import pytest
 
 from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Pod, ResourceClaim
 from kube.resources import DISRUPTION_BUDGETS, RESOURCE_CLAIMS
+from rollouts.checks import Check
 from rollouts.steering.preview import preview
 from rollouts.steering.refusals import Blocked
 from rollouts.steering.starting import start
@@ -17,8 +18,13 @@ def cluster(cluster):
     return cluster
 
 
+def said_of(plan) -> list[Check]:
+    told = preview(plan, now=NOON)
+    return [*told.blockers, *told.warnings]
+
+
 def warned(plan) -> dict[str, str]:
-    return {check.code: check.sentence for check in preview(plan, now=NOON).warnings}
+    return {check.code: check.sentence for check in said_of(plan)}
 
 
 def a_tenant(cluster, name: str, **given):
@@ -91,12 +97,30 @@ def test_work_that_would_be_lost_needs_a_reason_that_approvers_see(cluster, owne
     assert [check["code"] for check in plan.sealed["despite"]["checks"]] == ["loses-unmanaged"]
 
 
+def test_a_start_that_a_budget_would_fail_asks_for_a_reason_which_approvers_see(cluster, owner):
+    """Before, the page said in green that nothing bars it, and the node failed."""
+    a_tenant(cluster, "model-0", labels={"app": "model"})
+    a_budget(cluster)
+    plan = a_draft(cluster, owner)
+
+    told = preview(plan, now=NOON)
+    assert told.verdict == "needs-reason"
+    assert told.verdict_sentence == "1 check speaks against the start. It needs a reason, which approvers see."
+    with pytest.raises(Blocked, match="cannot be evicted now"):
+        start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, because="", override_because="It ends at noon.", expected_revision=1, now=NOON)
+
+    assert plan.sealed["despite"]["because"] == "It ends at noon."
+    assert [check["code"] for check in plan.sealed["despite"]["checks"]] == ["budget-allows-none"]
+
+
 def test_a_policy_that_would_lose_work_is_only_a_warning_where_there_is_none(cluster, owner):
     with_policy(cluster, podDeletion={"force": True})
 
     told = preview(a_draft(cluster, owner), now=NOON)
 
     assert told.blockers == []
+    assert told.verdict_sentence.startswith("Nothing bars the start. ")
     assert "force" in {check.code for check in told.warnings}
 
 
@@ -110,7 +134,7 @@ def test_page_and_rest_name_each_pod(cluster, owner, client):
     answer = client.get(f"/api/v1/plans/{plan.pk}/preview").json()
 
     assert "team-a/notebook-4 on node-1" in page
-    (check,) = [check for check in answer["warnings"] if check["code"] == "not-deleted-no-controller"]
+    (check,) = [check for check in answer["blockers"] if check["code"] == "not-deleted-no-controller"]
     assert check["sentence"].startswith("team-a/notebook-0, team-a/notebook-1, team-a/notebook-2 and 2 more have no")
     assert check["about"] == [f"team-a/notebook-{number} on node-1" for number in range(5)]
 
@@ -128,9 +152,9 @@ def test_a_pod_that_claims_its_gpus_is_evicted_by_a_newer_operator_only(cluster,
     policies = DriverObject.objects.filter(cluster=cluster, kind="ClusterPolicy")
 
     policies.update(operator_version="v26.7.0")
-    newer = preview(a_draft(cluster, owner), now=NOON).warnings
+    newer = said_of(a_draft(cluster, owner))
     policies.update(operator_version="v26.3.3")
-    older = preview(a_draft(cluster, owner), now=NOON).warnings
+    older = said_of(a_draft(cluster, owner))
 
     assert [check.about for check in newer if check.code == "not-deleted-no-controller"] == [
         ("team-a/claims on node-1",)

@@ -2,12 +2,18 @@
 
 import pytest
 
-from rollouts.preflight.rules.disruption_budgets import hold_back
+from rollouts.checks import Check
+from rollouts.preflight.rules.disruption_budgets import keep_pods, slow_down
 from tests.rollouts.preflight.make import a_budget, a_pod, a_policy, facts
 
 
+def hold_back(*pods, **given) -> list[Check]:
+    seen = facts(*pods, **given)
+    return [*keep_pods(seen), *slow_down(seen)]
+
+
 def codes(*pods, **given) -> list[str]:
-    return [check.code for check in hold_back(facts(*pods, **given))]
+    return [check.code for check in hold_back(*pods, **given)]
 
 
 def test_a_budget_that_allows_one_to_go_holds_nothing_back():
@@ -15,21 +21,21 @@ def test_a_budget_that_allows_one_to_go_holds_nothing_back():
 
 
 def test_a_budget_that_allows_none_is_named_with_its_pod_and_what_the_operator_does():
-    (check,) = hold_back(facts(a_pod(), budgets=[a_budget(allowed=0, needed=2)]))
+    (check,) = hold_back(a_pod(), budgets=[a_budget(allowed=0, needed=2)])
 
     assert check.sentence == (
         "team-a/model-0 cannot be evicted now: PodDisruptionBudget team-a/model allows none to go."
     )
     assert check.fix.endswith("The operator tries for 5 min, then the node fails.")
     assert check.about == ("team-a/model-0 on node-1: team-a/model needs 2 healthy and has 2",)
-    assert check.is_grave
+    assert check.may_be_overridden
 
 
 def test_several_pods_and_budgets_make_one_check_that_names_each():
     pods = [a_pod(f"team-{each}/model-0") for each in "abcde"]
     budgets = [a_budget(namespace=f"team-{each}", allowed=0) for each in "abcde"]
 
-    (check,) = hold_back(facts(*pods, budgets=budgets))
+    (check,) = hold_back(*pods, budgets=budgets)
 
     assert check.sentence == (
         "team-a/model-0, team-b/model-0, team-c/model-0 and 2 more cannot be evicted now: "
@@ -63,7 +69,7 @@ def test_an_unhealthy_pod_of_an_unhealthy_workload_stays(budget):
 
 
 def test_a_pod_of_several_budgets_is_never_evicted_whatever_they_allow():
-    (check,) = hold_back(facts(a_pod(is_ready=False), budgets=[a_budget(), a_budget("all", selector={})]))
+    (check,) = hold_back(a_pod(is_ready=False), budgets=[a_budget(), a_budget("all", selector={})])
 
     assert check.sentence == (
         "team-a/model-0 has more than one PodDisruptionBudget: the API server evicts no such pod."
@@ -74,7 +80,7 @@ def test_a_pod_of_several_budgets_is_never_evicted_whatever_they_allow():
 def test_a_node_that_loses_more_at_once_than_is_allowed_waits():
     pods = [a_pod(f"team-a/model-{number}") for number in range(3)]
 
-    (check,) = hold_back(facts(*pods, a_pod("team-a/model-9", node="node-2"), budgets=[a_budget()]))
+    (check,) = hold_back(*pods, a_pod("team-a/model-9", node="node-2"), budgets=[a_budget()])
 
     assert check.sentence == (
         "1 node is to lose more pods at once than PodDisruptionBudget team-a/model allows: the others wait."
@@ -84,7 +90,7 @@ def test_a_node_that_loses_more_at_once_than_is_allowed_waits():
 
 
 def test_budgets_that_nobody_sees_are_said_to_be_unknown():
-    (check,) = hold_back(facts(a_pod(), budgets_unseen="PodDisruptionBudgets may not be read here."))
+    (check,) = hold_back(a_pod(), budgets_unseen="PodDisruptionBudgets may not be read here.")
 
     assert check.code == "budgets-unseen"
     assert check.sentence.endswith("is not known. PodDisruptionBudgets may not be read here.")
@@ -99,6 +105,6 @@ def test_budgets_that_nobody_sees_are_said_to_be_unknown():
     ],
 )
 def test_how_long_it_tries_is_the_policys(policy, words):
-    (check,) = hold_back(facts(a_pod(), budgets=[a_budget(allowed=0)], policy=a_policy(**policy)))
+    (check,) = hold_back(a_pod(), budgets=[a_budget(allowed=0)], policy=a_policy(**policy))
 
     assert check.fix.endswith(words)

@@ -2,8 +2,13 @@
 
 import pytest
 
-from rollouts.preflight.rules.not_deleted import are_not_deleted
+from rollouts.checks import Check
+from rollouts.preflight.rules.not_deleted import are_drained, fail_their_node
 from tests.rollouts.preflight.make import a_pod, a_policy, facts
+
+
+def are_not_deleted(seen) -> list[Check]:
+    return [*fail_their_node(seen), *are_drained(seen)]
 
 
 def codes(*pods, **policy) -> list[str]:
@@ -22,7 +27,7 @@ def test_a_pod_without_a_controller_is_named_and_what_becomes_of_its_node():
     )
     assert check.fix == "Then its node fails. Let it end or delete it before its node's turn."
     assert check.about == ("team-a/notebook on node-1",)
-    assert check.is_grave
+    assert check.may_be_overridden
 
 
 def test_each_reason_is_a_check_of_its_own():
