@@ -88,9 +88,9 @@ TEMPLATES = [
     },
 ]
 
-# Twice as many stages as a plan may have are shown again with what is wrong, so that nothing written is lost: 100 of 13
-# fields, 12 gates and 14 advisory ones each, and 7 fields of the draft itself, are 3,907. Django's own limit is 1,000.
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 4_000
+# Twice as many stages as a plan may have are shown again with what is wrong, so that nothing written is lost: 100 of 14
+# fields, 12 gates and 14 advisory ones each, and 7 fields of the draft itself, are 4,007. Django's own limit is 1,000.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 4_100
 
 USE_TZ = True
 TIME_ZONE = "UTC"

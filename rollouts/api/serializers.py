@@ -14,6 +14,7 @@ from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Cordon, GateAnswer, OptOut, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
+from rollouts.steering.draft_problems import LONGEST_REASON as LONGEST_WHY
 from rollouts.steering.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
@@ -85,6 +86,12 @@ class StageDraftSerializer(Asked):
         max_value=TIMEOUT_MOST_S,
         required=False,
         help_text="How long a gate may wait before the plan pauses and asks a person.",
+    )
+    sick_nodes_because = serializers.CharField(
+        max_length=LONGEST_WHY,
+        allow_blank=True,
+        required=False,
+        help_text="Why it takes nodes that open findings call sick. Blank: it leaves them out.",
     )
     gate_options = GateOptions(required=False)
 
@@ -225,5 +232,5 @@ class StageRowSerializer(RowSerializer):
         model = Stage
         fields: tuple[str, ...] = (
             "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_s",
-            "gate_options", "state", "state_since", "because",
+            "sick_nodes_because", "gate_options", "state", "state_since", "because",
         )  # fmt: skip

@@ -71,6 +71,8 @@ WARNINGS: tuple[PreflightRule, ...] = (
     unexported.is_not_seen,
     component.is_told,
     taking.leaves,
+    taking.leaves_sick,
+    taking.takes_sick,
     taking.takes_fewer,
     taking.takes_twice,
     changed_pools.have_changed,

@@ -12,6 +12,7 @@ from rollouts.ordering.harm import Harm
 from rollouts.ordering.picking import Candidate, in_order, representatives
 from rollouts.reads.jobs import harm_of
 from rollouts.reads.queries import candidate, is_held_by_others
+from rollouts.reads.sick_nodes import sick_nodes
 
 
 @dataclass
@@ -21,6 +22,8 @@ class Picks:
     by_stage: dict[int, list[Node]] = field(default_factory=dict)  # stage index → nodes
     excluded: list[tuple[str, str]] = field(default_factory=list)
     uncovered: list[Node] = field(default_factory=list)
+    sick: Mapping[str, Sequence[str]] = field(default_factory=dict)  # uid → sentences of findings that call it sick
+    left_out_sick: list[Node] = field(default_factory=list)  # no stage takes them, but with a reason
     harms: Mapping[str, Harm] = field(default_factory=dict)  # node's name → what it takes with it, as things are now
     candidates: Mapping[str, Candidate] = field(default_factory=dict)  # node's uid → it, of those that may be taken
 
@@ -30,16 +33,20 @@ class Picks:
 
 
 def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Picks:
-    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Four queries."""
-    picks = Picks(harms=harm_of(nodes[0].cluster_id, nodes, now=now) if nodes else {})
+    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Five queries."""
+    harms = harm_of(nodes[0].cluster_id, nodes, now=now) if nodes else {}
+    picks = Picks(harms=harms, sick=sick_nodes(nodes[0].cluster_id) if nodes else {})
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
     picks.candidates = {uid: candidate(node, picks.harms[node.name]) for uid, node in left.items()}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
     for stage in stages:
-        candidates = [picks.candidates[uid] for uid, node in left.items() if takes(stage, node)]
+        there = [uid for uid, node in left.items() if takes(stage, node)]
+        candidates = [picks.candidates[uid] for uid in there if stage.sick_nodes_because or uid not in picks.sick]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
-    picks.uncovered = list(left.values())
+    picks.uncovered = [node for uid, node in left.items() if uid not in picks.sick]
+    picks.left_out_sick = [node for uid, node in left.items() if uid in picks.sick]
+    picks.excluded += [(node.name, f"it is sick: {picks.sick[node.uid][0]}") for node in picks.left_out_sick]
     return picks
 
 

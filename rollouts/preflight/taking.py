@@ -1,7 +1,7 @@
 """What the stages leave: nodes that none of them takes, and kinds of node that no canary is of."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.models import Node
 from rollouts.checks import Check, each, stage_field
@@ -13,6 +13,7 @@ from wording.lists import names
 from wording.numbers import are, count, either
 
 LEFT_OUT = "The plan is made without them when it starts: what is mended later is another plan's."
+TAKE_SICK = "give a stage a reason to take sick nodes (sick_nodes_because)."
 FACTOR_TITLES = {
     "os_image": "OS image",
     "gpu_product": "GPU",
@@ -24,7 +25,8 @@ FACTOR_TITLES = {
 def takes_none(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
-            sentence = " ".join((f"{stage.name} takes no node.", *_taken_before(subject, stage)))
+            why = (*_taken_before(subject, stage), *_left_out_sick(subject, stage))
+            sentence = " ".join((f"{stage.name} takes no node.", *why))
             yield Check("empty-stage", sentence, "Widen its selector, or remove the stage.", field=_chosen_by(stage))
 
 
@@ -36,6 +38,11 @@ def _chosen_by(stage: Stage) -> str:
 def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
     for earlier, both in _in_earlier(subject, stage):
         yield f"{names(both)} {are(len(both))} in {earlier.name}, before it."
+
+
+def _left_out_sick(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
+    if sick := sorted(node.name for node in subject.picks.left_out_sick if takes(stage, node)):
+        yield f"{names(sick)} {are(len(sick))} left out as sick."
 
 
 def _in_earlier(subject: PreflightSubject, stage: Stage) -> Iterator[tuple[Stage, list[str]]]:
@@ -83,13 +90,53 @@ def leaves(subject: PreflightSubject) -> Iterator[Check]:
         fix = "Add a stage that takes the rest, or leave them for another plan."
         yield Check("uncovered", sentence, fix, field="stages", about=each(uncovered_names))
     left_out: dict[str, list[str]] = defaultdict(list)
+    of_the_sick = {node.name for node in picks.left_out_sick}
     for name, because in picks.excluded:
-        left_out[because].append(name)
+        if name not in of_the_sick:
+            left_out[because].append(name)
     for because, nodes in left_out.items():
         sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {because}."
         yield Check("excluded", sentence, LEFT_OUT, about=each(nodes))
     fix = "Give the canary more nodes, or a selector that takes some of each kind."
     yield from (Check("cohort", sentence, fix, field=stage_field(0)) for sentence in uncovered_sentences(picks))
+
+
+def leaves_sick(subject: PreflightSubject) -> Iterator[Check]:
+    picks = subject.picks
+    if sick := picks.left_out_sick:
+        call = either(len(sick), "an open finding calls it", "open findings call them")
+        sentence = f"{_names(sick)} {are(len(sick))} left out, as {call} sick. {_first_finding(picks, sick)}"
+        fix = f"Mend {either(len(sick), 'it', 'them')}, or {TAKE_SICK}"
+        yield Check("sick-left-out", sentence, fix, about=_findings(picks, sick))
+
+
+def takes_sick(subject: PreflightSubject) -> Iterator[Check]:
+    picks = subject.picks
+    for stage in subject.stages:
+        if sick := [node for node in picks.by_stage.get(stage.index, ()) if node.uid in picks.sick]:
+            call = either(len(sick), "an open finding calls", "open findings call")
+            sentence = f"{stage.name} takes {_names(sick)}, which {call} sick. {_first_finding(picks, sick)}"
+            because = f" Because: {stage.sick_nodes_because}" if stage.sick_nodes_because else ""
+            yield Check(
+                "sick-taken",
+                f"{sentence}{because}",
+                "A failure of such a node says nothing about the new version.",
+                is_grave=True,
+                field=stage_field(stage.index, "sick_nodes_because"),
+                about=_findings(picks, sick),
+            )
+
+
+def _names(nodes: Sequence[Node]) -> str:
+    return names(sorted(node.name for node in nodes))
+
+
+def _first_finding(picks: Picks, nodes: Sequence[Node]) -> str:
+    return picks.sick[min(nodes, key=lambda node: node.name).uid][0]
+
+
+def _findings(picks: Picks, nodes: Sequence[Node]) -> tuple[str, ...]:
+    return each(f"{node.name}: {' '.join(picks.sick[node.uid])}" for node in nodes)
 
 
 def canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:

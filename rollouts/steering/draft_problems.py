@@ -15,7 +15,7 @@ from rollouts.preflight.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
 from rollouts.steering.refusals import BadPlan
 from rollouts.steering.stage_drafts import StageDraft
 
-LONGEST_NAME = 100
+LONGEST_NAME, LONGEST_REASON = 100, 1000
 TIMEOUT_LEAST_S, TIMEOUT_MOST_S = (int(most.total_seconds()) for most in (TIMEOUT_LEAST, TIMEOUT_MOST))
 
 
@@ -56,11 +56,7 @@ def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
 
 
 def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:
-    problems = []
-    if not stage.name.strip():
-        problems.append(("name", "A stage needs a name."))
-    if len(stage.name.strip()) > LONGEST_NAME:
-        problems.append(("name", f"The name of a stage has at most {LONGEST_NAME} characters."))
+    problems = list(_text_problems(stage))
     if stage.kind not in {StageKind.CANARY, StageKind.POOL}:
         problems.append(("kind", "A stage is a canary or a pool."))
     if stage.kind == StageKind.CANARY and stage.count is None and not stage.selector:
@@ -78,6 +74,15 @@ def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]
     except selectors.BadSelector as refusal:
         problems.append(("selector", str(refusal)))
     return problems + _gate_problems(stage)
+
+
+def _text_problems(stage: StageDraft) -> Iterator[tuple[str, str]]:
+    if not stage.name.strip():
+        yield "name", "A stage needs a name."
+    if len(stage.name.strip()) > LONGEST_NAME:
+        yield "name", f"The name of a stage has at most {LONGEST_NAME} characters."
+    if len(stage.sick_nodes_because.strip()) > LONGEST_REASON:
+        yield "sick_nodes_because", f"A reason has at most {LONGEST_REASON} characters."
 
 
 def _groups_there(stages: Sequence[StageDraft]) -> dict[str, Any]:

@@ -167,6 +167,7 @@ def stages_of(plan: Plan) -> list[StageDraft]:
             count=stage.count,
             max_unavailable=stage.max_unavailable,
             timeout_s=stage.timeout_s,
+            sick_nodes_because=stage.sick_nodes_because,
             gate_options=stage.gate_options,
         )
         for stage in plan.stages.forward()
@@ -200,6 +201,7 @@ def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> li
             count=stage.count,
             max_unavailable=stage.max_unavailable,
             timeout_s=stage.timeout_s,
+            sick_nodes_because=stage.sick_nodes_because.strip(),
             gate_options={key: dict(options) for key, options in stage.gate_options.items()},
             state=StageState.WAITING,
             state_since=now,

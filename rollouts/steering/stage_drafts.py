@@ -29,4 +29,5 @@ class StageDraft:
     count: int | None = None  # None: every node that is left
     max_unavailable: int = 1
     timeout_s: int = 3600  # how long a gate may wait before a person is asked
+    sick_nodes_because: str = ""  # why it takes nodes that open findings call sick; blank: it leaves them out
     gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))

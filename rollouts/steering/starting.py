@@ -255,6 +255,7 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
                 "kind": stage.kind,
                 "max_unavailable": stage.max_unavailable,
                 "timeout_s": stage.timeout_s,
+                **({"sick_nodes_because": stage.sick_nodes_because} if stage.sick_nodes_because else {}),
                 "gates": {gate.key: write_options(gate) for gate in stage.gates},
                 "targets": [node.name for node in picks.by_stage.get(stage.index, [])],
             }

@@ -30,7 +30,8 @@ OWN_FIELDS = {"approval", "soak", "failure_budget"}
 # For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
 STANDS_IN: Mapping[str, Any] = {
     "name": "", "kind": "", "pool": None, "selector": "not-read", "count": None, "max_unavailable": None,
-    "timeout_min": None, "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
+    "timeout_min": None, "sick_nodes_because": "",
+    "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
     "advisory_because": "It is not read.", "options": {},
 }  # fmt: skip
 
@@ -117,6 +118,7 @@ class StageForm(forms.Form):
     count = NumberField()
     max_unavailable = NumberField()
     timeout_min = NumberField(is_whole=False)
+    sick_nodes_because = TextField()
     approvals = NumberField()
     groups = GroupsField()
     soak_min = NumberField(is_whole=False)
@@ -136,6 +138,7 @@ class StageForm(forms.Form):
             count=given["count"],
             max_unavailable=given["max_unavailable"] or 0,
             timeout_s=round((given["timeout_min"] or 0) * 60),
+            sick_nodes_because=given["sick_nodes_because"],
             gate_options=self._gate_options(given["options"], soak_s=(given["soak_min"] or 0) * 60),
         )
 
@@ -212,6 +215,7 @@ def written(stage: StageDraft | Stage) -> dict[str, Any]:
         "count": str(stage.count or ""),
         "max_unavailable": str(stage.max_unavailable),
         "timeout_min": f"{stage.timeout_s / 60:g}",
+        "sick_nodes_because": stage.sick_nodes_because,
         "approvals": str(options["approval"].get("needed", 1)) if "approval" in options else "0",
         "groups": _groups_text(options.get("approval", {}).get("groups")),
         "soak_min": f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",

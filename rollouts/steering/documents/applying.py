@@ -239,6 +239,7 @@ def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
         count=stage.count,
         max_unavailable=stage.max_unavailable,
         timeout_s=stage.timeout_s,
+        sick_nodes_because=stage.sick_nodes_because,
         gate_options=stage.gate_options,
     )
 

@@ -1,0 +1,25 @@
+"""Nodes that open findings call sick: what a plan does to them proves nothing, and may fail for another cause."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from health.lifecycle import FindingState
+from health.models import Finding
+from health.rules.allocatable_below_expected import AllocatableBelowExpected
+from health.rules.base import Severity
+from health.rules.node_flapping import NodeFlapping
+from health.rules.node_not_ready import NodeNotReady
+
+# Sick whatever their severity: one missing GPU is a warning, and so is a node that comes and goes.
+SICK = (AllocatableBelowExpected.key, NodeFlapping.key, NodeNotReady.key)
+
+
+def sick_nodes(cluster_id: int) -> Mapping[str, Sequence[str]]:
+    """Node uid → the sentences of its findings, the worst first. Also of muted ones. One query."""
+    told = Finding.objects.unresolved().filter(cluster=cluster_id, node__isnull=False, is_shadow=False)
+    known = told.exclude(state=FindingState.CONFIRMING)
+    sick = known.filter(severity=Severity.CRITICAL) | known.filter(rule__in=SICK)
+    found: dict[str, list[str]] = defaultdict(list)
+    for uid, sentence in sick.worst_first().values_list("node__uid", "sentence"):
+        found[uid].append(sentence)
+    return found
