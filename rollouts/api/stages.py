@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from edges.rest import Listing
 from rollouts.api.base import PlanEdge
+from rollouts.api.previews import PreflightCheckSerializer
 from rollouts.api.serializers import (
     KEY_MOST,
     AnswerSerializer,
@@ -18,6 +19,7 @@ from rollouts.api.serializers import (
 from rollouts.approvals.shown import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
+from rollouts.preflight.ahead import ahead_of
 from rollouts.reads.on_page import cordons_of, opt_outs_of
 
 HISTORY_AT_MOST = 200
@@ -66,6 +68,33 @@ class BundleSerializer(serializers.Serializer):
     evidence = serializers.DictField(help_text="The sentences and numbers behind the answers.")
 
 
+class ToldAtStart(serializers.Serializer):
+    """What a check of the start said then."""
+
+    code = serializers.CharField()
+    sentence = serializers.CharField()
+    is_grave = serializers.BooleanField(default=False)
+
+
+class AtStartSerializer(serializers.Serializer):
+    """What the start was told, as it was then."""
+
+    at = serializers.DateTimeField(allow_null=True, help_text="Null: it has not started.")
+    warned = ToldAtStart(many=True)
+    despite = serializers.DictField(help_text="What was overridden, by whom and why. Empty: nothing.")
+    live = serializers.DictField(help_text="What its cluster itself said, and when. Empty: it was not asked.")
+
+
+class ChecksNowSerializer(serializers.Serializer):
+    """What an approver must know of the nodes that were not released yet, in this stage and those after it."""
+
+    checks = PreflightCheckSerializer(many=True, help_text="The grave ones first.")
+    nodes = serializers.IntegerField(help_text="That were not released yet.")
+    seen_at = serializers.DateTimeField(help_text="When the rows were read that the checks rest on.")
+    stale_because = serializers.CharField(help_text="Why that is not now; blank: it is.")
+    at_start = AtStartSerializer()
+
+
 class StageList(Listing):
     serializer_class = StageRowSerializer
     filterset_class = StageFilters
@@ -92,3 +121,14 @@ class StageBundle(PlanEdge):
     def get(self, request, stage_id: int) -> Response:
         """What would be decided on now. A decision with its hash is refused once it has changed, naming what has."""
         return Response(BundleSerializer(show(self.stage(stage_id), now=timezone.now())).data)
+
+
+class StageChecks(PlanEdge):
+    @extend_schema(responses=ChecksNowSerializer)
+    def get(self, request, stage_id: int) -> Response:
+        """The checks of the start, evaluated again now, and what they said at the start."""
+        stage = self.stage(stage_id)
+        plan, sealed = stage.plan, stage.plan.sealed
+        said = {name: sealed.get(name, empty) for name, empty in (("warned", []), ("despite", {}), ("live", {}))}
+        ahead = vars(ahead_of(stage, now=timezone.now()))
+        return Response(ChecksNowSerializer({**ahead, "at_start": {"at": plan.sealed_at, **said}}).data)

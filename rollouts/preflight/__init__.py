@@ -1,7 +1,7 @@
 """What a person must know before a plan starts. To add a check: one new file here, one new line below."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 
 from rollouts.checks import Check
@@ -94,6 +94,24 @@ WARNINGS: tuple[PreflightRule, ...] = (
 )
 
 
+# Of a draft alone: what it takes, what it would write, who may start it. Sealed, a plan has all that behind it.
+BEFORE_START: frozenset[PreflightRule] = frozenset(
+    {
+        standing.stands_against,
+        busy.is_changed_by_others,
+        component.stands_against,
+        taking.takes_none,
+        unasked.must_be_asked,
+        approvers.cannot_be_approved,
+        taking.leaves,
+        taking.leaves_sick,
+        taking.takes_fewer,
+        taking.takes_twice,
+        changed_pools.have_changed,
+    }
+)
+
+
 @dataclass(frozen=True)
 class Checks:
     blockers: list[Check]
@@ -103,6 +121,17 @@ class Checks:
 def checks(subject: PreflightSubject) -> Checks:
     warnings = sorted(_said(WARNINGS, subject), key=lambda check: not check.is_grave)
     return Checks(_said(BLOCKERS, subject), warnings)
+
+
+def checks_under_way(subject: PreflightSubject) -> list[Check]:
+    """Of a plan that has started: all but what concerns its start alone, and nothing of what is in order.
+
+    Nothing bars a start any more: blockers are grave warnings. The grave ones first.
+    """
+    barring = _said((rule for rule in BLOCKERS if rule not in BEFORE_START), subject)
+    warned = _said((rule for rule in WARNINGS if rule not in BEFORE_START), subject)
+    found = [*(replace(check, is_grave=True) for check in barring), *(check for check in warned if not check.is_good)]
+    return sorted(found, key=lambda check: not check.is_grave)
 
 
 def _said(rules: Iterable[PreflightRule], subject: PreflightSubject) -> list[Check]:

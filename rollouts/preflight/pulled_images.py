@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fleet.models import Node, Pod
+from gpu.operands import DRIVER
 from rollouts.checks import Check, each
 from rollouts.images.driver_image import image_for
 from rollouts.images.progress import PullOutcome
@@ -11,6 +13,7 @@ from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.pulls.reading import PullOnPage, failed_sentence, newest_pull, proven_sentence
 from rollouts.reads.queries import driver_daemonsets
+from wording.lists import names
 from wording.numbers import count
 
 MEND_IT = "Mend what the registry or the node says, then pull it again."
@@ -64,12 +67,24 @@ class PulledOnPicks:
 
 
 def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
-    """Three queries."""
+    """Nothing of nodes whose image others run already: that it can be pulled is answered. Five queries."""
     version, shown = subject.plan.to_version, newest_pull(subject.plan)
+    needed = _needed(subject)
+    running = _running(subject, set(needed.values()))
+    refused = {job.node_uid for job in shown.of(PullOutcome.FAILED)} if shown else set()
+    picked = subject.picks.nodes
+    left = [node for node in picked if node.uid in refused or needed[node.uid] not in running]
+    if running and not left:
+        return
+    if running and (shown is None or shown.pull.to_version != version):
+        those = names(sorted(node.name for node in left))
+        sentence = f"Nobody has tried whether the image of {version} for {those} can be pulled, and no node runs it."
+        yield Check("image-untried", sentence, PULL_IT, about=each(node.name for node in left))
+        return
     if shown is None or shown.pull.to_version != version:
         yield Check("image-untried", f"Nobody has tried whether the image of {version} can be pulled.", PULL_IT)
         return
-    now = _on_picks(subject, shown)
+    now = _on_picks(left, needed, shown)
     if now.failed:
         sentence = failed_sentence(shown, now.failed)
         yield Check("image-failed", sentence, MEND_IT, is_grave=True, about=_about(now.failed))
@@ -88,11 +103,24 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
         yield Check("image-pulled", now.sentence, shown.pull.left_out, is_good=now.is_good)
 
 
-def _on_picks(subject: PreflightSubject, shown: PullOnPage) -> PulledOnPicks:
-    plan, nodes = subject.plan, subject.picks.nodes
+def _needed(subject: PreflightSubject) -> dict[str, str]:
+    """Node uid → the image that it will need. Blank: nobody can tell. One query."""
+    plan = subject.plan
     versions = {"from_version": plan.from_version, "to_version": plan.to_version}
     images = {row.uid: image_for(row.image, **versions) for row in driver_daemonsets(plan)}
-    needed = {node.uid: images.get(node.driver_daemon_set, "") for node in nodes}
+    return {node.uid: images.get(node.driver_daemon_set, "") for node in subject.picks.nodes}
+
+
+def _running(subject: PreflightSubject, images: set[str]) -> set[str]:
+    """Those of the images that a driver pod of the cluster is Ready with. One query; none where no image is known."""
+    known = images - {""}
+    if not known:
+        return set()
+    pods = Pod.objects.filter(cluster=subject.plan.cluster_id, operand=DRIVER, is_ready=True, image__in=known)
+    return set(pods.order_by().values_list("image", flat=True).distinct())
+
+
+def _on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: PullOnPage) -> PulledOnPicks:
     jobs = [job for job in shown.jobs if needed.get(job.node_uid) in ("", job.image)]
     tried = {job.node_uid for job in jobs if job.outcome or shown.is_under_way(job)}
     untried: dict[str, list[str]] = {}

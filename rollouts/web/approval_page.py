@@ -24,6 +24,7 @@ from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval,
 from rollouts.approvals.shown import changed_since, show
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
+from rollouts.preflight.ahead import ahead_of
 from rollouts.steering import approving
 from rollouts.steering.refusals import Refusal
 from rollouts.web.approval_table import table_of
@@ -40,6 +41,12 @@ def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
         return _decide(request, stage)
     now = timezone.now()
     return _page(request, stage, look=remember(request, show(stage, now=now), now=now))
+
+
+@part
+def ahead_part(request: PersonRequest, stage_id: int) -> HttpResponse:
+    stage = stage_for(request.user, stage_id)
+    return render(request, "rollouts/_approval_ahead.html", _ahead(stage))
 
 
 @part
@@ -93,7 +100,7 @@ def _page(
 ) -> HttpResponse:
     """`form`: a decision that was not taken; what was written before a second look comes back, too."""
     written = form or DecisionForm(initial={"because": text_of(request, "because")})
-    context = _what(stage) | _evidence(request, stage, look) | {"refusal": refusal, "form": written}
+    context = _what(stage) | _ahead(stage) | _evidence(request, stage, look) | {"refusal": refusal, "form": written}
     return render(request, "rollouts/approval.html", context, status=status)
 
 
@@ -113,6 +120,13 @@ def _what(stage: Stage) -> dict[str, Any]:
         "decisions": stage.approvals.all(),
         "started": stage.plan.commands.filter(verb=Verb.START).first(),
     }
+
+
+def _ahead(stage: Stage) -> dict[str, Any]:
+    """What is so now of the nodes still to go. Of a stage that waits for nobody nothing is evaluated."""
+    closed = why_closed(stage)
+    now = timezone.now()
+    return {"stage": stage, "plan": stage.plan, "closed": closed, "ahead": None if closed else ahead_of(stage, now=now)}
 
 
 def _holds(pod: Pod) -> str:

@@ -47,6 +47,12 @@ class GateLine:
         return PAST[self.answer.answer] if self.is_over else self.answer.answer
 
     @property
+    def place(self) -> tuple[bool, int]:
+        """What fails first; what is asked no more last."""
+        answer = self.answer.answer if self.answer else ""
+        return self.is_over and answer != "fail", rank(answer)
+
+    @property
     def options(self) -> str:
         of_all = {field.name: field.default for field in fields(Gate)}
         set_here = {
@@ -174,7 +180,7 @@ def column_of(
     ]
     return Column(
         on_page=on_page,
-        gates=sorted(gates, key=lambda line: rank(line.answer.answer if line.answer else "")),
+        gates=sorted(gates, key=lambda line: line.place),
         soak_until=None if seen_until else soak_until(on_page),
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,

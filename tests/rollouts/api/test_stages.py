@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from rollouts.models import GateAnswer, Hold, OptOut
-from tests.make import NOON, a_draft, a_fleet, a_plan
+from tests.make import NOON, a_draft, a_fleet, a_plan, a_stage_to_approve
 
 
 def an_answer(stage, answer: str, *, is_current: bool = True, gate: str = "soak"):
@@ -106,3 +106,21 @@ def test_who_may_see_a_stage(path, nobody, eve, bob):
     assert nobody.get(place).status_code == 401
     assert eve.get(place).status_code == 404
     assert bob.get(place).status_code == 200
+
+
+def test_the_checks_of_a_stage_are_those_of_now_beside_what_the_start_was_told(bob):
+    stage = a_stage_to_approve()
+
+    told = bob.get(f"/api/v1/stages/{stage.pk}/checks").json()
+
+    assert told["nodes"] == 3
+    assert told["seen_at"] is not None
+    assert "image-untried" in [check["code"] for check in told["checks"]]
+    assert told["at_start"]["at"] == "2026-11-21T12:00:00Z"
+    assert [check["code"] for check in told["at_start"]["warned"]] == ["unmeasured", "no-wait"]
+
+
+def test_a_stranger_reads_no_checks(eve):
+    stage = a_stage_to_approve()
+
+    assert eve.get(f"/api/v1/stages/{stage.pk}/checks").status_code == 404

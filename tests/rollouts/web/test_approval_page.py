@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark
+from fleet.models import Bookmark, DisruptionBudget
 from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Target
@@ -105,6 +105,40 @@ def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
     assert "The fix is in it." in seen
     assert "uncovered" in [check["code"] for check in warned]
     assert all(check["sentence"] in seen for check in warned)
+    assert f"At the start, 12:00 UTC: {len(warned)} warnings" in seen
+
+
+def test_what_the_start_said_is_folded_away_and_the_checks_of_now_stand_open(amy):
+    """A budget that allowed none then allows one now."""
+    cluster = make.a_fleet()
+    make.a_bookmark(cluster, "poddisruptionbudgets.policy")
+    starter = make.a_user(role="operator")
+    plan = make.a_draft(cluster, author=starter)
+    node = cluster.nodes.get(name="gpu-0")
+    make.a_pod(node, "web-0", labels={"app": "web"})
+    budget = DisruptionBudget.objects.create(
+        cluster=cluster, uid="uid-of-web", namespace="team-a", name="web", disruptions_allowed=0, changed_at=NOON,
+        selector={"matchLabels": {"app": "web"}}, current_healthy=1, desired_healthy=1,
+    )  # fmt: skip
+    asked = {"expected_revision": plan.revision, "override_because": "It ends soon."}
+    start(plan, actor=starter, because="", **asked, now=NOON)
+    stage = make.a_stage_to_approve(plan)
+
+    before = page(amy, f"/stages/{stage.pk}/approval").text
+    DisruptionBudget.objects.filter(pk=budget.pk).update(disruptions_allowed=1)
+    after = page(amy, f"/stages/{stage.pk}/approval").text
+
+    said = "team-a/web-0 cannot be evicted now: PodDisruptionBudget team-a/web allows none to go."
+    assert before.count(said) == 2
+    assert after.count(said) == 1, "as the start said it, with its time"
+    assert f"At the start, 12:00 UTC, {starter.username} passed over this: “{said}” Because: It ends soon." in after
+    assert "nodes still to go, now checked at 12:00:00 UTC" in after
+
+
+def test_a_stage_that_waits_for_nobody_has_no_checks_of_now(amy, stage):
+    type(stage).objects.filter(pk=stage.pk).update(state="passed")
+
+    assert "still to go" not in page(amy, f"/stages/{stage.pk}/approval").text
 
 
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):
