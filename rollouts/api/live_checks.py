@@ -1,14 +1,16 @@
-"""What a draft's cluster itself says before a start: POST has a worker ask it, GET says what it said last."""
+"""What a plan's cluster itself says, before its start and while nodes are still to go.
+
+POST has a worker ask it, GET says what it said last.
+"""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.previews import LiveCheckSerializer
-from rollouts.preflight.live.reading import live_on_page
+from rollouts.preflight.live.reading import live_on_page, may_ask_live
 from rollouts.steering.live_checking import ask
 
 
@@ -25,6 +27,6 @@ class LiveChecks(PlanEdge):
     def post(self, request, plan_id: int) -> Response:
         """Have a worker ask. Nothing in the cluster is changed: patches are tried as dry runs."""
         plan = self.plan(plan_id)
-        self.may(Permission.DRAFT, plan)
+        self.may(may_ask_live(plan), plan)
         ask(plan, actor=self.user, now=timezone.now())
         return Response(NewestLiveCheck({"live_check": live_on_page(plan)}).data, status=201)

@@ -15,7 +15,8 @@ from rollouts.engine.live import has_slices
 from rollouts.engine.templates import digests_of
 from rollouts.engine.writer_lease import LEASE_NAME, why_not_ours
 from rollouts.gates.proof import Proof
-from rollouts.models import Plan
+from rollouts.lifecycle import TargetState
+from rollouts.models import Plan, Target
 from rollouts.preflight.live.facts import (
     LiveFacts,
     NamespaceState,
@@ -78,7 +79,7 @@ def facts_of(questions: Questions) -> LiveFacts:
         lease=questions.put(lambda: _lease(plan, connection, now=questions.clock())),
         rights=list(_rights(questions)),
         driver_object=seen,
-        version_patch=_version_patch(questions, seen),
+        version_patch=None if its.is_written else _version_patch(questions, seen),
         node_patches=[(name, _node_patch(questions, name)) for name in _first_nodes(plan, now=questions.clock())],
     )
 
@@ -102,6 +103,7 @@ def _of_plan(plan: Plan) -> PlanFacts:
         from_version=plan.from_version,
         to_version=plan.to_version,
         command=f"kubectl -n {cluster.own_namespace} get lease {LEASE_NAME} -o yaml",
+        is_written=plan.is_armed,
     )
 
 
@@ -162,7 +164,11 @@ def _patch_version(plan: Plan, connection: client.Connection) -> None:
 
 
 def _first_nodes(plan: Plan, *, now: datetime) -> list[str]:
-    """The first that each stage takes, of as many stages as are asked for."""
+    """The first that each stage takes, of as many stages as are asked for. Of a plan under way: still to go."""
+    if plan.is_under_way:
+        held = Target.objects.filter(stage__plan=plan, state=TargetState.HELD).forward().order_by("-position")
+        first = dict(held.values_list("stage__index", "node_name"))
+        return [name for _, name in sorted(first.items())][:MOST_NODES]
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     chosen = pick(forward(plan), nodes, now=now).by_stage
     return [stage[0].name for _, stage in sorted(chosen.items()) if stage][:MOST_NODES]

@@ -28,7 +28,7 @@ ASKING = (
 def ask(plan: Plan, *, actor: User, now: datetime) -> LiveCheck:
     """Have its cluster asked once. Whoever asks while somebody else's question is on its way gets that one.
 
-    :raises Refusal: when it is no draft, or its cluster may not be changed
+    :raises Refusal: when it is neither a draft nor letting nodes go, or its cluster may not be changed
     """
     if because := why_no_live_check(plan):
         raise Refusal(because)
@@ -101,7 +101,8 @@ def _row(plan: Plan, *, now: datetime) -> LiveCheck:
 def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, now: datetime) -> LiveCheck:
     who, is_start = actor.get_username(), bool(asked["is_start"])
     verb = "ask-start" if is_start else "check-live"
-    because = asked["because"] or "The cluster itself is asked what would stand against the start."
+    what = "would stand against the start" if plan.state == PlanState.DRAFT else "stands against the nodes still to go"
+    because = asked["because"] or f"The cluster itself is asked what {what}."
     with transaction.atomic():
         Plan.objects.select_for_update().only("pk").get(pk=plan.pk)  # two writers of one chain, one after the other
         if is_start:

@@ -19,8 +19,8 @@ register = template.Library()
 LIVE_SHAPES = {
     LiveResult.PASSED: ("ok", "in order"),
     LiveResult.WARNED: ("warn", "to know"),
-    LiveResult.BARRED: ("stopped", "bars the start"),
-    LiveResult.UNANSWERED: ("unknown", "not known, which bars the start"),
+    LiveResult.BARRED: ("stopped", "against it"),
+    LiveResult.UNANSWERED: ("unknown", "not known, which counts against it"),
 }
 INSTANTS = {"since", "until", "opens"}  # among what a gate measured
 

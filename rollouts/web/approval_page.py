@@ -25,6 +25,7 @@ from rollouts.approvals.shown import changed_since, show
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
 from rollouts.preflight.ahead import ahead_of
+from rollouts.preflight.live.reading import live_on_page, why_no_live_check_by
 from rollouts.steering import approving
 from rollouts.steering.refusals import Refusal
 from rollouts.web.approval_table import table_of
@@ -46,7 +47,7 @@ def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
 @part
 def ahead_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    return render(request, "rollouts/_approval_ahead.html", _ahead(stage))
+    return render(request, "rollouts/_approval_ahead.html", _ahead(request, stage))
 
 
 @part
@@ -100,7 +101,8 @@ def _page(
 ) -> HttpResponse:
     """`form`: a decision that was not taken; what was written before a second look comes back, too."""
     written = form or DecisionForm(initial={"because": text_of(request, "because")})
-    context = _what(stage) | _ahead(stage) | _evidence(request, stage, look) | {"refusal": refusal, "form": written}
+    context = _what(stage) | _ahead(request, stage) | _evidence(request, stage, look)
+    context |= {"refusal": refusal, "form": written}
     return render(request, "rollouts/approval.html", context, status=status)
 
 
@@ -122,11 +124,17 @@ def _what(stage: Stage) -> dict[str, Any]:
     }
 
 
-def _ahead(stage: Stage) -> dict[str, Any]:
+def _ahead(request: PersonRequest, stage: Stage) -> dict[str, Any]:
     """What is so now of the nodes still to go. Of a stage that waits for nobody nothing is evaluated."""
-    closed = why_closed(stage)
-    now = timezone.now()
-    return {"stage": stage, "plan": stage.plan, "closed": closed, "ahead": None if closed else ahead_of(stage, now=now)}
+    plan, closed = stage.plan, why_closed(stage)
+    return {
+        "stage": stage,
+        "plan": plan,
+        "closed": closed,
+        "ahead": None if closed else ahead_of(stage, now=timezone.now()),
+        "live": live_on_page(plan),
+        "why_no_live_check": why_no_live_check_by(request.user, plan),
+    }
 
 
 def _holds(pod: Pod) -> str:

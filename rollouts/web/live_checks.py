@@ -9,12 +9,12 @@ from django.views.decorators.http import require_POST
 
 from edges.parts import part
 from edges.requests import PersonRequest, answered
-from people.rights import NotAllowed, Permission, require
+from people.rights import NotAllowed, require
 from rollouts.models import Plan
-from rollouts.preflight.live.reading import live_on_page, why_no_live_check, why_no_live_check_by
+from rollouts.preflight.live.reading import live_on_page, may_ask_live, why_no_live_check, why_no_live_check_by
 from rollouts.steering.live_checking import ask
 from rollouts.steering.refusals import Refusal
-from rollouts.web.loading import plan_for
+from rollouts.web.loading import plan_for, stage_for
 
 
 def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
@@ -35,10 +35,20 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 @require_POST
 def check(request: PersonRequest, plan_id: int) -> HttpResponse:
-    plan = plan_for(request.user, plan_id)
-    with answered(
-        request, (NotAllowed, Refusal), done="Asked: what the cluster says stands under “Asked of the cluster”."
-    ):
-        require(request.user, Permission.DRAFT, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        ask(plan, actor=request.user, now=timezone.now())
+    _ask(request, plan_for(request.user, plan_id))
     return redirect("plan", plan_id=plan_id)
+
+
+@require_POST
+def check_of_stage(request: PersonRequest, stage_id: int) -> HttpResponse:
+    """From the page on which the stage is approved, and back to it."""
+    _ask(request, stage_for(request.user, stage_id).plan)
+    return redirect("approval", stage_id=stage_id)
+
+
+def _ask(request: PersonRequest, plan: Plan) -> None:
+    done = "Asked: what the cluster says stands under “Asked of the cluster”."
+    with answered(request, (NotAllowed, Refusal), done=done):
+        where = f"cluster {plan.cluster.name}"
+        require(request.user, may_ask_live(plan), cluster_id=plan.cluster_id, where=where)
+        ask(plan, actor=request.user, now=timezone.now())

@@ -62,6 +62,7 @@ urlpatterns = [
     path("stages/<int:stage_id>/approval", approval_page.approval, name="approval"),
     path("stages/<int:stage_id>/gates/<slug:gate>/break-glass", breaking_glass.break_it, name="break-glass"),
     path("break-glass/<int:glass_id>/acknowledgements", breaking_glass.seen, name="seen-glass"),
+    path("stages/<int:stage_id>/live-checks", live_checks.check_of_stage, name="check-live-of-stage"),
     path("parts/stages/<int:stage_id>/approval", approval_page.live_part, name="approval-live"),
     path("parts/stages/<int:stage_id>/ahead", approval_page.ahead_part, name="approval-ahead"),
 ]

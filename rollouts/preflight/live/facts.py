@@ -63,6 +63,7 @@ class PlanFacts:
     from_version: str
     to_version: str
     command: str  # that shows the Lease
+    is_written: bool = False  # the plan has written its version: the object asks for that one
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,10 @@ class LiveOnPage:
             return f"{asked}{' for the start' if row.is_start else ''}: a worker is asking the cluster, or is about to."
         if row.answered_at is None:
             return f"{asked}. {self._outcome}"
+        against = "against the start" if row.plan.state == PlanState.DRAFT else "against it"
         said = [
-            f"{number} {words}"
-            for result, words in WORDS.items()
+            f"{number} {WORDS.get(result, against)}"
+            for result in ORDER
             if (number := sum(one.result is result for one in self.answers))
         ]
         given = f"{count(len(self.answers), 'answer')} of {to_the_second(row.answered_at)}: {', '.join(said)}."
@@ -62,12 +63,8 @@ class LiveOnPage:
         return f"Not started: {self.row.outcome}" if self.row.is_start and self.row.outcome else self.row.outcome
 
 
-WORDS = {
-    LiveResult.PASSED: "in order",
-    LiveResult.WARNED: "to know",
-    LiveResult.BARRED: "against the start",
-    LiveResult.UNANSWERED: "not known",
-}
+ORDER = (LiveResult.PASSED, LiveResult.WARNED, LiveResult.BARRED, LiveResult.UNANSWERED)
+WORDS = {LiveResult.PASSED: "in order", LiveResult.WARNED: "to know", LiveResult.UNANSWERED: "not known"}
 
 
 def live_on_page(plan: Plan) -> LiveOnPage | None:
@@ -81,7 +78,7 @@ def live_on_page(plan: Plan) -> LiveOnPage | None:
 
 def why_no_live_check(plan: Plan) -> str:
     """Why its cluster is not asked now, whoever wants it. Blank: it can be."""
-    if plan.state != PlanState.DRAFT:
+    if plan.state not in {PlanState.DRAFT, PlanState.PROMOTING}:
         return f"The plan is {plan.state.replace('-', ' ')}: its own rounds ask the cluster."
     cluster = plan.cluster
     if cluster.mode != ClusterMode.OPERATE:
@@ -92,7 +89,12 @@ def why_no_live_check(plan: Plan) -> str:
 def why_no_live_check_by(user, plan: Plan) -> str:
     """The same, for one person. One query where it can."""
     where = f"cluster {plan.cluster.name}"
-    return why_no_live_check(plan) or why_not(user, Permission.DRAFT, cluster_id=plan.cluster_id, where=where)
+    return why_no_live_check(plan) or why_not(user, may_ask_live(plan), cluster_id=plan.cluster_id, where=where)
+
+
+def may_ask_live(plan: Plan) -> Permission:
+    """Of a plan under way whoever may stop it asks: who approves it, too."""
+    return Permission.DRAFT if plan.state == PlanState.DRAFT else Permission.STOP
 
 
 def is_too_late(row: LiveCheck, *, now: datetime) -> bool:

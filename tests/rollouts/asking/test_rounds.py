@@ -387,6 +387,23 @@ def test_the_shell_asks(one: Checking, capsys: pytest.CaptureFixture[str]):
     assert one.row.is_in_force
 
 
+def test_a_plan_that_lets_nodes_go_is_asked_again_of_those_still_to_go(one: Checking):
+    """Z42: what an approver reads of the cluster is as old as the start, unless somebody asks again."""
+    one.start().round()
+    one.ground.plan = one.plan
+    one.ground.rounds(6)
+    one.plan.refresh_from_db()
+    assert one.plan.state == "promoting"
+    before, held = one.written(), one.ground.held()
+
+    one.ask().round()
+
+    assert set(one.codes().values()) == {"passed"}
+    assert "live-version" not in one.codes()
+    assert (one.written(), one.ground.held()) == (before, held)
+    assert one.row.answered_at == one.now
+
+
 def forbid(monkeypatch: pytest.MonkeyPatch, verb: str, plural: str) -> None:
     asks = client.may
 

@@ -6,13 +6,16 @@ import pytest
 from fleet.models import Bookmark, DisruptionBudget
 from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
-from rollouts.models import Target
+from rollouts.checks import Check
+from rollouts.models import LiveCheck, Target
+from rollouts.preflight.live.answers import passed
 from rollouts.steering.starting import start
 from tests import make
 from tests.make import NOON
 from tests.pages import Page, page, visiting, wrong_beside
 from tests.rollouts.rows import answered
 
+HELD = passed(Check("live-hold", "The label would be taken.", is_good=True))
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 
@@ -460,3 +463,26 @@ def test_it_says_how_many_pods_it_does_not_name(amy, stage):
         make.a_pod(node, f"pod-{number}")
 
     assert "and 2 more" in page(amy, f"/stages/{stage.pk}/approval").text
+
+
+def test_what_the_cluster_itself_said_has_its_time_and_is_asked_again_from_here(amy, stage):
+    url = f"/stages/{stage.pk}/approval"
+    assert "The cluster itself was not asked." in page(amy, url).text
+
+    said = amy.post(f"/stages/{stage.pk}/live-checks", follow=True)
+
+    assert said.redirect_chain[-1][0] == url
+    assert "amy asked at 2026-11-21 12:00:00 UTC: a worker is asking the cluster" in Page(said.content.decode()).text
+    LiveCheck.objects.update(next_look_at=None, answered_at=NOON, answers=[HELD.written], answered_revision=1)
+    seen = page(amy, url).text
+    assert "1 answer of 2026-11-21 12:00:00 UTC: 1 in order." in seen
+    assert "Ask again" in seen
+
+
+def test_a_viewer_does_not_ask_the_cluster(stage):
+    bob = visiting(make.a_user("bob", role="viewer"))
+
+    bob.post(f"/stages/{stage.pk}/live-checks")
+
+    assert not LiveCheck.objects.exists()
+    assert visiting(make.a_user("eve")).post(f"/stages/{stage.pk}/live-checks").status_code == 404

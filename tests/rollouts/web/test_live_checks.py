@@ -53,8 +53,8 @@ def test_each_answer_has_its_sentence_its_fix_and_its_shape():
 
     assert "north has no namespace quarterdeck." in html
     assert "Apply the manifest." in html
-    assert 'aria-label="bars the start"' in html
-    assert 'aria-label="not known, which bars the start"' in html
+    assert 'aria-label="against it"' in html
+    assert 'aria-label="not known, which counts against it"' in html
     assert 'aria-label="in order"' in html
 
 

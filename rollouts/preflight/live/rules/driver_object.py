@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rollouts.checks import Check
 from rollouts.preflight.live.answers import LiveAnswer, barred, passed, unanswered
-from rollouts.preflight.live.facts import LiveFacts, NoAnswer
+from rollouts.preflight.live.facts import LiveFacts, NoAnswer, ObjectFacts, PlanFacts
 
 ANEW = "Draft it anew, for what is there now."
 
@@ -18,6 +18,8 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
     elif seen.uid != plan.object_uid:
         sentence = f"{plan.object_title} was deleted and made again: it is another object now."
         yield barred(Check("live-object", sentence, ANEW))
+    elif plan.is_written:
+        yield _as_written(plan, seen)
     elif seen.version != plan.from_version:
         asks = f"asks for {seen.version}" if seen.version else "names no version"
         sentence = f"{plan.object_title} {asks} now; the plan was written for {plan.from_version}."
@@ -33,3 +35,12 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
     else:
         sentence = f"{plan.object_title} is as it is shown: it asks for {seen.version}, generation {seen.generation}."
         yield passed(Check("live-object", sentence, is_good=True))
+
+
+def _as_written(plan: PlanFacts, seen: ObjectFacts) -> LiveAnswer:
+    if seen.version == plan.to_version:
+        sentence = f"{plan.object_title} asks for {seen.version}, as the plan wrote."
+        return passed(Check("live-object", sentence, is_good=True))
+    asks = f"asks for {seen.version}" if seen.version else "names no version"
+    sentence = f"{plan.object_title} {asks} now; the plan wrote {plan.to_version}."
+    return barred(Check("live-object", sentence, "See who changed it: the plan halts."))

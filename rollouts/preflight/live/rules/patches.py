@@ -11,6 +11,8 @@ from wording.numbers import either
 
 def version_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
     plan, tried = facts.plan, facts.version_patch
+    if plan.is_written:
+        return
     whether = f"whether {plan.to_version} would be taken by {plan.object_title}"
     if tried is None or isinstance(tried, NoAnswer):
         yield unanswered(whether, tried)

@@ -176,3 +176,22 @@ def test_no_rule_was_forgotten_in_the_table():
     asked = {rule.__module__.rpartition(".")[2] for rule in RULES}
 
     assert asked | {"cluster", "__init__"} == {each.stem for each in folder.glob("*.py")}
+
+
+UNDER_WAY = replace(WELL, plan=replace(PLAN, is_written=True), version_patch=None)
+
+
+def test_of_a_plan_that_has_written_its_version_the_object_asks_for_that_one():
+    facts = replace(UNDER_WAY, driver_object=ObjectFacts("uid-h200", "580.126.20", 4))
+
+    answers = judge(facts)
+
+    assert {answer.result for answer in answers} == {LiveResult.PASSED}
+    assert "live-version" not in {answer.check.code for answer in answers}, "it is written: there is nothing to try"
+    assert "NVIDIADriver h200 asks for 580.126.20, as the plan wrote." in [one.check.sentence for one in answers]
+
+
+def test_of_a_plan_under_way_a_version_that_somebody_else_wrote_speaks_against_it():
+    (answer,) = barred(UNDER_WAY)
+
+    assert answer.check.sentence == "NVIDIADriver h200 asks for 580.95.05 now; the plan wrote 580.126.20."
