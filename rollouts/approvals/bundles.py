@@ -49,7 +49,6 @@ def bundle_for(stage: Stage) -> Bundle:
             "answer": row.answer,
             "is_advisory": row.is_advisory,
             "because": row.because,
-            "shows_nothing": row.shows_nothing,
             "measured": row.numbers,
             "since": row.since.isoformat(),
             "at": row.at.isoformat(),

@@ -14,7 +14,7 @@ from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
 from rollouts.gates.base import NO_PATIENCE_LOST, Judgement, When
 from rollouts.gates.window import Window, comes_by_itself
-from rollouts.lifecycle import StageState
+from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_BECAUSE, said_by
 from rollouts.models.moving import record_event
@@ -130,6 +130,16 @@ def give_back(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
         given = Disruption.objects.filter(plan=plan, node_uid__in=node_uids).give_back(now=now)
     if given:
         wake_plans(Plan.objects.filter(cluster=plan.cluster_id).exclude(pk=plan.pk), now=now)
+
+
+def note_served(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
+    """Records that tenants' pods ran on these nodes since the change. Skips a node that is no longer changed."""
+    if not node_uids:
+        return
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        served = Target.objects.filter(stage__plan=plan, node_uid__in=node_uids, state=TargetState.CHANGED).forward()
+        served.filter(state_since__lte=now).update(tenants_ready_at=now)
 
 
 def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime) -> None:

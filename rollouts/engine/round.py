@@ -19,6 +19,7 @@ from rollouts.engine.record import (
     make_moves,
     note_armed,
     note_put_back,
+    note_served,
     pause,
     record_answers,
     record_cordons,
@@ -101,6 +102,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     record_answers(plan, stages, decision.judgements, now=now)
     make_moves(plan, stages, decision.moves, now=now)
     give_back(plan, decision.given_back, now=now)
+    note_served(plan, decision.served, now=now)
     if decision.void_because:
         void_every_approval(plan, decision.void_because, now=now)
     if decision.pause_because:

@@ -269,6 +269,8 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         is_lost=target.is_lost,
         is_retried=target.retried_at is not None,
         failed_because=_failed_because(target, around),
+        has_served=target.tenants_ready_at is not None and target.tenants_ready_at >= target.state_since,
+        facts=target.facts,
     )
     if node is None:
         return written
@@ -288,6 +290,7 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         is_unschedulable=node.is_unschedulable,
         is_held_by_others=node.is_held and node.held_by != around.mark,
         traits=traits_of(node),
+        facts=target.facts or traits_of(node),
         work=around.work.get(node.uid),
     )
 

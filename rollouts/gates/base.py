@@ -131,6 +131,8 @@ class TargetEvidence:
     is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
     traits: Mapping[str, str] = field(default_factory=dict)
     proof: ProofEvidence | None = None  # None: none was made since it changed, or none that counts any more
+    has_served: bool = False  # a tenant's GPU pod was Ready on it since it changed, though it may be gone by now
+    facts: Mapping[str, str] = field(default_factory=dict)  # what kind of node it is: kernel, OS image, GPU, zone, …
     work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
 
 
@@ -270,7 +272,7 @@ KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we ke
 NO_PATIENCE_LOST = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
 GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
-SHOWS_NOTHING = "shows-nothing"  # the cause of a pass where there was nothing to judge by: nobody takes it for proof
+NO_PROOF = "no-proof"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {
     BOUND: "Nothing may go now, whatever it says: it is asked once something may.",

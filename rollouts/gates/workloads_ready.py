@@ -1,16 +1,18 @@
 """The tenants' own GPU pods run again on the changed nodes, as before (hazard Z26).
 
 This is the most direct answer to "after the update half the nodes no longer run inference pods": drivers, operands
-and validators can all be green while the workloads crash.
+and validators can all be green while the workloads crash. An idle node proves nothing about its driver: each kind of
+node among the changed ones needs a tenant's pod that became Ready there, or a test Job that passed (hazards Z27, Z41).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from rollouts.gates.base import (
-    SHOWS_NOTHING,
+    NO_PROOF,
+    NO_TARGET,
     TO_COME,
     Evidence,
     Gate,
@@ -24,8 +26,11 @@ from rollouts.gates.base import (
     share,
     wait,
 )
+from rollouts.proofs.progress import ProofOutcome
 from wording.lists import names
 from wording.numbers import are, count
+
+Kinds = frozenset[tuple[str, str]]  # what nodes are made of: (fact, value), as (kernel, 5.15.0-151)
 
 
 @dataclass(frozen=True)
@@ -60,15 +65,18 @@ class WorkloadsReady(Gate):
             return wait(sentence, cause="not-ready", measured=measured)
         if empty := kept_empty(evidence.changed, measured):
             return empty
-        if idle := tuple(target.name for target in evidence.changed if _is_idle(target)):
-            nobody = f"No GPU pod of a tenant has run on {names(idle)} since the change."
-            return wait(nobody, cause="idle", nodes=idle, measured=measured)
         if lacking := _lacking(evidence):
             return replace(lacking, measured=measured)
         if evidence.not_changed:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
-        return _passes(evidence, pods, measured, sick=bool(sick))
+        if not evidence.changed:
+            return wait("The stage has no node left: nothing has tested the new driver.", cause=NO_TARGET)
+        measured["proven"] = sum(_is_proven(target) for target in evidence.changed)
+        proven = frozenset(fact for target in evidence.changed if _is_proven(target) for fact in target.facts.items())
+        if unproven := _unproven(evidence.changed, proven):
+            return _waits_for_proof(unproven, proven, measured)
+        return passed(_says_proven(evidence.changed, measured), measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
@@ -89,38 +97,64 @@ def _why(pod: PodEvidence) -> str:
     return f"{because}. {pod.why.rstrip('.')}"
 
 
-def _passes(
-    evidence: Evidence, pods: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any], *, sick: bool
-) -> Judgement:
-    """What is Ready, and where nothing is: a node without work shows nothing about its driver (hazard Z27)."""
-    busy = {target.name for target, pod in pods if pod.is_ready}
-    bare = [target.name for target in evidence.changed if target.name not in busy]
-    if not busy:
-        none = f"{_nowhere(evidence, sick=sick)} on {names(bare)}: nothing is shown about the new driver."
-        return passed(none, cause=SHOWS_NOTHING, measured=measured)
-    ready = measured["ready"]
-    share_of_pods = count(ready, "GPU pod") if ready == len(pods) else f"{ready} of {len(pods)} GPU pods"
-    where = names(sorted(busy)) if bare else "the changed nodes"
-    elsewhere = f"; none is on {names(bare)}, which shows nothing about the new driver" if bare else ""
-    return passed(f"{share_of_pods} of tenants {are(ready)} Ready on {where}{elsewhere}.", measured=measured)
+def served(target: TargetEvidence) -> bool:
+    """Whether a tenant's GPU pod is Ready on the node now, of an owner whose pods did not crash before the change."""
+    sick = target.baseline.sick_owners if target.baseline else ()
+    return any(pod.is_ready and pod.owner not in sick for pod in target.workloads)
 
 
-def _nowhere(evidence: Evidence, *, sick: bool) -> str:
-    if sick and any(pod.is_ready for target in evidence.changed for pod in target.workloads):
-        return "No GPU pod of a tenant is Ready, but of owners whose pods crashed before,"
-    if any(target.baseline is None for target in evidence.changed):
-        return "No GPU pod of a tenant is Ready, and nobody knows which were before,"
-    return "No GPU pod of a tenant was Ready before, so that none is missed, and none is now"
+def _is_tested(target: TargetEvidence) -> bool:
+    return target.proof is not None and target.proof.outcome is ProofOutcome.PASSED
+
+
+def _is_proven(target: TargetEvidence) -> bool:
+    return target.has_served or served(target) or _is_tested(target)
+
+
+def _unproven(changed: Sequence[TargetEvidence], proven: Kinds) -> tuple[TargetEvidence, ...]:
+    """The nodes for which neither they nor a proven node of the same kind speak.
+
+    A node that had tenants speaks for itself alone: they have to come back.
+    """
+    return tuple(target for target in changed if not _is_proven(target) and not _is_spoken_for(target, proven))
+
+
+def _is_spoken_for(target: TargetEvidence, proven: Kinds) -> bool:
+    had_tenants = bool(target.baseline and target.baseline.workloads)
+    return not had_tenants and bool(target.facts) and target.facts.items() <= proven
+
+
+def _waits_for_proof(unproven: Sequence[TargetEvidence], proven: Kinds, measured: Mapping[str, Any]) -> Judgement:
+    nodes = tuple(target.name for target in unproven)
+    unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)}
+    kinds = names(sorted(f"{_title(name)} {value}" for name, value in unmet))
+    of_kinds = f" No proven node has {kinds}." if proven and kinds else ""
+    nothing = f"Nothing has tested the new driver on {names(nodes)}: no tenant's GPU pod ran, and no test Job passed."
+    return wait(f"{nothing}{of_kinds}", cause=NO_PROOF, nodes=nodes, measured=measured)
+
+
+def _title(fact: str) -> str:
+    return fact.replace("_", " ")
+
+
+def _says_proven(changed: Sequence[TargetEvidence], measured: Mapping[str, Any]) -> str:
+    ready, pods = measured["ready"], measured["pods"]
+    busy = [target.name for target in changed if served(target)]
+    share_of_pods = count(ready, "GPU pod") if ready == pods else f"{ready} of {pods} GPU pods"
+    where = names(busy) if len(busy) < len(changed) else "the changed nodes"
+    running = f"{share_of_pods} of tenants {are(ready)} Ready on {where}." if busy else ""
+    earlier = [target.name for target in changed if target.has_served and not served(target)]
+    ran = f"Tenants' GPU pods became Ready earlier on {names(earlier)}." if earlier else ""
+    tested = [target.name for target in changed if _is_tested(target) and not target.has_served and not served(target)]
+    passed_there = f"A test Job passed on {names(tested)}." if tested else ""
+    idle = [target.name for target in changed if not _is_proven(target)]
+    like = f"{names(idle)} {are(len(idle))} idle, and of the same kinds as the proven nodes." if idle else ""
+    return " ".join(sentence for sentence in (running, ran, passed_there, like) if sentence)
 
 
 def _status(pod: PodEvidence) -> str:
     """` (ContainerCreating)`. Running says nothing that the sentence does not."""
     return f" ({pod.status})" if pod.status not in ("", "Running") else ""
-
-
-def _is_idle(target: TargetEvidence) -> bool:
-    """A node that had tenants and has none since proves nothing."""
-    return bool(target.baseline and target.baseline.workloads) and not any(pod.is_ready for pod in target.workloads)
 
 
 def _lacking(evidence: Evidence) -> Judgement | None:

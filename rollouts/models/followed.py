@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from django.db import models, transaction
 from django.db.models import Q
@@ -18,6 +20,7 @@ from rollouts.models.gate_answer import KeptAnswer
 from rollouts.models.leased import Leased
 from rollouts.models.plan import Plan
 
+NO_FACTS: Mapping[str, str] = MappingProxyType({})
 LEASE = timedelta(seconds=15)  # a round reads rows alone; a killed worker costs this much
 MOST_FAILURES = 20  # that are told of one rollout: a gate may come and go
 
@@ -140,6 +143,8 @@ class FollowedNode(models.Model):
         ordering = ["rollout_id", "node_name"]
 
     retried_at = None  # nobody asks us for another try of it
+    tenants_ready_at = None  # only what runs now counts: nobody waits for a gate here
+    facts = NO_FACTS
 
 
 class FollowedAnswer(KeptAnswer):

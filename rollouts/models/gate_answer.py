@@ -5,7 +5,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
-from rollouts.gates.base import SHOWS_NOTHING, Answer, Judgement
+from rollouts.gates.base import Judgement
 from rollouts.gates.window import comes_by_itself
 
 LONGEST_CAUSE = 200
@@ -33,11 +33,6 @@ class KeptAnswer(models.Model):
     def numbers(self) -> dict[str, Any]:
         """What was compared with what, in the gate's own order."""
         return dict(self.measured)
-
-    @property
-    def shows_nothing(self) -> bool:
-        """Whether it passes because there was nothing to judge by."""
-        return self.answer == Answer.PASS and self.cause == SHOWS_NOTHING
 
     def has_same_cause(self, other: "KeptAnswer") -> bool:
         return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)

@@ -19,7 +19,6 @@ class GateComparison:
     now: str  # answer; blank: not asked any more
     now_because: str
     measured: Mapping[str, Any]
-    shows_nothing: bool  # it passes, and there was nothing to judge by
 
     @property
     def is_changed(self) -> bool:
@@ -51,10 +50,6 @@ class ApprovalTable:
     def not_green(self) -> int:
         return sum(row.now != "pass" for row in self.rows)
 
-    @property
-    def showing_nothing(self) -> int:
-        return sum(row.shows_nothing for row in self.rows)
-
 
 def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> ApprovalTable:
     """`changed`: since the look, a sentence each."""
@@ -84,7 +79,6 @@ def _row(
         now=now.get(place, ""),
         now_because=shown.get("because", ""),
         measured=shown.get("measured", {}),
-        shows_nothing=shown.get("shows_nothing", False),
     )
 
 

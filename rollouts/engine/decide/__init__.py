@@ -17,6 +17,7 @@ from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.rolling_back import roll_back
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
+from rollouts.engine.decide.tenants import newly_served
 from rollouts.engine.decide.troubles import with_troubles
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import IN_FLIGHT, PlanState
@@ -27,7 +28,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
     decision = with_proofs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
     decision = with_cordons(snapshot, with_opt_outs(snapshot, decision, now=now))
-    return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot))
+    return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot), served=newly_served(snapshot))
 
 
 def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:

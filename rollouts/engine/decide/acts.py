@@ -187,6 +187,7 @@ class Decision:
     void_because: str = ""  # what was approved is not what is there: every approval of a stage to come is void
     look_again_in: timedelta = timedelta(seconds=5)
     given_back: frozenset[str] = frozenset()  # uids of nodes that are out no more, by the ledger
+    served: frozenset[str] = frozenset()  # uids of changed nodes on which tenants' pods are Ready for the first time
 
     @property
     def is_for_good(self) -> bool:

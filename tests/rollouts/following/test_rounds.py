@@ -18,6 +18,7 @@ from health.rules.base import Severity
 from rollouts.following import rounds
 from rollouts.following.rounds import run_followed, take_up
 from rollouts.following.seeing import STILL
+from rollouts.gates.base import NO_PROOF
 from rollouts.hooks.followed import FAILING
 from rollouts.lifecycle import FollowedState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
@@ -99,6 +100,11 @@ class Others:
         self.node(1, upgrade_state="upgrade-required")
         self.node(2, upgrade_state="upgrade-required")
         return self.round()
+
+    def serve(self) -> None:
+        """A tenant's GPU pod becomes Ready on each node."""
+        for node in self.cluster.nodes.all():
+            a_pod(node, started_at=self.now, ready_since=self.now)
 
     def states(self) -> dict[str, str]:
         return dict(self.rollout.nodes.values_list("node_name", "state"))
@@ -239,6 +245,8 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     for number in range(3):
         others.change(number)
     others.round()
+    assert others.says("workloads_ready").cause == NO_PROOF, "idle nodes prove nothing (Z41)"
+    others.serve()
     others.round()
     assert {gate: answer for gate, answer in others.answers().items() if answer != "pass"} == {"soak": "wait"}
     for _ in range(29):
@@ -376,6 +384,7 @@ def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_judged(o
     Pod.objects.filter(name="driver-0").update(revision_hash=OLD_HASH)
     for number in (1, 2):
         others.node(number, upgrade_state="upgrade-done")
+    others.serve()
     others.round()
     for _ in range(35):
         others.round(seconds=59)

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.gates.base import SHOWS_NOTHING, Answer
+from rollouts.gates.base import NO_PROOF, Answer, ProofEvidence
 from rollouts.gates.workloads_ready import WorkloadsReady
+from rollouts.proofs.progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence
 
@@ -13,6 +14,14 @@ PATIENCE = timedelta(minutes=10)
 GATE = WorkloadsReady(PATIENCE)
 OWNER = "ReplicaSet team-a/model"
 LONG_AGO = NOON - PATIENCE - timedelta(seconds=1)
+
+
+OLD_KERNEL, NEW_KERNEL = {"kernel": "5.15.0-151"}, {"kernel": "6.8.0-60"}
+
+
+def untested(name: str = "node-1", **given):
+    """A changed node on which no test Job has run."""
+    return a_target(name, **{"proof": None, "facts": OLD_KERNEL} | given)
 
 
 def crashing(number: int = 0, **given):
@@ -24,7 +33,7 @@ def test_passes_when_the_tenants_pods_run():
     judgement = GATE.judge(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0}
+    assert judgement.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0, "proven": 1}
 
 
 def test_a_pod_that_crashes_fails_the_stage_and_is_named():
@@ -86,39 +95,80 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
 
 def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     """An idle canary proves nothing (Z27)."""
-    judgement = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
+    judgement = GATE.judge(evidence(untested(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
     assert judgement.nodes == ("node-1",)
 
 
-def test_a_node_that_never_had_tenants_is_not_waited_for_and_is_no_proof():
-    judgement = GATE.judge(evidence(a_target()), now=NOON)
+def test_an_idle_canary_never_passes():
+    """The case to pass: a driver that breaks every tenant's pod passed on two nodes that nobody used (Z27, Z41)."""
+    judgement = GATE.judge(evidence(untested("node-1"), untested("node-2")), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.PASS, SHOWS_NOTHING)
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
+    assert judgement.nodes == ("node-1", "node-2")
     assert judgement.because == (
-        "No GPU pod of a tenant was Ready before, so that none is missed, and none is now on node-1: "
-        "nothing is shown about the new driver."
+        "Nothing has tested the new driver on node-1, node-2: no tenant's GPU pod ran, and no test Job passed."
     )
-    assert judgement.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0}
+    assert judgement.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0, "proven": 0}
 
 
-def test_where_nobody_knows_what_ran_before_it_is_not_called_none():
-    judgement = GATE.judge(evidence(a_target(baseline=None)), now=NOON)
-
-    assert judgement.cause == SHOWS_NOTHING
-    assert "nobody knows which were before, on node-1" in judgement.because
+def test_where_nobody_knows_what_ran_before_there_is_no_proof_either():
+    assert GATE.judge(evidence(untested(baseline=None)), now=NOON).cause == NO_PROOF
 
 
-def test_an_idle_node_beside_a_busy_one_is_named():
-    shown = evidence(a_target(workloads=(a_pod_on_it(),)), a_target("node-2"), a_target("node-3"))
+def test_a_test_job_that_passed_is_proof():
+    judgement = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
+
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == "A test Job passed on node-1."
+
+
+@pytest.mark.parametrize("outcome", [None, ProofOutcome.FAILED, ProofOutcome.UNKNOWN])
+def test_a_test_job_that_has_not_passed_is_no_proof(outcome: ProofOutcome | None):
+    judgement = GATE.judge(evidence(untested(proof=ProofEvidence(outcome))), now=NOON)
+
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
+
+
+def test_a_busy_node_speaks_for_idle_ones_of_its_kind():
+    shown = evidence(untested(workloads=(a_pod_on_it(),)), untested("node-2"), untested("node-3"))
 
     judgement = GATE.judge(shown, now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.PASS, "")
+    assert judgement.answer is Answer.PASS
     assert judgement.because == (
-        "1 GPU pod of tenants is Ready on node-1; none is on node-2, node-3, which shows nothing about the new driver."
+        "1 GPU pod of tenants is Ready on node-1. node-2, node-3 are idle, and of the same kinds as the proven nodes."
     )
+    assert judgement.measured["proven"] == 1
+
+
+def test_a_busy_node_does_not_speak_for_an_idle_one_of_another_kernel():
+    shown = evidence(untested(workloads=(a_pod_on_it(),)), untested("node-2", facts=NEW_KERNEL))
+
+    judgement = GATE.judge(shown, now=NOON)
+
+    assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, NO_PROOF, ("node-2",))
+    assert judgement.because.endswith("No proven node has kernel 6.8.0-60.")
+
+
+def test_nobody_speaks_for_a_node_of_an_unknown_kind():
+    shown = evidence(untested(workloads=(a_pod_on_it(),)), untested("node-2", facts={}))
+
+    assert GATE.judge(shown, now=NOON).nodes == ("node-2",)
+
+
+def test_a_busy_node_does_not_speak_for_one_that_had_tenants_and_lost_them():
+    idle = untested("node-2", baseline=a_baseline(workloads={OWNER: 2}))
+
+    assert GATE.judge(evidence(untested(workloads=(a_pod_on_it(),)), idle), now=NOON).nodes == ("node-2",)
+
+
+def test_what_tenants_have_shown_stays_shown_after_their_pods_are_gone():
+    judgement = GATE.judge(evidence(untested(has_served=True)), now=NOON)
+
+    assert judgement.answer is Answer.PASS
+    assert judgement.because == "Tenants' GPU pods became Ready earlier on node-1."
 
 
 def test_a_tolerated_pod_is_not_called_ready():
@@ -126,7 +176,7 @@ def test_a_tolerated_pod_is_not_called_ready():
     shown = evidence(a_target(workloads=(a_pod_on_it("team-a/fine"), crashing())))
 
     assert gate.judge(shown, now=NOON).because == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
-    assert gate.judge(evidence(a_target(workloads=(crashing(),))), now=NOON).cause == SHOWS_NOTHING
+    assert gate.judge(evidence(untested(workloads=(crashing(),))), now=NOON).cause == NO_PROOF
 
 
 def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
@@ -177,19 +227,16 @@ def test_pods_on_nodes_that_have_not_changed_are_not_judged():
     assert GATE.judge(shown, now=NOON).answer is Answer.WAIT
 
 
-def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it():
+def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it_and_proves_nothing():
     sick = a_baseline(sick_owners=("ReplicaSet team-a/model",))
 
-    judgement = GATE.judge(evidence(a_target(baseline=sick, workloads=(crashing(),))), now=NOON)
+    judgement = GATE.judge(evidence(untested(baseline=sick, workloads=(crashing(),))), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.PASS, SHOWS_NOTHING)
+    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
     assert judgement.measured["sick_before"] == ["ReplicaSet team-a/model"]
 
 
-def test_pods_of_owners_that_crashed_before_show_nothing_though_they_run():
+def test_pods_of_owners_that_crashed_before_prove_nothing_though_they_run():
     sick = a_baseline(sick_owners=("ReplicaSet team-a/model",), workloads={OWNER: 1})
 
-    judgement = GATE.judge(evidence(a_target(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON)
-
-    assert judgement.cause == SHOWS_NOTHING
-    assert "but of owners whose pods crashed before, on node-1" in judgement.because
+    assert GATE.judge(evidence(untested(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON).cause == NO_PROOF

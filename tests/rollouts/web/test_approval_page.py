@@ -280,18 +280,6 @@ def test_what_is_only_advisory_is_named_and_voids_nothing(amy, stage, second):
     assert "disabled" not in approve_button(seen)
 
 
-def test_what_passed_with_nothing_to_judge_by_is_not_shown_as_proof(amy, stage, second):
-    """An idle canary: nobody takes its zero for evidence (Z27)."""
-    answered(stage, "workloads_ready", "pass", because="None ran.", cause="shows-nothing", measured=[("pods", 0)])
-
-    seen = Page(live(amy, second, opened(amy, second))).text
-
-    assert "all 3 green, but 1 had nothing to judge by" in seen
-    assert "pass no proof None ran." in seen
-    assert bundle_for(second).evidence["0:workloads_ready"]["shows_nothing"] is True
-    assert bundle_for(second).evidence["0:soak"]["shows_nothing"] is False
-
-
 def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
     look, seen = opened(amy, second), bundle_for(second).hash
     answered(stage, "soak", "fail", because="It crashed.")

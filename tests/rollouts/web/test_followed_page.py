@@ -60,15 +60,6 @@ def test_where_a_plan_would_have_halted_stands_there_once_it_is_over(cluster: Cl
     assert "Quarterdeck would have halted here" not in seen, "which is of now"
 
 
-def test_a_gate_with_nothing_to_judge_by_is_no_proof(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, *STATES)
-    rollout.answers.create(
-        gate="workloads_ready", answer="pass", cause="shows-nothing", because="None ran.", since=NOON, at=NOON
-    )
-
-    assert page(visiting(viewer), f"/followed/{rollout.pk}").text.count("no proof") == 1
-
-
 def test_one_that_is_over_says_nothing_of_what_may_be_written_since(cluster: Cluster, viewer: User):
     rollout = make.a_followed_rollout(cluster, *STATES, state=FollowedState.GIVEN_UP, ended_at=NOON)
     Cluster.objects.filter(pk=cluster.pk).update(mode="operate")
