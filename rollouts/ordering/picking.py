@@ -7,6 +7,7 @@ a canary that has that kernel, and by no other.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,11 @@ class Candidate:
     is_fit: bool = True  # Ready and not cordoned: a node that is broken before proves nothing about the change
     harm: Harm = UNHARMED  # what it takes with it
 
+    @property
+    def has_tenants(self) -> bool:
+        """Whether pods run there that are made again by themselves, and no job would end with them."""
+        return self.harm.pods > 0 and not self.harm.jobs
+
     @cached_property
     def cohorts(self) -> frozenset[tuple[str, str]]:
         return frozenset((factor, self.facts.get(factor, "")) for factor in FACTORS)
@@ -38,11 +44,12 @@ class Candidate:
 def representatives(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
     """The `count` nodes that together meet the most kinds of node; the same ones each time it is asked.
 
-    A rare kernel counts as much as a common one: the next node is always the one that adds most. Of those that add as
-    much, it is the one that most others are like, and of those the one that harms least.
+    A rare kernel counts as much as a common one: the next node is always the one that adds most. Of nodes that add as
+    much, one with tenants comes before an idle one, which proves little about the change (hazard Z27): not one on which
+    whole jobs would end. Then the node that most others are like, then the one that harms least.
     """
     alike = Counter(cohort for one in candidates for cohort in one.cohorts)
-    left = sorted(candidates, key=lambda one: (not one.is_fit, *least_harm(one.harm), one.name))
+    left = sorted(candidates, key=lambda one: (not one.is_fit, not one.has_tenants, *least_harm(one.harm), one.name))
     chosen: list[Candidate] = []
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:
@@ -51,12 +58,16 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
             chosen += like[: count - len(chosen)]
             left = left[len(like) :]
             continue
-        # max keeps the first of equals
-        best = max(left, key=lambda one: (one.is_fit, len(new[one.uid]), sum(alike[cohort] for cohort in new[one.uid])))
+        best = max(left, key=lambda one: _worth(one, new[one.uid], alike))  # max keeps the first of equals
         chosen.append(best)
         covered |= best.cohorts
         left.remove(best)
     return chosen
+
+
+def _worth(one: Candidate, new: AbstractSet[tuple[str, str]], alike: Mapping[tuple[str, str], int]) -> tuple[int, ...]:
+    """Returns what makes a node a better canary than others, the most important first."""
+    return one.is_fit, len(new), one.has_tenants, sum(alike[cohort] for cohort in new)
 
 
 def _that_add_nothing(left: Sequence[Candidate], new: Mapping[str, frozenset[tuple[str, str]]]) -> list[Candidate]:

@@ -155,12 +155,23 @@ def test_nodes_of_one_job_go_one_after_another_whatever_their_zones():
     assert [one.name for one in in_order(candidates)] == ["b", "d", "a", "c"]
 
 
-def test_no_canary_is_busy_where_an_idle_node_stands_for_as_much():
-    """What slices, shares and claims have done nobody counts in GPU-hours: it is not none."""
-    busy = Candidate("uid-1", "a", {}, harm=Harm(alone_uncounted=1, pods=1))
-    idle = Candidate("uid-2", "b", {})
+def test_a_node_with_tenants_is_a_better_canary_than_an_idle_one_of_its_kind():
+    """An idle canary proves nothing (Z27)."""
+    idle = Candidate("uid-1", "a", {"kernel": "5.15"})
+    busy = Candidate("uid-2", "b", {"kernel": "5.15"}, harm=Harm(alone_gpu_hours=9.0, pods=1))
+    busier = Candidate("uid-3", "c", {"kernel": "5.15"}, harm=Harm(alone_gpu_hours=90.0, pods=2))
 
-    assert representatives([busy, idle], 1) == [idle]
+    training = Candidate("uid-0", "a0", {"kernel": "5.15"}, harm=Harm((Job("MPIJob team-a/big", 8, 1.0, 1),), pods=1))
+
+    assert representatives([idle, busier, busy], 2) == [busy, busier]
+    assert representatives([training, idle], 1) == [idle], "no job ends where a test Job proves as much"
+
+
+def test_a_kind_of_node_that_only_an_idle_one_has_is_met_all_the_same():
+    busy = [Candidate(f"uid-{number}", f"a{number}", {"kernel": "5.15"}, harm=Harm(pods=1)) for number in range(3)]
+    idle = Candidate("uid-9", "b", {"kernel": "6.8"})
+
+    assert idle in representatives([*busy, idle], 2)
 
 
 def test_a_broken_node_goes_last_though_it_is_idle():

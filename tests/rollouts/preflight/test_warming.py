@@ -81,10 +81,10 @@ def test_a_gate_that_gives_them_less_is_named_before_the_start(cluster, owner):
 
     (check,) = warned(cluster, owner)
 
-    assert (check.is_grave, check.field) == (True, "stages.1.gate_options.workloads_ready")
+    assert (check.is_grave, check.field) == (True, "stages.0.gate_options.workloads_ready")
     assert check.about == (f"{LLM}: 25 min or more (1 pod)",)
     assert check.sentence == (
-        f"Rest, Tenants' GPU pods: pods of {LLM} took 25 min to be Ready, and may take 10 min: "
+        f"Canary, Tenants' GPU pods: pods of {LLM} took 25 min to be Ready, and may take 10 min: "
         "they would be called broken, and the plan would halt."
     )
 
