@@ -10,6 +10,7 @@ from rollouts.checks import Check, stage_field
 from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom, short_of, shortage
+from rollouts.gates.proof import Proof
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
 from rollouts.ordering.picking import at_once
@@ -70,8 +71,8 @@ BLIND: Mapping[str, Blind] = {
 # Where no GPU pod of a tenant runs: what that is to a gate, and what helps.
 IDLE: Mapping[str, tuple[str, str]] = {
     WorkloadsReady.key: (
-        "so that none would be missed",
-        "The gate exposure waits until tenants have worked there; a longer soak gives them time to come.",
+        "so that it waits for proof",
+        "Add the gate Test Job, or pick nodes with tenants.",
     ),
     Exposure.key: (
         "so that it waits until some have worked there",
@@ -119,7 +120,8 @@ def _of_gate(subject: PreflightSubject, stage: Stage, gate: Gate, pods: Pods, la
         return
     if gate.advisory:
         return
-    if isinstance(gate, WorkloadsReady | Exposure) and not _tenants_on(nodes, pods):
+    is_tested = isinstance(gate, WorkloadsReady) and any(isinstance(one, Proof) for one in stage.gates)
+    if isinstance(gate, WorkloadsReady | Exposure) and not is_tested and not _tenants_on(nodes, pods):
         those = names([node.name for node in nodes])
         so_that, helps = IDLE[gate.key]
         yield Check("unmeasured", f"{where}: no GPU pod of a tenant runs on {those}, {so_that}.", helps, field=field)

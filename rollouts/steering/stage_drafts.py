@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
+
+from rollouts.gates.proof import Proof
+
 IN_A_FULL_FLEET = "A full fleet has no room, and its pods wait for their node. Count it where they must not."
-GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
+_USUAL: Mapping[str, dict[str, Any]] = {
     "approval": {"needed": 1},
     "compatibility": {"allow_unknown": True},  # NVIDIA lists one or two drivers a branch: else hardly a plan would go
     "headroom": {"advisory": True, "because": IN_A_FULL_FLEET},
@@ -14,10 +18,19 @@ GATES_BY_DEFAULT: Mapping[str, dict[str, Any]] = {
     "validator_passed": {},
     "allocatable_restored": {},
     "mig_state": {},
+    "proof": {},
     "workloads_ready": {},
     "failure_budget": {"tolerate": 0},
     "soak": {"duration_s": 1800},
 }
+
+
+def gates_by_default() -> dict[str, dict[str, Any]]:
+    """Returns the gates, with their options, of a stage that names none.
+
+    A test Job is one of them wherever an image for it is set: an idle node has no other proof (hazard Z41).
+    """
+    return {key: dict(options) for key, options in _USUAL.items() if key != Proof.key or settings.PROOF_IMAGE}
 
 
 @dataclass(frozen=True)
@@ -30,4 +43,4 @@ class StageDraft:
     max_unavailable: int = 1
     timeout_s: int = 3600  # how long a gate may wait before a person is asked
     sick_nodes_because: str = ""  # why it takes nodes that open findings call sick; blank: it leaves them out
-    gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(GATES_BY_DEFAULT))
+    gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=gates_by_default)

@@ -21,10 +21,11 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live import stopped_in_cluster
-from rollouts.gates.proof import cordons_by
+from rollouts.gates.proof import Proof, cordons_by
 from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
+from rollouts.proofs.job import resource_of
 from rollouts.reads.asked_windows import why_not_let_go
 from rollouts.reads.restraints import restraints_of
 from wording.lists import names
@@ -163,6 +164,18 @@ def _baselines(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datet
     return found
 
 
+def _to_cordon(stage: Stage, nodes: Mapping[str, str], found: Mapping[str, dict]) -> dict[str, str]:
+    """Returns the nodes that take no pods until their test Job has completed: those on which one can be made.
+
+    A node that offers no GPU as a resource, as with DRA, would stay cordoned for good.
+    """
+    gate = next((gate for gate in stage.gates if isinstance(gate, Proof)), None)
+    if gate is None or not cordons_by(stage.gates):
+        return {}
+    offered = {uid: (found.get(uid) or {}).get("allocatable") or {} for uid in nodes}
+    return {uid: name for uid, name in nodes.items() if resource_of(offered[uid], gate.gpus)}
+
+
 def _intend(
     plan: Plan,
     stage: Stage,
@@ -194,8 +207,8 @@ def _intend(
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
         by_uid = {target.node_uid: target.node_name for target in targets}
         opt_outs.intend(plan, by_uid, off, now=now)
-        if cordons_by(stage.gates) and not stage.is_rollback:
-            cordons.intend(plan, by_uid, now=now)
+        if not stage.is_rollback:
+            cordons.intend(plan, _to_cordon(stage, by_uid, found), now=now)
         _take_places(plan, stage, targets, now=now)
 
 

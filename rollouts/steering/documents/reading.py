@@ -12,7 +12,7 @@ from rollouts.gates.options import LONGEST_REASON, BadGate, is_text, kinds_of, r
 from rollouts.steering.documents.lengths import WRITE_IT, read_length
 from rollouts.steering.documents.values import values
 from rollouts.steering.refusals import BadPlan
-from rollouts.steering.stage_drafts import GATES_BY_DEFAULT
+from rollouts.steering.stage_drafts import gates_by_default
 
 MOST_STAGES = 50
 MOST_PROBLEMS = 50  # that are told at once
@@ -36,7 +36,7 @@ class StageDocument:
     max_unavailable: int = 1
     timeout_s: int = 3600
     sick_nodes_because: str = ""  # why it takes sick nodes; blank: it leaves them out
-    gate_options: Options = field(default_factory=lambda: dict(GATES_BY_DEFAULT))  # as plans keep them
+    gate_options: Options = field(default_factory=gates_by_default)  # as plans keep them
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Reader:
             max_unavailable=self.whole(given, "max_unavailable", at=at) or 1,
             timeout_s=int(timeout),
             sick_nodes_because=self.text(given, "sick_nodes_because", at),
-            gate_options=dict(GATES_BY_DEFAULT) if written is None else self.gates(written, f"{at}.gates"),
+            gate_options=gates_by_default() if written is None else self.gates(written, f"{at}.gates"),
         )
 
     def gates(self, given: Any, at: str) -> Options:

@@ -17,7 +17,7 @@ from rollouts.hooks.findings import CORDON_LEFT, CORDON_TAKEN
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Cordon, Disruption, GateAnswer, Plan, PlanEvent, Target
 from rollouts.steering import breaking_glass, commands
-from simulator.kinds import JOB
+from simulator.kinds import JOB, NODE
 from tests.rollouts.engine.ground import CANARY, NODES, Ground
 from tests.rollouts.engine.test_proofs import (
     GATES,
@@ -124,6 +124,18 @@ def test_where_nobody_asks_for_it_nothing_is_cordoned(ground: Ground, gates: dic
     assert not is_cordoned(ground)
     assert marks(ground) == {}
     assert not Cordon.objects.exists()
+
+
+def test_a_node_on_which_no_test_job_can_be_made_is_not_cordoned(ground: Ground):
+    """It offers no GPU as a resource, as with DRA: cordoned, it would wait for a Job that never comes."""
+    ground.armed(gates=GATES)
+    none = {"status": {"allocatable": {"nvidia.com/gpu": None}}}
+    ground.store.patch(NODE, CANARY, none, how="merge", subresource="status")
+
+    ground.round()
+
+    assert ground.releases() == [CANARY]
+    assert not is_cordoned(ground)
 
 
 def test_the_driver_manager_that_uncordons_is_undone(ground: Ground):

@@ -36,17 +36,6 @@ def test_shows_every_stage_with_its_targets(viewer):
     assert "gpu-0 held" in page(viewer, f"/plans/{plan.pk}").text
 
 
-def test_a_gate_that_passes_with_nothing_to_judge_by_is_no_proof(viewer):
-    plan = make.a_plan()
-    stage = make.a_stage_to_approve(plan)
-    an_answer(stage, "driver_version", "pass", because="So it is.")
-    assert "no proof" not in page(viewer, f"/plans/{plan.pk}").text
-
-    GateAnswer.objects.update(cause="shows-nothing")
-
-    assert page(viewer, f"/plans/{plan.pk}").text.count("no proof") == 1
-
-
 def test_a_draft_says_of_pods_that_were_never_read_that_nobody_knows_them(viewer):
     plan = make.a_draft()
     Bookmark.objects.filter(cluster=plan.cluster, kind="pods").update(listed_at=None, heard_at=None)
@@ -306,7 +295,7 @@ def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of
     few, many = make.a_plan(make.a_fleet(nodes=10)), make.a_plan(make.a_fleet(nodes=100))
 
     assert queries_of(viewer, f"/plans/{many.pk}") == queries_of(viewer, f"/plans/{few.pk}")
-    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 31  # with the ledger, for how many may be down at once
+    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 32  # with the ledger, for how many may be down at once
 
 
 @pytest.mark.parametrize("state", ["promoted", "rolled-back", "aborted"])
@@ -645,7 +634,7 @@ def test_of_each_node_it_makes_one_row_and_reads_no_more_than_it_shows(
     few, many = (made_for(viewer, plan) for plan in plans)
 
     assert {model for model in many if many[model] > 2 * few[model]} == {"Target"}
-    with django_assert_max_num_queries(31) as asked:
+    with django_assert_max_num_queries(32) as asked:
         viewer.get(f"/parts/plans/{plans[-1].pk}")
     of_targets = [one["sql"] for one in asked.captured_queries if 'FROM "rollouts_target"' in one["sql"]]
     assert of_targets
