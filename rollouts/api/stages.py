@@ -1,7 +1,9 @@
+from dataclasses import asdict
+
 import django_filters as filters
 from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -21,6 +23,7 @@ from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.preflight.ahead import ahead_of
 from rollouts.reads.on_page import cordons_of, opt_outs_of
+from rollouts.reads.ways_out import ways_out
 
 HISTORY_AT_MOST = 200
 STORY = (
@@ -45,6 +48,14 @@ class StageFilters(filters.FilterSet):
         fields: list[str] = []
 
 
+class WayOutSerializer(serializers.Serializer):
+    key = serializers.CharField()
+    title = serializers.CharField()
+    text = serializers.CharField()
+    resource = serializers.CharField(help_text="Where POST takes it. Blank: nothing is sent.")
+    why_not = serializers.CharField(help_text="Why it cannot be chosen now. Blank: it can be.")
+
+
 class StageSerializer(StageRowSerializer):
     targets = TargetSerializer(many=True)
     waves = WaveSerializer(many=True)
@@ -55,9 +66,14 @@ class StageSerializer(StageRowSerializer):
         help_text=f"What gates said before, the newest first, at most {HISTORY_AT_MOST}.",
     )
     approvals = ApprovalSerializer(many=True)
+    ways_out = serializers.SerializerMethodField(help_text="What ends the wait of a gate that has nothing to look at.")
 
     class Meta(StageRowSerializer.Meta):
-        fields = (*StageRowSerializer.Meta.fields, "targets", "waves", "answers", "history", "approvals")
+        fields = (*StageRowSerializer.Meta.fields, "targets", "waves", "answers", "history", "approvals", "ways_out")
+
+    @extend_schema_field(WayOutSerializer(many=True))
+    def get_ways_out(self, stage: Stage) -> list[dict[str, str]]:
+        return [asdict(way) for answer in stage.answers_now for way in ways_out(stage, answer)]  # type: ignore[attr-defined]
 
 
 class BundleSerializer(serializers.Serializer):

@@ -11,6 +11,7 @@ from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
+from rollouts.api.test_jobs import StageTestJobs
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
 from rollouts.verbs import VERBS
 
@@ -46,6 +47,7 @@ urlpatterns = [
     path("stages/<int:stage_id>/break-glass", StageBreakGlass.as_view()),
     path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
     path("stages/<int:stage_id>/checks", StageChecks.as_view()),
+    path("stages/<int:stage_id>/test-jobs", StageTestJobs.as_view()),
     path("windows", WindowList.as_view()),
     path("windows/<int:window_id>", WindowDetail.as_view()),
     path("windows/<int:window_id>/removals", WindowRemovals.as_view()),

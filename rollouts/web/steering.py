@@ -19,9 +19,10 @@ from rollouts.models import Plan
 from rollouts.steering import commands, retrying
 from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.telling import COMMANDS
+from rollouts.steering.test_jobs import add_test_jobs
 from rollouts.verbs import VERBS
 from rollouts.web.command_forms import CompleteForm, ResumeForm, StartForm
-from rollouts.web.loading import plan_for, target_for
+from rollouts.web.loading import plan_for, stage_for, target_for
 from rollouts.web.written import kept_if_refused
 from wording.numbers import either
 
@@ -73,6 +74,19 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
         commands.exclude(target, actor=request.user, because=because, now=timezone.now())
         stays = "stays held" if was_held else "stays as it is"
         messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it {stays}.")
+    return redirect("plan", plan_id=plan.pk)
+
+
+@require_POST
+def add_jobs(request: PersonRequest, stage_id: int) -> HttpResponse:
+    stage = stage_for(request.user, stage_id)
+    plan = stage.plan
+    with _answered(request, plan, "test-jobs"):
+        require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        because = because_of(request, missing="Say why test Jobs are added.")
+        add_test_jobs(stage, actor=request.user, because=because, now=timezone.now())
+        starts = "They start once you resume" if plan.state == PlanState.HALTED else "They start within seconds"
+        messages.success(request, f"Test Jobs were added to {stage.name}. {starts}.")
     return redirect("plan", plan_id=plan.pk)
 
 

@@ -61,6 +61,7 @@ urlpatterns = [
     path("targets/<int:target_id>/retries", steering.retry, name="retry"),
     path("stages/<int:stage_id>/approval", approval_page.approval, name="approval"),
     path("stages/<int:stage_id>/gates/<slug:gate>/break-glass", breaking_glass.break_it, name="break-glass"),
+    path("stages/<int:stage_id>/test-jobs", steering.add_jobs, name="add-test-jobs"),
     path("break-glass/<int:glass_id>/acknowledgements", breaking_glass.seen, name="seen-glass"),
     path("stages/<int:stage_id>/live-checks", live_checks.check_of_stage, name="check-live-of-stage"),
     path("parts/stages/<int:stage_id>/approval", approval_page.live_part, name="approval-live"),

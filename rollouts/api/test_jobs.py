@@ -1,0 +1,25 @@
+"""Adding test Jobs to a stage in progress: POST makes them due."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked
+from people.rights import Permission
+from rollouts.api.base import PlanEdge
+from rollouts.steering.test_jobs import add_test_jobs
+
+
+class TestJobsRequest(Asked):
+    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class StageTestJobs(PlanEdge):
+    @extend_schema(request=TestJobsRequest, responses={204: None})
+    def post(self, request, stage_id: int) -> Response:
+        """Add a test Job to each changed node of a stage in progress. Its gate `proof` then counts."""
+        stage = self.stage(stage_id)
+        self.may(Permission.RUN, stage.plan)
+        add_test_jobs(stage, actor=self.user, now=timezone.now(), **self.read(TestJobsRequest))
+        return Response(status=204)

@@ -1,0 +1,68 @@
+"""What would end the wait of a gate that has nothing to look at: the same list on the page and in REST (hazard Z41)."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from rollouts.gates.base import NO_PROOF, Answer
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Stage
+from rollouts.models.gate_answer import KeptAnswer
+
+GAINS_TEST_JOBS = frozenset({StageState.PROMOTING, StageState.SOAKING, StageState.HALTED})
+TEST_JOB, OTHER_NODES, TENANTS, OVERRIDE = "test-job", "other-nodes", "tenants", "override"
+
+
+@dataclass(frozen=True)
+class WayOut:
+    """One choice. `resource`: where REST takes it by POST; blank: nothing is sent for it."""
+
+    key: str
+    title: str
+    text: str
+    resource: str = ""
+    why_not: str = ""  # why it cannot be chosen now; blank: it can be
+
+
+def ways_out(stage: Stage, answer: KeptAnswer) -> list[WayOut]:
+    """Returns the choices, cheapest first. Empty: the gate has proof, or nobody waits for it."""
+    if answer.answer != Answer.WAIT or answer.cause != NO_PROOF or stage.plan.is_final:
+        return []
+    place = f"/api/v1/stages/{stage.pk}"
+    return [
+        WayOut(
+            TEST_JOB,
+            "Add a test Job",
+            "A Job uses a GPU of each changed node of this stage, and ends.",
+            f"{place}/test-jobs",
+            why_no_test_jobs(stage),
+        ),
+        WayOut(TENANTS, "Wait for tenants", "The gate passes once a tenant's GPU pod is Ready on these nodes."),
+        WayOut(
+            OTHER_NODES,
+            "Pick other nodes",
+            "Roll back, then draft a plan whose canary takes nodes with tenants.",
+            f"/api/v1/plans/{stage.plan_id}/rollback",
+        ),
+        WayOut(
+            OVERRIDE,
+            "Override the gate",
+            "It needs a reason. The approver of the next stage sees it.",
+            f"{place}/break-glass",
+        ),
+    ]
+
+
+def why_no_test_jobs(stage: Stage) -> str:
+    """Returns why the stage cannot gain test Jobs now. Blank: it can."""
+    plan = stage.plan
+    if stage.is_rollback:
+        return "A rollback runs no test Jobs."
+    if plan.state not in {PlanState.PROMOTING, PlanState.HALTED} or stage.state not in GAINS_TEST_JOBS:
+        return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}."
+    if Proof.key in stage.gate_options:
+        return f"{stage.name} has test Jobs already."
+    if not settings.PROOF_IMAGE:
+        return "No image for test Jobs is set. Set QUARTERDECK_PROOF_IMAGE."
+    return ""
