@@ -11,7 +11,8 @@ from datetime import datetime
 
 from fleet.allocation.allocations import GpuAllocation, Placement, ToldBy, Unplaced
 from fleet.models import ExporterReading, Pod
-from gpu.resources import Layout
+from gpu.resources import Layout, Way
+from gpu.resources.names import AMD_GPU
 
 BELIEVED = {ToldBy.CLAIM: "its claim", ToldBy.KUBELET: "its kubelet", ToldBy.SCHEDULER: "its scheduler"}
 
@@ -82,7 +83,7 @@ class _Placing:
     def _fill(self, lacking: Unplaced, devices: Sequence[NamedDevice]) -> list[NamedDevice]:
         """Those that are left."""
         way = self.layout.way(lacking.resource) if lacking.resource else None
-        fitting = [device for device in devices if way is None or is_of_profile(device.profile, way.profile)]
+        fitting = [device for device in devices if way is None or _fits(device, lacking.resource, way)]
         if not fitting:
             return list(devices)
         if lacking.number is not None and len(fitting) > lacking.number:
@@ -136,6 +137,11 @@ class _Placing:
         self.placement.disagreements.append(said)
 
 
+def _fits(device: NamedDevice, resource: str, way: Way) -> bool:
+    """AMD's device plugin may count partitions as it counts whole GPUs, and then no label need say how they are cut."""
+    return is_of_profile(device.profile, way.profile) or (resource == AMD_GPU and not way.profile)
+
+
 def is_of_profile(profile: str, wanted: str) -> bool:
-    """1g.10gb+me is 1g.10gb.me in the name of a resource."""
-    return profile.replace("+", ".") == wanted.replace("+", ".")
+    """1g.10gb+me is 1g.10gb.me in the name of a resource; of AMD's an exporter may say cpx alone of cpx_nps4."""
+    return profile.replace("+", ".") == wanted.replace("+", ".") or bool(profile and wanted.startswith(f"{profile}_"))

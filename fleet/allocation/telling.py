@@ -35,17 +35,20 @@ def jobs_in_words(allocated: NodeAllocations) -> list[str]:
     """GPUs on which a batch system's jobs run: Kubernetes counts them as free. Only what is said now."""
     if allocated.exporter is None or not allocated.is_current:
         return []
-    return [_job_on(device) for device in allocated.exporter.devices if device.get("jobs")]
+    said = (
+        "its metrics exporter says (job_id)" if allocated.vendor == Vendor.AMD else "its DCGM exporter says (hpc_job)"
+    )
+    return [_job_on(device, said) for device in allocated.exporter.devices if device.get("jobs")]
 
 
-def _job_on(device: Mapping[str, Any]) -> str:
+def _job_on(device: Mapping[str, Any], said: str) -> str:
     jobs = device["jobs"]
     place = f"GPU {device['index']}" if device["index"] is not None else device["uuid"]
     part = f", slice {device['gi_id']}" if device["gi_id"] else ""
     job, runs = either(len(jobs), "Job", "Jobs"), either(len(jobs), "runs", "run")
     named = f"{job} {', '.join(jobs)} of a batch system {runs}"
     return (
-        f"{named} on {place}{part}, as its DCGM exporter says (hpc_job). Kubernetes knows nothing of that and may give "
+        f"{named} on {place}{part}, as {said}. Kubernetes knows nothing of that and may give "
         "the GPU to a pod as well: cordon or taint the node while such jobs run there."
     )
 

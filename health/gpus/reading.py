@@ -12,6 +12,7 @@ from fleet.allocation.reading import allocated_gpus
 from fleet.freshness.sight import ClusterSight, sights_of_all
 from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import pool_names
+from gpu.resources.names import Vendor
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from health.gpus.asking import GpuFilter
 from health.gpus.faults import FindingSeen
@@ -79,9 +80,9 @@ class GpuSeen:
 
     @property
     def use(self) -> str:
-        """`3 MIG slices`, `time-slicing ×4`; blank: it is whole."""
+        """`3 MIG slices`, `8 partitions`, `time-slicing ×4`; blank: it is whole."""
         if self.slices:
-            return count(self.slices, "MIG slice")
+            return count(self.slices, "partition" if self.node.gpu_vendor == Vendor.AMD else "MIG slice")
         if self.node.mig_strategy and not self.is_told_whole:
             return f"MIG {self.node.mig_strategy}"
         users = f" ×{self.node.sharing_replicas}" if self.node.sharing_replicas else ""

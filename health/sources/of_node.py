@@ -149,7 +149,7 @@ def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, 
 
 
 def _told(kept: KeptFrame, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
-    cut = {device.uuid for device in kept.frame.devices if device.gi_id}
+    cut = {device.uuid for device in kept.frame.devices if device.is_mig}
     found = []
     for place, device in enumerate(kept.frame.devices):
         is_mig = device.uuid in cut

@@ -7,6 +7,8 @@ kubelet who holds the device and adds `pod`, `namespace`, `container` (`pod_name
 there is a series for each, told apart by `vgpu`. A Prometheus that keeps its own labels prefixes these: `exported_pod`;
 its `pod` is then the exporter's own, on every series (dcgm-exporter #363, #27), and a GPU that is idle has no other.
 internal/pkg/transformation/hpc.go: with DCGM_HPC_JOB_MAPPING_DIR it adds `hpc_job`, a series for each job on the GPU.
+ROCm/device-metrics-exporter names pods of GPUs and of their partitions by the same labels, and a job of Slurm by
+`job_id` (docs/integrations/slurm-integration.md), which is blank where none runs.
 """
 
 import re
@@ -58,9 +60,9 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
         if key not in found and len(found) >= DEVICES_AT_MOST:
             raise UnreadableMetrics(f"More than {DEVICES_AT_MOST} devices are named: no node has so many.")
         found.setdefault(key, device)
-        if (device.profile or not device.gi_id) and (pod := _pod(labels)):  # what an AMD partition is, none says
+        if pod := _pod(labels):
             pods.setdefault(key, {})[pod] = None
-        if job := _exported(labels, "hpc_job")[:64]:
+        if job := _job(labels):
             jobs.setdefault(key, {})[job] = None
     if sum(map(len, pods.values())) > PODS_AT_MOST:
         raise UnreadableMetrics(f"More than {PODS_AT_MOST} pods are named: no node has so many.")
@@ -92,6 +94,12 @@ def _pod(labels: Mapping[str, str]) -> PodTold | None:
     if not name or len(name) > 253 or len(namespace) > 63 or _is_of_the_target(labels, name, container):
         return None
     return PodTold(namespace, name, container[:253], labels.get("pod_uid", "")[:64])
+
+
+def _job(labels: Mapping[str, str]) -> str:
+    """Blank: no batch system runs one there."""
+    is_amds = "serial_number" in labels or "gpu_uuid" in labels
+    return (_exported(labels, "hpc_job") or (_exported(labels, "job_id") if is_amds else ""))[:64]
 
 
 def _is_of_the_target(labels: Mapping[str, str], pod: str, container: str) -> bool:

@@ -4,6 +4,7 @@ A value stays when its series goes, with its time: what was last seen, and when.
 """
 
 import math
+import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from itertools import repeat
 from operator import lt
 from typing import NamedTuple
 
+AMDS_PARTITION = re.compile(r"[a-z]px(_nps\d+)?$")  # how it is cut: cpx_nps4
 NEVER = math.nan
 WITHOUT = -math.inf  # the time of a series that is there, and of which no value can be believed
 GpuDeviceKey = tuple[str, str]  # the UUID of its board, and the slice of it; blank: all of it
@@ -34,6 +36,11 @@ class GpuDevice(NamedTuple):
     @property
     def key(self) -> GpuDeviceKey:
         return self.uuid, self.gi_id
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether it is a MIG slice: else a board, or a partition of AMD's, which has a utilisation of its own."""
+        return bool(self.gi_id) and not AMDS_PARTITION.match(self.profile)
 
     @property
     def sort_key(self) -> tuple[str, int, str, str]:

@@ -177,7 +177,7 @@ def fresh_values(frame: Frame, key: str, fresh: float) -> "array[float]":
 def utilisation(frame: Frame, fresh: float) -> "array[float]":
     """Of each device, 0 to 1. NaN: nothing says it now, which is not 0."""
     first, better = (fresh_values(frame, key, fresh) for key in UTILISATION)
-    cut = {device.uuid for device in frame.devices if device.gi_id}  # DCGM says none of these, or 0
+    cut = {device.uuid for device in frame.devices if device.is_mig}  # DCGM says none of these, or 0
     if not cut and all(map(math.isfinite, better)):
         return better
     return array(

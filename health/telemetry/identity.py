@@ -6,13 +6,13 @@ has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it di
 node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
 ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
 `gpu_uuid` can be switched on. In capitals, as in its configuration, it wrote its labels at first alone; since #16 at
-the latest each is in lower case (gpuagent_metrics.go, GetExportLabels). To ask a Prometheus for both would add
-names to each query. On a host of VMs every GPU has the serial number N/A (#219), in a VM every one had a UUID of zeros
-(#233): what all have is nobody's name. `gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it
-is says `gpu_compute_partition_type` (spx, or none). Its `gpu_id` counts partitions, each is a GPU to it, and no order
-of boards is documented. Gaudi's has the index in `id`, the serial number in `Serial`, and no node. DCGM's has the
-number where somebody wrote DCGM_FI_DEV_SERIAL into its counters with the type label: it is then on each series, as the
-driver's version is.
+the latest each is in lower case (gpuagent_metrics.go, GetExportLabels). Both are read of an exporter itself
+(`lines`); to ask a Prometheus for both would add names to each query. On a host of VMs every GPU has the serial
+number N/A (#219), in a VM every one had a UUID of zeros (#233): what all have is nobody's name. `gpu_partition_id` is
+0 or NA of a GPU that is not partitioned, too: whether it is says `gpu_compute_partition_type` (spx, or none). Its
+`gpu_id` counts partitions, each is a GPU to it, and no order of boards is documented. Gaudi's has the index in `id`,
+the serial number in `Serial`, and no node. DCGM's has the number where somebody wrote DCGM_FI_DEV_SERIAL into its
+counters with the type label: it is then on each series, as the driver's version is.
 """
 
 import re
@@ -193,6 +193,14 @@ def _partition(labels: Mapping[str, str]) -> str:
     return "" if number.lower() in WHOLE or (kind is not None and kind.lower() in WHOLE) else number
 
 
+def _partitioning(labels: Mapping[str, str]) -> str:
+    """How an AMD GPU is cut, as the resource of its partitions names it: cpx_nps4. Blank: it is whole."""
+    if not _partition(labels):
+        return ""
+    said = (labels.get(f"gpu_{what}_partition_type", "").lower() for what in ("compute", "memory"))
+    return "_".join(kind for kind in said if kind not in WHOLE)
+
+
 def _index(labels: Mapping[str, str]) -> int | None:
     """Of the board. None: nothing says it. What AMD's exporter says of a partition counts partitions."""
     number = labels.get("gpu") or labels.get("gpu_id") or labels.get("id") or ""
@@ -203,7 +211,7 @@ def _index(labels: Mapping[str, str]) -> int | None:
 def _device(key: tuple[str, str], labels: Mapping[str, str], node: str) -> GpuDevice:
     product = labels.get("modelName") or labels.get("card_series") or labels.get("card_model") or ""
     serial = next((text for label in SERIALS if (text := labels.get(label)) and not _NO_NAME.fullmatch(text)), "")
-    profile = labels.get("GPU_I_PROFILE", "")[:40]
+    profile = (labels.get("GPU_I_PROFILE") or _partitioning(labels))[:40]
     return GpuDevice(node, _index(labels), key[0], key[1], profile, product[:128], serial[:64])
 
 

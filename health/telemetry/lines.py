@@ -21,6 +21,17 @@ _ESCAPED = re.compile(r"\\(.)")
 _VALUE = re.compile(r"\s*+(\S++)(?:\s++-?[\d.]++(?:[eE][+-]?\d++)?+)?+\s*+(?:# .*+)?+$")
 _WITHOUT_LABELS = re.compile(r"\s*+[a-zA-Z_:][a-zA-Z0-9_:]*+(\s.*+)")
 
+# ROCm/device-metrics-exporter, GPUMetricLabel in exportermetrics.proto; lower case since #16 at the latest.
+_AMDS_IN_CAPITALS = {
+    name.upper(): name
+    for name in (
+        "gpu_id", "gpu_uuid", "serial_number", "card_model", "card_series", "card_vendor", "driver_version",
+        "vbios_version", "hostname", "pod", "namespace", "container", "job_id", "job_user", "job_partition",
+        "gpu_partition_id", "gpu_compute_partition_type", "gpu_memory_partition_type", "clock_type",
+    )
+}  # fmt: skip
+AMDS_NAMES_IN_CAPITALS = ("GPU_", "PCIE_", "AMD_GPU_")
+
 
 class UnreadableMetrics(Exception):
     """What was answered is not the text of metrics."""
@@ -52,18 +63,25 @@ def lines_in(text: str) -> Iterator[MetricLine]:
         if (match := _SERIES.match(line)) is not None:
             name, quoted, labels, rest = match.groups()
             is_text = is_text or not labels.strip() or bool(labels_in(labels))
-            yield MetricLine(name or quoted or "", labels, rest)
+            yield MetricLine(_known_name(name or quoted or ""), labels, rest)
         elif not is_text and (plain := _WITHOUT_LABELS.match(line)) is not None:
             is_text = _number(plain.group(1)) is not None
     if text.strip() and not is_text:
         raise UnreadableMetrics("What it answers is no text of metrics.")
 
 
+def _known_name(name: str) -> str:
+    return name.lower() if name.isupper() and name.startswith(AMDS_NAMES_IN_CAPITALS) else name
+
+
 def labels_in(written: str) -> dict[str, str]:
-    """Of a line. From one to the next: to search for one costs the square of a text that has none."""
+    """Labels of a line, AMD's in lower case: its first exporters wrote them in capitals, as their configuration has
+    them. From one to the next: to search for one costs the square of a text that has none.
+    """
     found, at = dict[str, str](), 0
     while match := _LABEL.match(written, at):
-        found[match.group(1)] = _ESCAPED.sub(r"\1", match.group(2))
+        name = match.group(1)
+        found[_AMDS_IN_CAPITALS.get(name, name)] = _ESCAPED.sub(r"\1", match.group(2))
         at = match.end()
     return found
 

@@ -24,6 +24,7 @@ TOLD = (
     "card_model",
     "card_series",
     "GPU_I_PROFILE",
+    "gpu_memory_partition_type",
     *(each for each in SERIALS if each not in KEYS),
     *SAID,
     *WRITTEN,

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from fleet.models import Bookmark, Observer
+from fleet.allocation.reading import allocations_on
+from fleet.models import Bookmark, ExporterRound, ExportersState, Node, Observer
+from health.exporters.asking import ExporterAnswer
+from health.exporters.keeping import Keeper
 from health.judging import looking
 from health.models import Finding
 from health.sources import frames
+from health.sources.of_node import telemetry_of
+from health.telemetry.exporter import read_devices
 from health.telemetry.exposition import read_node
 from tests import make
 from tests.health.exporters.hearing import hear_exporters
@@ -90,3 +95,28 @@ def test_a_fabric_that_is_not_ready_is_found_of_each_gpu(hear):
     }
     assert "the Fabric Manager failed" in found["GPU 0 of b200-2"].sentence
     assert "reports unhealthy route" in found["GPU 2 of b200-2"].sentence
+
+
+@pytest.mark.parametrize("layout", ["", "amd.com/gpu=cpx_nps4"], ids=["without its label", "labelled"])
+def test_of_two_amd_gpus_one_is_whole_and_idle_and_of_the_other_a_pod_has_a_partition(hear, layout):
+    recording = "amd-mi300x-whole-and-cpx"
+    hear(recording, "mi300x-1", vendor="amd")
+    node = Node.objects.get()
+    Node.objects.update(layout=layout)
+    make.a_pod(node, "batch-infer-0", namespace="team-a", gpus=1, resources={"amd.com/gpu": 1})
+    read = [
+        ExporterAnswer(node.name, read_devices((RECORDINGS / f"{recording}.prom").read_text())),
+    ]
+    epoch = ExporterRound.take(node.cluster_id, now=NOON)
+    assert epoch is not None
+    Keeper.of(node.cluster, epoch).keep(read, now=NOON)
+    ExporterRound.objects.update(state=ExportersState.ASKED, read_at=NOON)
+
+    (its,) = allocations_on([Node.objects.get()], now=NOON).values()
+    telemetry = telemetry_of(node, now=NOON + MINUTE)
+
+    held = {board.uuid: [(str(one.pod), one.profile, one.device) for one in board.allocations] for board in its.boards}
+    assert held["690000004711"] == [("team-a/batch-infer-0", "cpx_nps4", "0")]
+    assert (its.unplaced, its.disagreements) == ((), ())
+    busy = {(each.uuid, each.gi_id, each.profile): each.busy.value for each in telemetry.devices if each.is_told}
+    assert busy == {("690000005408", "", ""): 0.0, ("690000004711", "0", "cpx_nps4"): pytest.approx(0.61)}

@@ -155,8 +155,27 @@ def test_of_very_many_jobs_some_are_told():
     assert device.jobs == tuple(str(number) for number in range(JOBS_AT_MOST))
 
 
-def test_a_partition_of_amds_is_told_by_its_boards_serial_number():
+def test_a_partition_of_amds_is_told_by_its_boards_serial_number_with_its_pod():
     labels = 'serial_number="s1",gpu_id="14",gpu_partition_id="6",gpu_compute_partition_type="cpx"'
-    told = read_devices(f'gpu_used_vram{{{labels},pod="train-0",namespace="ml"}} 285\n')
+    memory = 'gpu_memory_partition_type="NPS4"'
 
-    assert [(device.uuid, device.index, device.gi_id) for device in told] == [("s1", None, "6")]
+    (told,) = read_devices(f'gpu_used_vram{{{labels},{memory},pod="train-0",namespace="ml",container="main"}} 285\n')
+
+    assert (told.uuid, told.index, told.gi_id, told.profile) == ("s1", None, "6", "cpx_nps4")
+    assert told.pods == (PodTold("ml", "train-0", "main"),)
+
+
+def test_labels_in_capitals_are_an_older_exporter_of_amds():
+    labels = 'SERIAL_NUMBER="s1",GPU_ID="3",HOSTNAME="mi-1",POD="train-0",NAMESPACE="ml",CONTAINER="main"'
+
+    (told,) = read_devices(f'gpu_used_vram{{{labels},GPU_PARTITION_ID="0",GPU_COMPUTE_PARTITION_TYPE="SPX"}} 285\n')
+
+    assert (told.uuid, told.index, told.gi_id) == ("s1", 3, "")
+    assert told.pods == (PodTold("ml", "train-0", "main"),)
+
+
+@pytest.mark.parametrize(("labels", "jobs"), [('job_id="8"', ("8",)), ('JOB_ID="8"', ("8",)), ('job_id=""', ())])
+def test_a_job_of_slurm_is_told_by_amds_exporter(labels, jobs):
+    (told,) = read_devices(f'gpu_gfx_activity{{serial_number="s1",gpu_id="0",{labels},job_user="ada"}} 0\n')
+
+    assert told.jobs == jobs

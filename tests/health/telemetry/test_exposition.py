@@ -50,6 +50,10 @@ OF_VENDORS = {
         'amd_gpu_health{gpu_compute_partition_type="none",gpu_id="3",hostname="gpu-1",serial_number="6924"} 1\n',
         ("6924", ""), {"called_healthy": 1},
     ),
+    "amd, in capitals": (
+        'GPU_GFX_ACTIVITY{CARD_SERIES="AMD Instinct MI300X OAM",GPU_ID="3",HOSTNAME="gpu-1",SERIAL_NUMBER="6924"} 61\n',
+        ("6924", ""), {"gpu_utilisation_ratio": 0.61},
+    ),
     "habana": (
         ('habanalabs_pending_rows_state{Serial="AN1",UUID="01P0-AN1",device="AN1",id="3"} 1\n'
         'habanalabs_pending_rows_with_double_bit_ecc_errors{Serial="AN1",UUID="01P0-AN1",device="AN1",id="3"} 4\n'),
