@@ -75,6 +75,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "upgrade-queue-still": ("operator-down",),
     "upgrade-stuck": ("operator-down",),
     "versions-disagree": ("upgrade-failed",),
+    "xid-of-unknown-gpu": ("node-not-ready",),
     "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }
 OfPlace = Mapping[tuple[str, int | None, str], "Collection[Found]"]  # by rule, node and GPU, the worst first

@@ -5,12 +5,13 @@ Half a picture is told as such: of a node that did not answer its devices stay, 
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources import frames
 from health.sources.recalling import keep_counted, recall_xids
-from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, XidTold
+from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, UnplacedXids, XidTold
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.frame import WITHOUT, Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import Whereabouts, silenced
@@ -35,6 +36,8 @@ def reading_of(
     kept = frames.newest(cluster.pk)
     before = kept.frame if kept else Frame(now, ())
     taken = frame_of(before, said, nodes=nodes, now=now)
+    unheard = {node: xids for node, xids in kept.unplaced_xids.items() if node not in said} if kept else {}
+    taken = replace(taken, unplaced_xids={**unheard, **_unplaced_xids(said)})
     recall_xids(cluster.pk, before, taken.frame)
     keep_counted(taken)
     return taken
@@ -104,6 +107,10 @@ def _kept(
         and device.node_name in nodes
         and (device.node_name not in said or device.key in silent)
     ]
+
+
+def _unplaced_xids(said: Mapping[str, NodeSaid]) -> UnplacedXids:
+    return {node: tuple(each.unplaced_xids.values()) for node, each in said.items() if each.unplaced_xids}
 
 
 def _xids(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, XidTold]:

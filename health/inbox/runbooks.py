@@ -257,6 +257,12 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Where it is what the image says, restart GPU feature discovery's pod there.",
         "Else the old module is still loaded: " + DRAIN, "Restart the driver's pod, or reboot the node.", BACK,
     ),
+    "xid-of-unknown-gpu": (
+        "Read the kernel log of the node (dmesg -T, NVRM: Xid): the PCI address names the GPU.",
+        "Look for the Xid before it: 45 follows another one, or the end of a process.",
+        "Look which labels the series lost, in the exporter's configuration or the relabelling of Prometheus.",
+        REPORT, "Do what the action of that Xid asks for.",
+    ),
     "workload-fails-here": (
         "Compare the last log of the pod that fails (kubectl logs POD --previous) with one that runs elsewhere.",
         "Take work off the node until it is known: kubectl cordon NODE.",

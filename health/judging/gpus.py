@@ -89,7 +89,8 @@ def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
     """A node of which nothing is heard any more was heard for as long as that is said of it. One query."""
     frame = judging.kept.frame
     ever = {device.node_name for device, at in zip(frame.devices, judging.newest, strict=True) if math.isfinite(at)}
-    return Hearing(frozenset(judging.heard), frozenset(ever | called_silent(cluster)), frame)
+    ever_heard = frozenset(ever | called_silent(cluster))
+    return Hearing(frozenset(judging.heard), ever_heard, frame, judging.kept.unplaced_xids)
 
 
 def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:

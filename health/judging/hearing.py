@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from fleet.models import Cluster
 from health.models import Finding
 from health.models.finding import FindingQuerySet
 from health.rules.exporter_silent import ExporterSilent
-from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.base import STALE_AFTER_S, UnplacedXids
 from health.telemetry.frame import Frame
 from health.telemetry.hours import utilisation
 
@@ -21,6 +21,7 @@ class Hearing:
     now: frozenset[str]
     ever: frozenset[str]
     frame: Frame | None = None  # that it is from
+    unplaced_xids: UnplacedXids = field(default_factory=dict)
 
     @cached_property
     def uuids(self) -> Mapping[tuple[str, int | None], str]:

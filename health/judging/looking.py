@@ -38,6 +38,7 @@ from health.rules.idle_gpus import IdleGpus
 from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
+from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
 from health.sources.silence import is_told, why_silent
 from health.telemetry.base import Exploding
 
@@ -67,7 +68,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     if not is_told(source, asked):
         unheard.add(TelemetrySilent.key)
     if gpus.hearing is None:
-        unheard.add(ExporterSilent.key)
+        unheard |= {ExporterSilent.key, XidOfUnknownGpu.key}
     if gpus.hearing is None or not is_due(cluster, now=now):
         unheard.add(IdleGpus.key)
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]

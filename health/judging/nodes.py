@@ -190,6 +190,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         upgrade_kept=around.why.get(row["id"], KeptBy()),
         is_heard=hearing is None or row["name"] in hearing.now,
         was_heard=hearing is None or row["name"] in hearing.ever,
+        unplaced_xids=tuple(each.xid for each in hearing.unplaced_xids.get(row["name"], ())) if hearing else (),
         are_others_heard=hearing is None or bool(hearing.now),
         is_unschedulable=row["is_unschedulable"],
         uncordoned_since=around.uncordoned.get(row["id"]),

@@ -33,6 +33,7 @@ from health.rules.upgrade_queue_still import UpgradeQueueStill
 from health.rules.upgrade_stuck import UpgradeStuck
 from health.rules.versions_disagree import VersionsDisagree
 from health.rules.workload_fails_here import WorkloadFailsHere
+from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
 
 RULES: tuple[Rule[Any], ...] = (
     NodeNotReady(),
@@ -49,6 +50,7 @@ RULES: tuple[Rule[Any], ...] = (
     OperandDown(),
     ComputeDomainDown(),
     ExporterSilent(),
+    XidOfUnknownGpu(),
     IdleGpus(),
     UpgradeFailed(),
     UpgradeStuck(),

@@ -23,6 +23,14 @@ class ExporterSilent:
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing or node.is_heard or not node.capacity:
             return None
+        if not node.was_heard and node.unplaced_xids:
+            return Wrong(
+                Severity.NOTE,
+                f"The exporter of {node.name} answers, and none of its series names a GPU.",
+                "Look which labels its series lost: gpu and UUID name the GPU (relabelling in Prometheus, or its "
+                "configuration).",
+                why="nameless",
+            )
         if not node.was_heard:
             beside, first = "while those of other nodes are", ""
             if not node.are_others_heard:

@@ -20,7 +20,7 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
-from health.telemetry.base import Parts, TelemetryReading, XidTold
+from health.telemetry.base import Parts, TelemetryReading, UnplacedXids, XidTold
 from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
 from health.telemetry.metrics import METRICS
 from health.telemetry.remembering import CHECKPOINTS, COUNTERS, HEARD, LATCHED
@@ -49,6 +49,7 @@ class KeptFrame:
     order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
     xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
     parts: Parts = field(default_factory=dict)
+    unplaced_xids: UnplacedXids = field(default_factory=dict)
 
 
 class KeptExporters(NamedTuple):
@@ -111,6 +112,9 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
             for key, metrics in taken.parts.items()
             for metric, parts in metrics.items()
             for part, value in parts.items()
+        ],
+        "unplaced_xids": [
+            [node, told.xid, told.words] for node, every in taken.unplaced_xids.items() for told in every
         ],
         "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
         "past_xids": [
@@ -314,7 +318,10 @@ def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
     parts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none
         parts.setdefault((uuid, gi_id), {}).setdefault(metric, {})[part] = value
-    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts)
+    unplaced: dict[str, list[XidTold]] = {}
+    for node, xid, words in head.get("unplaced_xids", ()):  # a frame of before has none
+        unplaced.setdefault(node, []).append(XidTold(xid, words))
+    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts, unplaced)
 
 
 def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:

@@ -1,6 +1,6 @@
 """What every source of telemetry is: asked for a frame, it takes the one before further, or says why it cannot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,6 +23,8 @@ class XidTold:
 
 # By the key of the device and the metric: each value of the label that its series are told apart by, where it is not 0.
 Parts = Mapping[GpuDeviceKey, Mapping[str, Mapping[str, float]]]
+# By node, those of series that name no GPU (NVIDIA/DCGM #235).
+UnplacedXids = Mapping[str, Sequence[XidTold]]
 SERIES_AT_MOST = 2_000  # of one name at one exporter: 16 boards of 7 slices with 9 reasons each are 1,008
 PART_CHARS = 40  # of a label's value
 
@@ -48,6 +50,7 @@ class TelemetryReading:
     exploding: tuple[Exploding, ...] = ()  # the worst first
     anew: tuple[GpuDevice, ...] = ()  # that count from nothing since the frame before
     came: tuple[GpuDevice, ...] = ()  # of boards that the frame before had not on their nodes
+    unplaced_xids: UnplacedXids = field(default_factory=dict)
     clock_offset_s: float = 0.0  # what is to be added to its clock to have ours; 0: no more than `SKEW_S`
 
 

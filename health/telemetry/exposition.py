@@ -5,6 +5,7 @@ Only series of `metrics.py` are read, and of a line only what is needed: of 300 
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from health.telemetry.base import PART_CHARS, XidTold
@@ -14,6 +15,7 @@ from health.telemetry.lines import MetricLine, labels_in, lines_in
 from health.telemetry.metrics import BLANKS, SERIES, MetricSeries
 
 HOST = ("Hostname", "hostname")
+WORDS = 300  # of an exporter for an Xid
 PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
 
 
@@ -27,6 +29,7 @@ class NodeSaid:
     parts: dict[GpuDeviceKey, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
     without: dict[GpuDeviceKey, set[str]] = field(default_factory=dict)  # metrics with a series whose value none can be
     called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
+    unplaced_xids: dict[int, XidTold] = field(default_factory=dict)  # by number, of series that name no GPU
     nameless: int = 0  # series of a GPU that do not say which
     unread: str = ""  # the first name of a GPU's series, where none that has one is read
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
@@ -60,6 +63,8 @@ def _take(said: NodeSaid, line: MetricLine, series: MetricSeries, node_name: str
         if device is not None:
             said.without.setdefault(device.key, set()).add(series.metric)
         return
+    if device is None and series.metric == "xid":
+        _take_unplaced(said, int(value), labels)
     if device is None:
         said.nameless += bool(labels.get("gpu") or labels.get("gpu_id"))  # else it is a switch's or a link's
         return
@@ -71,7 +76,12 @@ def _take(said: NodeSaid, line: MetricLine, series: MetricSeries, node_name: str
     if part and value > 0:
         _take_part(said.parts.setdefault(device.key, {}).setdefault(series.metric, {}), part, value)
     if series.metric == "xid" and value >= 1:
-        said.xids[device.key] = XidTold(int(value), labels.get("err_msg", "")[:300])
+        said.xids[device.key] = XidTold(int(value), labels.get("err_msg", "")[:WORDS])
+
+
+def _take_unplaced(said: NodeSaid, xid: int, labels: Mapping[str, str]) -> None:
+    if xid >= 1 and len(said.unplaced_xids) < PARTS_AT_MOST:
+        said.unplaced_xids.setdefault(xid, XidTold(xid, labels.get("err_msg", "")[:WORDS]))
 
 
 def _take_part(parts: dict[str, float], part: str, value: float) -> None:

@@ -142,6 +142,11 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     return node
 
 
+def node_of(labels: Mapping[str, str], where: Whereabouts) -> str:
+    """The node that labels name, whichever device they are of. Blank: nothing that is known says."""
+    return _node_of(labels, where, _Odd())
+
+
 def silenced(
     before: Frame,
     devices: Iterable[GpuDevice],

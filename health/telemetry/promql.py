@@ -118,6 +118,13 @@ def last_xids(name: str, matchers: Matchers) -> str:
     return f"max by ({', '.join((*KEYS, 'err_code', 'err_msg'))}) ({matchers.with_name(name)}) > 0"
 
 
+def unplaced_xids(name: str, matchers: Matchers) -> str:
+    """Those of series that name no GPU, with what may name their node."""
+    nameless = ",".join([*(f'{key}=""' for key in NAMES), *filter(None, (matchers.text,))])
+    by = ", ".join(("err_code", "err_msg", *SAID, *WRITTEN, "pod", "instance"))
+    return f"max by ({by}) ({name}{{{nameless}}}) > 0"
+
+
 def parts(name: str, label: str, matchers: Matchers) -> str:
     """What a device has by the values of a label that its series are told apart by, where it is not 0."""
     return f"max by ({', '.join((*KEYS, label))}) ({matchers.with_name(name)}) > 0"

@@ -120,3 +120,15 @@ def test_of_two_amd_gpus_one_is_whole_and_idle_and_of_the_other_a_pod_has_a_part
     assert (its.unplaced, its.disagreements) == ((), ())
     busy = {(each.uuid, each.gi_id, each.profile): each.busy.value for each in telemetry.devices if each.is_told}
     assert busy == {("690000005408", "", ""): 0.0, ("690000004711", "0", "cpx_nps4"): pytest.approx(0.61)}
+
+
+def test_an_xid_of_a_series_that_names_no_gpu_is_kept_for_its_node(hear):
+    found = hear("xid-45-without-a-gpu", "dgx-1", minutes=3)
+
+    of_node = {finding.rule: finding for finding in Finding.objects.open()}
+    assert of_node["xid-of-unknown-gpu"].sentence.startswith("Xid 45 (Preemptive cleanup) of an unknown GPU of dgx-1")
+    assert "45 is a consequence" in of_node["xid-of-unknown-gpu"].probable_cause
+    assert "an Xid before this one" in of_node["xid-of-unknown-gpu"].action
+    assert "answers, and none of its series names a GPU" in of_node["exporter-silent"].sentence
+    assert set(of_node) == {"xid-of-unknown-gpu", "exporter-silent"}
+    assert found

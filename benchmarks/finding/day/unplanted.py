@@ -18,4 +18,5 @@ UNPLANTED = {
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,
     "plan-unlooked": NO_PLANS,
+    "xid-of-unknown-gpu": "an exporter of a day's fleet names the GPU of each series",
 }

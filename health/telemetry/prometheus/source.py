@@ -15,10 +15,19 @@ from health.telemetry.base import (
     Exploding,
     Parts,
     TelemetryReading,
+    UnplacedXids,
     XidTold,
 )
 from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
-from health.telemetry.identity import NAMED_AT_MOST, Inventory, Whereabouts, device_key, silenced, take_inventory
+from health.telemetry.identity import (
+    NAMED_AT_MOST,
+    Inventory,
+    Whereabouts,
+    device_key,
+    node_of,
+    silenced,
+    take_inventory,
+)
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels, vector
 from health.telemetry.prometheus.client import Client
@@ -100,13 +109,14 @@ class Prometheus:
             self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown, beside=beside)
         anew = tuple(frame.devices[place] for place in remember(carried, frame))
         xids = self._xids() if XID in known.names else {}
+        unplaced = self._unplaced_xids() if any(not uuid for uuid, _ in xids) else {}
         put_in_words(frame, xids)
         parts = self._parts([row for row in series if row.label and row.has_parts])
         exported = frozenset(row.metric for row in series)
         notes = (*notes, *known.notes, *_told(odd))
         skew_s = float(round(offset_s)) if abs(offset_s) > SKEW_S else 0.0
         came = frame.boards_beside(earlier)
-        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, skew_s)
+        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, unplaced, skew_s)
 
     def _query(self, expression: str) -> list[LabelledSample]:
         """:raises Unusable: also where the round has taken its time, so that it ends within its lease"""
@@ -235,6 +245,16 @@ class Prometheus:
             if least <= row.value.value <= most:
                 told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
         return told
+
+    def _unplaced_xids(self) -> UnplacedXids:
+        """Those of series that name no GPU, by the node that their other labels name; blank: they name none."""
+        found: dict[str, list[XidTold]] = {}
+        for row in self._query(promql.unplaced_xids(XID, self.matchers)):
+            said, (least, most) = labels(row), SERIES[XID][0].bounds
+            if least <= row.value.value <= most:
+                told = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
+                found.setdefault(node_of(said, self.where), []).append(told)
+        return found
 
     def _parts(self, series: Iterable[MetricSeries]) -> Parts:
         """Of the few devices that have any. A query for each."""

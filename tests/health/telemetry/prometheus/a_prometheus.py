@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 
 Labels = Mapping[str, str]
 MATCHER = re.compile(r'(\w+)=~"([^"]*)"')
+WITHOUT = re.compile(r'(\w+)=""')
 
 
 @dataclass
@@ -68,6 +69,7 @@ class Playing:
         )
         rows = [({"__name__": name, **row[0]}, *row[1:]) for name in names for row in self.series.get(name, ())]
         wanted = {label: values for label, values in MATCHER.findall(query) if label != "__name__"}
+        wanted |= dict.fromkeys(WITHOUT.findall(query), "")
         rows = [row for row in rows if all(re.fullmatch(values, row[0].get(key, "")) for key, values in wanted.items())]
         is_time, is_some = "timestamp(" in query, query.endswith("> 0")
         of_keys: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}

@@ -273,6 +273,22 @@ def test_an_xid_that_cannot_be_is_none(ask, playing, xid):
     assert column(taken, "temperature_celsius") == [61.0, 55.0]
 
 
+def test_an_xid_of_a_series_that_names_no_gpu_is_of_its_node(ask, playing):
+    playing.add("DCGM_FI_DEV_XID_ERRORS", {"Hostname": "gpu-1", "err_code": "45", "err_msg": "Preemptive cleanup"}, 45)
+    playing.add("DCGM_FI_DEV_XID_ERRORS", {"err_code": "62"}, 62)
+
+    taken = ask().take(None, now=NOW)
+
+    assert taken.unplaced_xids == {"gpu-1": [XidTold(45, "Preemptive cleanup")], "": [XidTold(62)]}
+    assert taken.xids[("GPU-a", "")] == XidTold(79, "GPU has fallen off the bus")
+
+
+def test_where_each_xid_names_its_gpu_nobody_asks_for_others(ask, playing):
+    ask().take(None, now=NOW)
+
+    assert not [query for query in playing.queries if 'UUID=""' in query]
+
+
 def test_says_what_it_leaves_out(ask, playing):
     playing.series["DCGM_FI_DEV_GPU_TEMP"] = [(A, 82505, NOW), (SLICE, 55, NOW + 3600)]
     playing.series["DCGM_FI_DEV_MEMORY_TEMP"] = [(A, 0, NOW), (SLICE, float(2**63), NOW)]
