@@ -10,14 +10,19 @@ from fleet.messages.announce import cluster_group
 from fleet.models import Cluster, ExporterRound, Node
 from fleet.queries import ClusterRow
 from health.models import SourceState, TelemetrySource
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import SeesLess
 from health.sources.exporting import MISSED, AlikeExporters, Exporting, exporting_of
 from health.sources.of_node import standing_of
 from health.sources.reading import Standing
+from health.telemetry.metrics import METRICS
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import moment
 from wording.lists import names
 from wording.numbers import count, either
+
+SEEING_LESS = tuple(rule for rule in GPU_RULES if isinstance(rule, SeesLess))
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ def _with_blind(age: Age, exporting: Exporting | None) -> Age:
         if those := exporting.blind(rule):
             blind.setdefault(those, []).append(rule.title)
     said = [_of_blind(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
+    said += [_of_less(rule, number, exporting.of) for rule in SEEING_LESS if (number := _seeing_less(rule, exporting))]
     if exporting.never_heard:
         said.append(f"Of {exporting.never_heard} of {count(exporting.of, 'node')} nothing was heard within a day.")
     return replace(
@@ -108,6 +114,15 @@ def _of_blind(titles: Sequence[str], nodes: int, of: int) -> str:
     would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")
     there = "here" if nodes == of else "there"
     return f"{where} exported is what {would} would read, so that {find} nothing {there}: {_all(titles)}."
+
+
+def _seeing_less(rule: SeesLess, exporting: Exporting) -> int:
+    return exporting.number_of(exporting.seeing_less(rule))
+
+
+def _of_less(rule: SeesLess, nodes: int, of: int) -> str:
+    where = "" if nodes == of else f"On {nodes} of {count(of, 'node')}: "
+    return f"{where}{METRICS[rule.own].title} are not exported; the rule {rule.title} sees only {rule.instead}."
 
 
 def _all(titles: Sequence[str]) -> str:

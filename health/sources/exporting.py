@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from fleet.models import Cluster, Node
 from fleet.models.node import NodeQuerySet
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuRule, can_see
+from health.rules.gpus.base import GpuRule, SeesLess, can_see
 from health.sources import frames
 from health.sources.frames import FramesAway, KeptExporters
 from health.sources.reading import Standing
@@ -80,6 +80,10 @@ class Exporting:
     def blind(self, rule: GpuRule) -> frozenset[AlikeExporters]:
         """Where it has nothing to read."""
         return frozenset(alike for alike in self.nodes if not can_see(rule, alike.has))
+
+    def seeing_less(self, rule: SeesLess) -> frozenset[AlikeExporters]:
+        """Where its own metric is not exported, and it reads another."""
+        return frozenset(alike for alike in self.nodes if rule.own not in alike.has and can_see(rule, alike.has))
 
     def number_of(self, those: Collection[AlikeExporters]) -> int:
         return sum(self.nodes[alike] for alike in those)

@@ -81,6 +81,14 @@ class UsualForSome(GpuRule, Protocol):
     usual_for: ClassVar[frozenset[str]]  # workload classes of pools
 
 
+@runtime_checkable
+class SeesLess(GpuRule, Protocol):
+    """A rule that reads something else where its own metric is not exported, and sees less by that."""
+
+    own: ClassVar[str]
+    instead: ClassVar[str]  # what it sees then, in words
+
+
 def is_usual(usual_for: frozenset[str], workload_classes: Collection[str]) -> bool:
     """Whether nothing is said of a node with pools of these classes. Of one that is in no pool nobody knows."""
     return not workload_classes or not usual_for.isdisjoint(workload_classes)

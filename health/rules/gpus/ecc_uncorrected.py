@@ -25,6 +25,8 @@ class EccUncorrected:
     title: ClassVar[str] = "Memory errors not corrected"
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (ERRORS, ROWS)
+    own: ClassVar[str] = ERRORS
+    instead: ClassVar[str] = "rows that were remapped within the last hour"
 
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {*at_least(frame, ERRORS, 1), *grown_by(frame, ROWS, 1)}

@@ -4,7 +4,7 @@ What AMD's say is the hottest spot of the die, which may be hotter.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
@@ -43,7 +43,7 @@ class Hot:
         celsius = gpu.now.get(METRIC)
         if celsius is None or celsius < limits.warn:
             return None
-        return beyond(
+        wrong = beyond(
             limits,
             METRIC,
             celsius,
@@ -51,3 +51,4 @@ class Hot:
             "Look at its neighbours first: they tell which it is. It slows itself down before it is damaged.",
             "The air, where its neighbours are hot, too (inlet, fans, a blocked rack); else its cooler or power limit.",
         )
+        return replace(wrong, sentence=f"{wrong.sentence} It had {celsius:.0f} °C when this was found.")

@@ -36,10 +36,12 @@ def test_every_rules_own_limits_fit_its_own_scale(rule):
 
 def test_a_sentence_names_the_limit_in_force_and_whose_it_is():
     assert Hot().judge(gpu(84)).sentence == (
-        "GPU 3 of gpu-1 has 83 °C or more: Quarterdeck’s limit for a warning, which must last 5 min."
+        "GPU 3 of gpu-1 has 83 °C or more: Quarterdeck’s limit for a warning, which must last 5 min. "
+        "It had 84 °C when this was found."
     )
     assert Hot(COOL).judge(gpu(84)).sentence == (
-        "GPU 3 of gpu-1 has 80 °C or more: a pool’s limit for critical, which must last 1 min."
+        "GPU 3 of gpu-1 has 80 °C or more: a pool’s limit for critical, which must last 1 min. "
+        "It had 84 °C when this was found."
     )
 
 
