@@ -123,10 +123,12 @@ IMAGE_PULL = "quarterdeck.io/image-pull"  # label: the number of the pull
 PROVES_FOR = "quarterdeck.io/proves-for"  # label of test Jobs and their pods: "plan-<id>"
 PROOF = "quarterdeck.io/proof"  # label: the number of the test Job
 ASKED_AT = "quarterdeck.io/asked-at"  # annotation: tells it from one of an older database with the same numbers
+KURED_NEEDED = "weave.works/kured-most-recent-reboot-needed"  # kubereboot/kured, --annotate-nodes
+KURED_REBOOTS = "weave.works/kured-reboot-in-progress"
 KEPT_ANNOTATIONS = (
     *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),
     *GPUS_REGISTERED,
-    *(KARPENTER_LEAVE, AUTOSCALER_LEAVE),
+    *(KARPENTER_LEAVE, AUTOSCALER_LEAVE, KURED_NEEDED, KURED_REBOOTS, "nvsentinel.nvidia.com/"),
 )
 
 MOST_DIGITS = 9

@@ -39,6 +39,8 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "gpu-called-unhealthy": ("gpu-ecc-uncorrected", "gpu-row-remap"),
     "gpu-throttled": ("gpu-hot",),
+    "cordon-stale": ("node-not-ready", "upgrade-failed"),
+    "device-unhealthy": ("gpu-xid", "gpu-called-unhealthy"),
     "exporter-silent": (
         "node-not-ready",
         "node-flapping",

@@ -45,6 +45,7 @@ class OfferedDevice:
     memory_mib: int | None
     address: str  # on the PCI bus; blank: not said
     taints: tuple[str, ...]  # those that keep anything new off it: gpu.nvidia.com/xid=79
+    is_healthy: bool = True  # False: its driver calls it unhealthy
 
     @property
     def key(self) -> DraDeviceKey:
@@ -203,6 +204,7 @@ def _device(row: Mapping[str, Any], said: Mapping[str, Any]) -> OfferedDevice:
         memory_mib=min(memory // MIB, 2**31 - 1) if memory else None,
         address=said.get("address", "")[:64],
         taints=tuple(_taint(taint) for taint in said.get("taints", ()) if _keeps_off(taint)),
+        is_healthy=said.get("healthy", True),
     )
 
 

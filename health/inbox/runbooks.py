@@ -54,6 +54,16 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Compare: kubectl get nvidiadriver, and the driver pods' label controller-revision-hash with the newest.",
         DRAIN, "Delete the driver pod of that node: its DaemonSet makes it of the newest template.", BACK,
     ),
+    "cordon-stale": (
+        "Look on the node's timeline who cordoned it and when, and ask whether the work there is over.",
+        "Look at findings of the node: a fault may be there that whoever cordoned it does not report.",
+        "Take the cordon and the marks beside it off, by the command of the finding.",
+    ),
+    "device-unhealthy": (
+        "Read who says so (Evidence) and why: its log, then the kernel log of the node.",
+        "Look which pod has the GPU, and tell its owner.",
+        REPORT, DRAIN, RESET, REPLACE, BACK,
+    ),
     "exporter-silent": (
         "Look whether its exporter's pod runs: the GPU stack on the node's page says why not.",
         "Ask it: kubectl exec in the pod, curl localhost:9400/metrics (DCGM's; the action has the port of others).",

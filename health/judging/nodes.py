@@ -12,6 +12,7 @@ from django.db.models.functions import Cast
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.conditions import is_fault, whole_condition
+from gpu.cordons import CordonedNode, StaleCordon, stale_cordon
 from gpu.labels import CORDONED_BY, WAS_CORDONED
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
@@ -64,6 +65,7 @@ class _Around:
     workloads: dict[str, tuple[WorkloadHere, ...]]
     why: dict[int, KeptBy]
     uncordoned: dict[int, datetime]
+    stale: Mapping[int, StaleCordon]
     drivers: dict[str, dict[str, str]]
     away: Mapping[str, tuple[str, ...]]
     falls: Mapping[str, int]
@@ -75,7 +77,7 @@ class _Around:
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, asked: Collection[str], *, now: datetime) -> Self:
-        """Fourteen queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
+        """Fifteen queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
         eleven for each of a few nodes whose upgrade does not end, and nine where pods fail.
         """
         classes = _classes(cluster)
@@ -85,6 +87,7 @@ class _Around:
             workloads_by_node(cluster, now=now),
             why_upgrades_stay(cluster, now=now),
             _uncordoned(cluster, now=now),
+            _stale(cluster),
             drivers_said(cluster),
             operands_away(cluster, hearing),
             falls(cluster, now=now),
@@ -99,7 +102,7 @@ class _Around:
 def judge_nodes(
     cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Sixteen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
+    """Seventeen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
     wrong.
     """
     limits = LimitsInForce.of(cluster, rules)
@@ -151,6 +154,31 @@ def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
     return seen | dict(told.values_list("node", "since"))
 
 
+def _stale(cluster: Cluster) -> dict[int, StaleCordon]:
+    """By the node's key, of those that are cordoned. One query."""
+    columns = (
+        "id",
+        "name",
+        "cordoned_by",
+        "labels",
+        "annotations",
+        "taints",
+        "conditions",
+        "upgrade_state",
+        "is_ready",
+    )
+    found: dict[int, StaleCordon] = {}
+    for row in Node.objects.filter(cluster=cluster, is_unschedulable=True).with_gpus().values(*columns):
+        reporters = {whole_condition(each)["reporter"] for each in row["conditions"] if is_fault(each)}
+        node = CordonedNode(
+            row["name"], row["cordoned_by"], row["labels"], row["annotations"],
+            {taint["key"] for taint in row["taints"]}, reporters, row["upgrade_state"], row["is_ready"],
+        )  # fmt: skip
+        if (stale := stale_cordon(node)) is not None:
+            found[row["id"]] = stale
+    return found
+
+
 def _drivers(row: dict[str, Any], around: _Around) -> tuple[tuple[str, str], ...]:
     if row["gpu_vendor"] not in NVIDIA:
         return ()
@@ -193,6 +221,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         unplaced_xids=tuple(each.xid for each in hearing.unplaced_xids.get(row["name"], ())) if hearing else (),
         are_others_heard=hearing is None or bool(hearing.now),
         is_unschedulable=row["is_unschedulable"],
+        stale_cordon=around.stale.get(row["id"]),
         uncordoned_since=around.uncordoned.get(row["id"]),
         drivers=_drivers(row, around),
         workloads=around.workloads.get(row["name"], ()),

@@ -9,6 +9,8 @@ from health.rules.cluster_not_seen import ClusterNotSeen
 from health.rules.cluster_unwatched import ClusterUnwatched
 from health.rules.compute_domain_down import ComputeDomainDown
 from health.rules.cordon_removed import CordonRemoved
+from health.rules.cordon_stale import CordonStale
+from health.rules.device_unhealthy import DeviceUnhealthy
 from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus_never_offered import GpusNeverOffered
@@ -39,6 +41,7 @@ RULES: tuple[Rule[Any], ...] = (
     NodeNotReady(),
     NodeFlapping(),
     AllocatableBelowExpected(),
+    DeviceUnhealthy(),
     InferenceOnTimeSlices(),
     MigChangeStuck(),
     GpusNeverOffered(),
@@ -56,6 +59,7 @@ RULES: tuple[Rule[Any], ...] = (
     UpgradeStuck(),
     PausedOperands(),
     CordonRemoved(),
+    CordonStale(),
     VersionsDisagree(),
     ObserverBehind(),
     OperatorDown(),

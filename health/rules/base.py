@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
+from gpu.cordons import StaleCordon
 from gpu.resources import Vendor, Way
 from health.telemetry.base import Exploding
 
@@ -182,6 +183,7 @@ class NodeFacts:
     unplaced_xids: tuple[int, ...] = ()  # that its exporter has in series that name no GPU
     are_others_heard: bool = True  # those of any node of its cluster
     is_unschedulable: bool = False
+    stale_cordon: StaleCordon | None = None  # None: it has none, or nothing tells that its reason is gone
     # Since when it is seen without the cordon that its driver upgrade found and was to leave. None: it is not.
     uncordoned_since: datetime | None = None
     # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.

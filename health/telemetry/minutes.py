@@ -80,7 +80,7 @@ def samples_of(frame: Frame, *, now: float) -> "dict[str, array[float]]":
     """
     samples = {metric: fresh_values(frame, metric, now - MINUTE_S) for metric in NUMBERS_PER_UNIT}
     usual, engine = samples["gpu_utilisation_ratio"], samples["engine_active_ratio"]
-    cut = {device.uuid for device in frame.devices if device.gi_id}
+    cut = {device.uuid for device in frame.devices if device.is_mig}
     samples["gpu_utilisation_ratio"] = array(
         "d", (math.nan if device.uuid in cut else value for device, value in zip(frame.devices, usual, strict=True))
     )

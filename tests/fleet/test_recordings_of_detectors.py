@@ -48,6 +48,7 @@ EXPECTED = {
     "nvs-imex-support": ("warning", "Recommended Action=CONTACT_SUPPORT"),
     "nvs-inforom": ("critical", "Recommended Action=COMPONENT_RESET"),
     "nvs-sxid-none": ("note", "Recommended Action=NONE"),
+    "nvs-rightly-cordoned": ("critical", "DCGM_FR_VOLATILE_DBE_DETECTED"),
     "amd-hot": ("critical", "AMDGPUUnhealthy (Temperature Threshold Exceeded"),
     "gcm-xid": ("critical", "GPU has fallen off the bus"),
     "gke-readonly": ("warning", "ReadonlyFilesystem"),
@@ -94,3 +95,18 @@ def test_a_long_message_is_whole_in_the_evidence(found):
 )
 def test_the_page_of_a_node_tells_each_condition_by_its_polarity(name, says):
     assert says in page(visiting(make.a_user(role="viewer")), f"/nodes/{seen(name).pk}").text
+
+
+def test_a_cordon_that_nvsentinel_has_left_behind_is_found_with_its_command(found):
+    (left,) = Finding.objects.filter(rule="cordon-stale")
+
+    assert left.sentence.startswith("nvs-left-cordoned is cordoned by NVSentinel, and no condition of it reports")
+    assert "kubectl uncordon nvs-left-cordoned" in left.action
+    assert "k8saas.nvidia.com/cordon-by-" in left.action
+
+
+def test_a_device_that_its_dra_driver_calls_unhealthy_is_found(found):
+    (sick,) = Finding.objects.filter(rule="device-unhealthy")
+
+    assert sick.sentence == "gaudi-unhealthy: 0000-a0-00-0-0x1020: its DRA driver calls it unhealthy (healthy=false)."
+    assert seen("gaudi-unhealthy").allocatable == {"gaudi.intel.com": 2}

@@ -1,6 +1,6 @@
 import pytest
 
-from gpu.cordons import whose_cordon
+from gpu.cordons import CordonedNode, stale_cordon, whose_cordon
 from gpu.labels import SENTINEL_CORDON
 
 MARKED = {SENTINEL_CORDON: "NVSentinel"}
@@ -21,3 +21,70 @@ MARKED = {SENTINEL_CORDON: "NVSentinel"}
 )
 def test_says_whose_a_cordon_is_as_far_as_the_cluster_does(manager, labels, words):
     assert whose_cordon(manager, labels) == words
+
+
+SENTINELS = {
+    "k8saas.nvidia.com/cordon-by": "NVSentinel",
+    "k8saas.nvidia.com/cordon-reason": "gpu-xid",
+    "k8saas.nvidia.com/cordon-timestamp": "2026-11-01T00-00-00Z",
+}
+KURED_DONE = {"weave.works/kured-most-recent-reboot-needed": "2026-11-01T00:00:00Z"}
+
+
+def cordoned(manager="", labels=(), annotations=(), taints=(), **given) -> CordonedNode:
+    return CordonedNode("gpu-1", manager, dict(labels), dict(annotations), taints, **given)
+
+
+@pytest.mark.parametrize(
+    ("node", "by", "because"),
+    [
+        (cordoned(labels=SENTINELS), "NVSentinel", "no condition of it reports a fault any more"),
+        (cordoned(labels={"example.com/cordon-by": "NVSentinel"}), "NVSentinel", "no condition of it reports a fault"),
+        (cordoned(labels=SENTINELS, annotations={"quarantineHealthEvent": '[{"checkName":"GpuMemWatch"}]'}),
+         "NVSentinel", "still has an event"),
+        (cordoned(labels={**SENTINELS, "dgxc.nvidia.com/nvsentinel-state": "remediation-succeeded"}),
+         "NVSentinel", "no condition"),
+        (cordoned(labels=SENTINELS, reporters=("kubelet",)), "NVSentinel", "no condition"),
+        (cordoned("gpu-operator", upgrade_state="upgrade-done"), "the GPU operator", "upgrade state is upgrade-done"),
+        (cordoned("k8s-driver-manager"), "the GPU operator", "no upgrade state"),
+        (cordoned("cluster-autoscaler"), "the Cluster Autoscaler", "ToBeDeletedByClusterAutoscaler is gone"),
+        (cordoned("kured", annotations=KURED_DONE), "kured", "is gone and the node is ready"),
+    ],
+)  # fmt: skip
+def test_a_cordon_whose_reason_is_gone_is_told_with_the_command_that_takes_it_off(node, by, because):
+    stale = stale_cordon(node)
+
+    assert (stale.by, because in stale.because) == (by, True)
+    assert stale.command.startswith("kubectl uncordon gpu-1")
+
+
+def test_the_marks_of_nvsentinel_go_with_its_cordon():
+    """NVIDIA/NVSentinel #1872: they stay after an uncordon, and name the wrong one of the next cordon."""
+    command = stale_cordon(cordoned(labels=SENTINELS)).command
+
+    assert all(f"{key}-" in command for key in SENTINELS)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        cordoned(),
+        cordoned("kubectl"),
+        cordoned(labels=SENTINELS, reporters=("NVSentinel",)),
+        cordoned(labels={**SENTINELS, "dgxc.nvidia.com/nvsentinel-state": "draining"}),
+        cordoned(labels=SENTINELS, annotations={"quarantineHealthEventCordonPreExisting": "True"}),
+        cordoned(labels=SENTINELS, annotations={"nvsentinel.nvidia.com/validation-session": "s-1"}),
+        cordoned("gpu-operator", upgrade_state="pod-restart-required"),
+        cordoned("gpu-operator", upgrade_state="upgrade-failed"),
+        cordoned(
+            "gpu-operator", annotations={"nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable": "true"}
+        ),
+        cordoned("gpu-operator", annotations={"quarterdeck.io/cordoned-by": "plan-7"}),
+        cordoned("cluster-autoscaler", taints=("ToBeDeletedByClusterAutoscaler",)),
+        cordoned("kured"),
+        cordoned("kured", annotations=KURED_DONE | {"weave.works/kured-reboot-in-progress": "now"}),
+        cordoned("kured", annotations=KURED_DONE, is_ready=False),
+    ],
+)
+def test_a_cordon_whose_reason_is_there_or_unknown_is_nobodys_to_call_stale(node):
+    assert stale_cordon(node) is None

@@ -23,16 +23,18 @@ def fold(row: Columns, offered: Offered | None) -> Columns:
         "gpu_product": row["gpu_product"] or offered.first("product") or "",
         "gpu_memory_mib": row["gpu_memory_mib"] or _board_memory(offered),
         "driver_version": row["driver_version"] or offered.first("driver_version") or "",
-        "unhealthy_gpus": [*row["unhealthy_gpus"], *written(_tainted(offered))],
+        "unhealthy_gpus": [*row["unhealthy_gpus"], *written(_unhealthy(offered))],
         **amount_columns(capacity, allocatable, {}, Layout.read(row["layout"])),
         **physical_columns(max(offered.uses, uses_in(row), key=lambda uses: sum(uses.values()))),
     }
 
 
-def _tainted(offered: Offered) -> Iterator[Unhealthy]:
+def _unhealthy(offered: Offered) -> Iterator[Unhealthy]:
+    """Devices that their driver taints or calls unhealthy."""
     for device in offered.devices:
-        if device.taints:
-            because = f"its DRA driver taints it {', '.join(device.taints)}"
+        if device.taints or not device.is_healthy:
+            says = f"taints it {', '.join(device.taints)}" if device.taints else "calls it unhealthy (healthy=false)"
+            because = f"its DRA driver {says}"
             called = device.name if device.index is None else f"GPU {device.index}"
             yield Unhealthy(called, because, device.index, device.board)
 

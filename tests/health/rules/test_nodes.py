@@ -5,6 +5,7 @@ import pytest
 from gpu.conditions import read_condition
 from health.rules import RULES
 from health.rules.base import NODE, ClusterFacts, KeptBy, NodeCondition, NodeFacts, Severity
+from health.rules.device_unhealthy import DeviceUnhealthy
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.node_conditions import NodeConditions
 from health.rules.node_flapping import NodeFlapping
@@ -318,3 +319,13 @@ def test_a_silent_exporter_is_looked_for_as_its_vendors(vendor, port, has_engine
 
     assert f"localhost:{port}/metrics" in action
     assert ("DCGM" in action) == has_engine
+
+
+def test_a_gpu_that_is_called_unhealthy_is_found_where_nothing_is_missing():
+    """Where GPUs are missing for it, that finding names it."""
+    sick = replace(WELL, unhealthy="GPU 5: its DRA driver calls it unhealthy (healthy=false).")
+
+    assert DeviceUnhealthy().judge(sick).sentence.endswith("GPU 5: its DRA driver calls it unhealthy (healthy=false).")
+    assert DeviceUnhealthy().judge(replace(sick, allocatable={GPU: 7})) is None
+    assert DeviceUnhealthy().judge(replace(sick, is_changing=True)) is None
+    assert DeviceUnhealthy().judge(WELL) is None

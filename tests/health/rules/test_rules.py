@@ -209,7 +209,7 @@ def test_no_rule_says_its_probable_cause_twice(rule):
 COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
     "cordon-removed", "versions-disagree", "operand-down", "node-flapping", "gpus-never-offered", "compute-domain-down",
-    "xid-of-unknown-gpu",
+    "xid-of-unknown-gpu", "cordon-stale", "device-unhealthy",
 }  # fmt: skip
 
 

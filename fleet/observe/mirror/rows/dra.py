@@ -70,7 +70,14 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
             {"key": fitted(taint.key, 317), "value": fitted(taint.value, 253), "effect": fitted(taint.effect, 32)}
             for taint in (properties.taints or [])[:MOST]
         ],
+        **({"healthy": False} if _is_called_unhealthy(said) else {}),
     }
+
+
+def _is_called_unhealthy(said: dict[str, Attribute]) -> bool:
+    """As Intel's drivers say it by `healthy`, and others by a word."""
+    words = _text(said, "health", "healthStatus").lower()
+    return ("healthy" in said and said["healthy"].bool_ is False) or words == "unhealthy"
 
 
 def _type(said: dict[str, Attribute]) -> str:

@@ -1,0 +1,31 @@
+"""A node is cordoned still, and the reason is gone, as far as its labels, annotations and conditions tell.
+
+Quarterdeck takes no cordon off that is not its own: its GPUs stay away until a person does.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+
+
+@dataclass(frozen=True)
+class CordonStale:
+    key: ClassVar[str] = "cordon-stale"
+    title: ClassVar[str] = "Cordon whose reason is gone"
+    subject: ClassVar[str] = NODE
+    reads: ClassVar[tuple[str, ...]] = (NODES,)
+    after: ClassVar[timedelta] = timedelta(minutes=30)  # whoever cordoned it has its rounds
+
+    def judge(self, node: NodeFacts) -> Wrong | None:
+        cordon = node.stale_cordon
+        if cordon is None or node.is_changing:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"{node.name} is cordoned by {cordon.by}, and {cordon.because}.",
+            f"Look whether anybody works on the node. Where nobody does: {cordon.command}",
+            {"by": cordon.by, "command": cordon.command},
+            why=f"{cordon.by} {cordon.because}",
+        )
