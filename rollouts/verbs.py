@@ -104,12 +104,26 @@ VERBS: Mapping[str, PlanVerb] = {
         Permission.RUN,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
         "Gives the plan up: the old version is put back and unchanged nodes are let go. Changed nodes keep the new "
-        "driver and stay held.",
+        "driver and stay held. Where somebody else has changed the object, every node stays held until a person hands "
+        "it over.",
         "Aborting: the old version is put back and unchanged nodes are let go.",
         "aborted it",
         frozenset({PlanState.ABORTING, PlanState.ABORTED}),
         is_dangerous=True,
         refusals={PlanState.ABORTING: "It is being given up already."},
+    ),
+    "handover": PlanVerb(
+        "Hand over",
+        "handovers",
+        Permission.RUN,
+        frozenset({PlanState.ABORTING}),
+        "Lets the nodes of this plan go to what somebody else has made of the driver object. They go in waves, within "
+        "the plan's budget and the operator's slots. No node goes under a stop, a freeze or a closed window.",
+        "Handed over: the nodes go in waves to what the object asks for.",
+        "handed its nodes over",
+        frozenset({PlanState.ABORTING, PlanState.ABORTED}),
+        undone_by=frozenset({"handover"}),
+        is_dangerous=True,
     ),
     "complete": PlanVerb(
         "Complete without the rest",

@@ -95,6 +95,21 @@ class Completions(TellUnderWay):
     verb = "complete"
 
 
+class HandoverRequest(CommandRequest):
+    version = serializers.CharField(
+        max_length=64, help_text="The version that the object was seen to ask for: refused (409) when it is another."
+    )
+
+
+class Handovers(Tell):
+    verb = "handover"
+
+    @extend_schema(request=HandoverRequest, responses={204: None}, parameters=[KEY])
+    def post(self, request, plan_id: int) -> Response:
+        """Let the nodes of a plan that is given up go to what somebody else has made of the object, in waves."""
+        return self.tell(plan_id, HandoverRequest, key=self.key())
+
+
 class Starts(Tell):
     verb = "start"
 
@@ -138,4 +153,4 @@ class Exclusions(PlanEdge):
 
 
 VERB_VIEWS: tuple[type[Tell], ...] = (Starts, Halts, Pauses, Resumptions, Rollbacks, Aborts, Completions,
-                                      Discards)  # fmt: skip
+                                      Handovers, Discards)  # fmt: skip

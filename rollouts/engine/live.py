@@ -7,6 +7,7 @@ from typing import Any
 from fleet.allocation.devices import Offered, read_slices
 from fleet.models import Cluster, ResourceSlice
 from fleet.observe.mirror.rows.dra import slice_row
+from fleet.observe.mirror.rows.driver_object import owners
 from fleet.observe.mirror.rows.node import driver_version_in
 from fleet.states.pod import ENDED
 from gpu.operands import operand_of
@@ -31,6 +32,7 @@ class Live:
     daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
     spec: Mapping[str, Any] = field(default_factory=dict)  # of the driver object, whole
     object_trouble: str = ""  # why there is nothing to promote any more; blank: the object is there
+    owned_by: tuple[str, ...] = ()  # who else writes the object, by GitOps' and Helm's own marks
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
         stopped_because=stopped_because,
         daemonsets=tuple(daemonsets),
+        owned_by=tuple(owners(seen)) if seen else (),
     )
 
 

@@ -17,12 +17,12 @@ from rollouts.engine.cordons import read_cordons
 from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.failures import causes_of_failures
 from rollouts.engine.live import Live, NodesNow
-from rollouts.engine.nodes import from_cluster, from_rows
+from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
 from rollouts.engine.opt_outs import read_opt_outs
 from rollouts.engine.proofs import read_proofs
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
-from rollouts.engine.workloads import DriverPod, pods_on, ready_and_waiting, why_unready
+from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
 from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom
@@ -33,7 +33,7 @@ from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage
 from rollouts.ordering.domains import UNBOUND, Budgets
 from rollouts.reads.asked_windows import LET_GO, let_go_outside
 from rollouts.reads.operators import operator_down
-from rollouts.reads.queries import clock_ahead, controller_off, heard, is_held_by_others, upgrade_policy
+from rollouts.reads.queries import clock_ahead, controller_off, heard, is_held_by_others, newest_hashes, upgrade_policy
 from rollouts.reads.restraints import GOES_BACK, restraints_of
 
 LETS_GO = (StageState.OPENING, StageState.PROMOTING)
@@ -59,7 +59,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     if plan.state == PlanState.PROMOTING:  # whatever goes back waits for no window (hazard Z32)
         restrained = let_go_outside(stages, openings, there, now=now) | restrained
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
-    budgets = _budgets(plan, stages)
+    budgets = _budgets(plan, stages, [row.name for row in rows])
     going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
     looked = heard(plan, now=now)
     stale, oldest = looked.stale_because, looked.oldest
@@ -120,7 +120,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
             )
             for row in rows
         ),
-        strays=tuple(_node(plan, row, None, holds.get(row.uid), live, ahead) for row in nodes.strays),
+        strays=_strays(plan, nodes, live, ahead),
         gone=nodes.gone,
         object_trouble=live.object_trouble,
         opted_out=off.in_force,
@@ -133,6 +133,8 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         ),
         proof_jobs=proofs.in_the_cluster,
         operator_down=operator_down(plan.cluster, now=now),
+        handed_to=plan.handed_to,
+        handed_by=_handed_by(plan),
         is_live=nodes.are_live,
         stages=tuple(
             stage_snapshot(
@@ -151,6 +153,16 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         ),
         pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
     )
+
+
+def _handed_by(plan: Plan) -> str:
+    """One query, where somebody has."""
+    told = (
+        plan.commands.filter(verb=Verb.HANDOVER, ended_at=None).values_list("actor", flat=True)
+        if plan.handed_to
+        else ()
+    )
+    return next(iter(told), "")
 
 
 def _judged(stages: Sequence[Stage]) -> list[Stage]:
@@ -225,6 +237,26 @@ def _node(
     )
 
 
+def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple[NodeSnapshot, ...]:
+    """Two queries, where there are any: whose driver pod is on them now."""
+    if not nodes.strays:
+        return ()
+    drivers = driver_pods(plan)
+    newest = newest_hashes(plan.cluster_id, {one.owner_uid for one in drivers.values()} - live.hashes.keys())
+
+    def is_of_another(name: str) -> bool:
+        pod = drivers.get(name)
+        return pod is not None and pod.revision_hash != newest.get(pod.owner_uid, pod.revision_hash)
+
+    return tuple(
+        replace(
+            _node(plan, row, None, nodes.holds.get(row.uid), live, ahead),
+            is_of_another=plan.its_component.hold is not None and is_of_another(row.name),
+        )
+        for row in nodes.strays
+    )
+
+
 def _was_held_again(plan: Plan, hold: Hold) -> bool:
     """Wanted since before the version was written, and read back as placed after that: somebody had taken it off."""
     written_at = plan.write_intended_at
@@ -269,8 +301,13 @@ def _must_last(stages: Iterable[Stage]) -> timedelta:
     return max(asked, default=timedelta(0))
 
 
-def _budgets(plan: Plan, stages: Sequence[Stage]) -> Budgets:
-    """Of the domains of the nodes that may go next. Read where a stage is letting nodes go, or about to."""
+def _budgets(plan: Plan, stages: Sequence[Stage], every: Sequence[str]) -> Budgets:
+    """Of the domains of the nodes that may go next. Read where a stage is letting nodes go, or about to.
+
+    `every`: names of the object's nodes, of which a plan that is handed over lets any go.
+    """
+    if plan.state == PlanState.ABORTING:
+        return read_budgets(plan.cluster_id, every, goes_back=False) if plan.handed_to else UNBOUND
     goes_back = plan.state in GOES_BACK
     lets_go = [each for each in stages if each.state in LETS_GO and each.is_rollback == goes_back]
     held = [target for each in lets_go for target in each.targets.all() if target.state == TargetState.HELD]

@@ -201,6 +201,20 @@ def note_put_back(plan: Plan, object_version: str, *, now: datetime) -> None:
         Plan.objects.filter(pk=plan.pk, put_back_at=was).update(put_back_at=plan.put_back_at)
 
 
+def end_handover(plan: Plan, object_version: str, *, now: datetime) -> None:
+    """What a person has decided is of one version and template: with another in the object it is void (hazard Z38)."""
+    was = plan.handed_to
+    if not was or (object_version == was and not plan.template_change):
+        return
+    because = f"The object does not ask for {was} any more: who hands the nodes over decides anew."
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        if Plan.objects.filter(pk=plan.pk, handed_to=was).update(handed_to=""):
+            plan.commands.filter(verb=Verb.HANDOVER, ended_at=None).update(ended_at=now, ended_by="engine")
+            record_event(plan=plan, what="note", was="", to="handover-void", now=now, actor="engine", because=because)
+    plan.handed_to = ""
+
+
 def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
     """Make the holds' rows say what the API server shows: no label is not placed, a node that is gone not wanted."""
     ours = Hold.objects.filter(plan=plan, is_foreign=False)

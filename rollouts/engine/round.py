@@ -15,6 +15,7 @@ from rollouts.engine.decide import Decision, decide
 from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.record import (
+    end_handover,
     give_back,
     make_moves,
     note_armed,
@@ -94,6 +95,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     note_put_back(plan, live.object_version, now=now)
     templates.learn(plan, live, now=now)
     templates.remember(plan, templates.change(plan, live), now=now)
+    end_handover(plan, live.object_version, now=now)
     stages = list(plan.stages.all())
     if ask_again(plan, stages, now=now):
         stages = list(plan.stages.all())
@@ -107,7 +109,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
         void_every_approval(plan, decision.void_because, now=now)
     if decision.pause_because:
         told = pause(plan, decision.pause_because, told=told, now=now)
-    undone = [carry_out(plan, act, connection, told=told, clock=clock) for act in decision.acts]
+    undone = [carry_out(plan, act, connection, told=told, clock=clock, asked=live.spec) for act in decision.acts]
     return next(filter(None, undone), decision.waiting_for), decision.look_again_in
 
 

@@ -33,6 +33,7 @@ class NodeSnapshot:
     label_is_older: bool = False  # than that we want it: a release from before may still be on its way
     busy_with: str = ""  # another plan that changes this node, and is not over; blank: none
     trouble: str = ""  # why the last try to write it did not work
+    is_of_another: bool = False  # it left the object for another one, which would change it as soon as it is free
     is_late_node: bool = False  # came after the version was written: its first driver pod is of the new template
 
     @property
@@ -150,6 +151,8 @@ class Snapshot:
     our_cordons: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
     proof_jobs: tuple[ProofInCluster, ...] = ()
     operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
+    handed_to: str = ""  # the version of somebody else's that a person lets the nodes go to; blank: nobody has
+    handed_by: str = ""  # that person
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @property
@@ -173,6 +176,18 @@ class Snapshot:
     @property
     def has_new_version(self) -> bool:
         return self.object_version == self.to_version
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether the object asks for neither what was there before nor what the plan has written (hazard Z38)."""
+        if self.has_new_version and self.write_intended:
+            return False
+        return not self.has_old_version or bool(self.template_change)
+
+    @property
+    def is_handed_over(self) -> bool:
+        """A person has decided that the nodes go to what the object asks for now."""
+        return bool(self.handed_to) and self.handed_to == self.object_version and not self.template_change
 
     @property
     def by_others(self) -> str:
@@ -206,6 +221,25 @@ class Snapshot:
     def runs(self, node: NodeSnapshot, version: str) -> bool:
         """Read back from the node itself, never from the word of whoever changed it."""
         return self.component.has_changed(wanted=version, loaded=node.driver_version, is_in_sync=self.is_in_sync(node))
+
+    def would_change(self, node: NodeSnapshot) -> bool:
+        """Whether the operator changes it once it is free. The DaemonSets may not have followed the version yet."""
+        if self.component.hold is None:  # nobody does, until its pod is deleted
+            return False
+        if self.has_old_version:
+            return bool(node.pod_hash) and not self.is_in_sync(node)
+        return not self.runs(node, self.object_version)
+
+    @property
+    def going_over(self) -> tuple[NodeSnapshot, ...]:
+        """Nodes that go to somebody else's version, or are about to: let go, and not there yet.
+
+        One that the operator gave up on is not waited for.
+        """
+        if not self.is_handed_over:
+            return ()
+        free = (node for node in self.nodes if node.hold_wanted is False and not node.hold_is_foreign)
+        return tuple(node for node in free if node.phase is not Phase.FAILED and self.would_change(node))
 
     def never_changed(self, node: NodeSnapshot) -> bool:
         """It still has the driver pod that it had when the plan began, whatever became of the template since."""

@@ -1,10 +1,10 @@
-"""The template of the driver pods: what a plan takes for its own, and what somebody else made of it since.
+"""The template of the driver pods, and who owns the object: what a plan takes for its own, and what others made of it.
 
 The spec of the driver object tells it in words, the newest revisions of its DaemonSets for certain: an upgrade of the
 operator changes them as well (hazard Z11). Of the spec only digests are kept: its `env` may have a secret in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -27,10 +27,17 @@ class TemplateChange:
     spec: Digests = field(default_factory=dict)
     old: Digests = field(default_factory=dict)  # DaemonSet uid → revision that the old version has now
     new: Digests = field(default_factory=dict)  # and that the new one has
+    owners: Sequence[str] = ()  # who else writes the object now
 
     @property
     def written(self) -> dict[str, Any]:
-        return {"says": self.says, "spec": dict(self.spec), "old": dict(self.old), "new": dict(self.new)}
+        return {
+            "says": self.says,
+            "spec": dict(self.spec),
+            "old": dict(self.old),
+            "new": dict(self.new),
+            "owners": [*self.owners],
+        }
 
 
 def digests_of(plan: Plan, spec: Mapping[str, Any]) -> dict[str, str]:
@@ -48,7 +55,8 @@ def learned(plan: Plan, live: Live) -> dict[str, Any]:
     if live.object_trouble:
         return plan.templates
     spec = digests_of(plan, live.spec)
-    known = {"spec": spec, "old": plan.sealed.get("revisions", {}), "new": {}} | plan.templates
+    began = {"spec": spec, "old": plan.sealed.get("revisions", {}), "new": {}, "owners": [*live.owned_by]}
+    known = began | plan.templates
     is_our_spec = spec == known["spec"]  # else it is somebody else's template, of whichever version
     if plan.write_intended_at and not live.unsettled and is_our_spec:  # put back at once, it is seen for a moment
         known["new"] = _changed_by_version(known["old"], live.hashes) | known["new"]
@@ -71,10 +79,12 @@ def change(plan: Plan, live: Live) -> TemplateChange | None:
     else:
         newest = _foreign(known, live.hashes, is_forward=is_forward)
     fields = sorted(name for name in {*spec, *known["spec"]} if spec.get(name) != known["spec"].get(name))
+    new_owners = [one for one in live.owned_by if one not in known.get("owners", live.owned_by)]
     # In the rollback the spec alone stops nobody: the template that it makes is what is waited for.
-    if not newest and (not fields or (plan.put_back_at and not is_forward)):
+    if not newest and (not (fields or new_owners) or (plan.put_back_at and not is_forward)):
         return None
-    return TemplateChange(_say(plan, fields, newest, live), spec, **{"new" if is_forward else "old": newest})
+    says = _say(plan, fields, newest, live, new_owners)
+    return TemplateChange(says, spec, **{"new" if is_forward else "old": newest}, owners=live.owned_by)
 
 
 def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool) -> dict[str, str]:
@@ -85,8 +95,10 @@ def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool)
     return {uid: now for uid, now in newest.items() if uid in expected and now not in expected[uid]}
 
 
-def _say(plan: Plan, fields: list[str], newest: Digests, live: Live) -> str:
+def _say(plan: Plan, fields: list[str], newest: Digests, live: Live, new_owners: list[str]) -> str:
     name = f"{plan.object_kind} {plan.object_name}"
+    if new_owners and not (fields or newest):
+        return f"{name} belongs to {' and '.join(new_owners)} now, which may write its own version over it"
     if fields:
         return f"{' and '.join(f'spec.{one}' for one in fields)} of {name} was changed by somebody else"
     daemonsets = sorted(one.name for one in live.daemonsets if one.uid in newest)

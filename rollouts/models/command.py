@@ -12,6 +12,7 @@ class Verb(models.TextChoices):
     ABORT = "abort"
     ROLLBACK = "rollback"
     COMPLETE = "complete"
+    HANDOVER = "handover"
     EXCLUDE = "exclude"
     RETRY = "retry"
 

@@ -60,6 +60,9 @@ class Plan(Moving, Leased):
     templates = models.JSONField(default=dict)  # of driver pods, as taken: digests of the spec, revisions by version
     template_change = models.JSONField(default=dict)  # what somebody else made of it since; empty: nothing
 
+    # Somebody else's version that a person lets the nodes of a plan go to that is given up; blank: nobody has.
+    handed_to = models.CharField(max_length=64, blank=True, default="")
+
     write_intended_at = models.DateTimeField(null=True)  # from here on the new version may be in the cluster
     armed_since = models.DateTimeField(null=True)  # the new version was read back: a recreated driver pod takes it
     max_armed_s = models.PositiveIntegerField(
@@ -134,6 +137,12 @@ class Plan(Moving, Leased):
                 self.disruptions.filter(ended_at__isnull=True).update(ended_at=now)
                 self.commands.in_force().update(ended_at=now, ended_by=actor)
 
+    @property
+    def takes_of_others(self) -> bool:
+        """What it lets go takes a version or template of somebody else's, and not what was there when it began."""
+        began_from = self.sealed.get("revisions", {})
+        return bool(self.handed_to) or self.templates.get("old", began_from) != began_from
+
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self}
 
@@ -142,11 +151,13 @@ class Plan(Moving, Leased):
         if not self.template_change:
             return False
         found = self.template_change
-        templates = {
+        templates = self.templates | {
             "spec": found["spec"],
             "old": self.templates.get("old", {}) | found["old"],
             "new": self.templates.get("new", {}) | found["new"],
         }
+        if "owners" in found:  # told by a worker of today
+            templates["owners"] = found["owners"]
         Plan.objects.filter(pk=self.pk).update(templates=templates, template_change={})
         self.templates, self.template_change = templates, {}
         return True

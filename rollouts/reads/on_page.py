@@ -19,6 +19,7 @@ from rollouts.models import Approval, BreakGlass, Command, Cordon, GateAnswer, O
 from rollouts.models.gate_answer import BLIND
 from rollouts.reads.completion import OVER, completion_of
 from rollouts.reads.failures import causes_found
+from rollouts.reads.handover import handover_of
 from rollouts.reads.operators import operator_down
 from rollouts.reads.restraints import Restraint, most_urgent, restraints_of
 from rollouts.verbs import VERBS, why_not_now
@@ -367,7 +368,25 @@ def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
         _button(plan, name, refused[verb.permission], is_paused=is_paused, is_main=name == main)
         for name, verb in VERBS.items()
     ]
-    return [_completing(plan, button) if button.verb == "complete" else button for button in found]
+    return [_filled(plan, button) for button in found]
+
+
+def _filled(plan: Plan, button: Button) -> Button:
+    """With what it would be of, where that is asked of rows."""
+    if button.verb == "complete":
+        return _completing(plan, button)
+    return _handing_over(plan, button) if button.verb == "handover" else button
+
+
+def _handing_over(plan: Plan, button: Button) -> Button:
+    """Shown where somebody else has changed the object of a plan that is given up."""
+    if not button.is_allowed:
+        return replace(button, is_shown=False)
+    found = handover_of(plan)
+    is_allowed = not found.why_not
+    return replace(
+        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.version
+    )
 
 
 def _completing(plan: Plan, button: Button) -> Button:

@@ -70,7 +70,12 @@ def driver_daemonsets(plan: Rollout) -> list[Operand]:
 
 def _daemonsets(cluster_id: int, owner_uid: str, operand: str) -> QuerySet[Operand]:
     """Of one operand: a ClusterPolicy owns those of all."""
-    return Operand.objects.filter(cluster=cluster_id, operand=operand, owner_uid=owner_uid).order_by("name")
+    return daemonsets_of(cluster_id, operand).filter(owner_uid=owner_uid)
+
+
+def daemonsets_of(cluster_id: int, operand: str) -> QuerySet[Operand]:
+    """Of one operand, whichever object owns them."""
+    return Operand.objects.filter(cluster=cluster_id, operand=operand).order_by("name")
 
 
 def newest_hashes(cluster_id: int, daemonset_uids: Iterable[str]) -> dict[str, str]:

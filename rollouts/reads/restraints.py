@@ -18,7 +18,7 @@ from rollouts.windows import Interval, Schedule, common, union, zone_named
 from wording.instants import moment
 from wording.numbers import are, either
 
-GOES_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
+GOES_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})  # or nowhere
 FEW = 500  # keys that a query names; of more, every member of the pools is read
 FAR = datetime.max.replace(tzinfo=UTC)
 
@@ -218,7 +218,7 @@ def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule
 
 def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
     """Two queries, and two more for freezes and for windows where there are any."""
-    goes_back = plan.state in GOES_BACK
+    goes_back = restores(plan)
     frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).prefetch_related("cluster", "pool")
     freezes = [one for one in frozen if one.binds_rollbacks or not goes_back]
     of_pools: dict[int, tuple[Restraint, ...]] = {}
@@ -229,6 +229,12 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
     by_place = {} if goes_back else windows_of(plan.cluster_id)
     windows = Windows(now, by_place) if by_place else None
     return Restraints(plan.cluster_id, of_all, of_pools, windows)
+
+
+def restores(plan: Plan) -> bool:
+    """Whether what it lets go goes back to what was there before: a freeze binds it only where it says so, and no
+    window does (hazard Z32). What goes to a version or a template of somebody else's is bound by all (hazard Z38)."""
+    return plan.state in GOES_BACK and not plan.takes_of_others
 
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:

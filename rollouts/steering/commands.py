@@ -25,6 +25,7 @@ SAYS = {  # until the round that the command wakes has looked: what was waited f
     Verb.RESUME: "Taking it up again: the cluster is looked at first.",
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
     Verb.COMPLETE: "Going on without the nodes that were left out: the cluster is looked at first.",
+    Verb.HANDOVER: "Handing over: the cluster is looked at first.",
     Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
 }
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
@@ -41,7 +42,7 @@ def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state
         for stage in plan.stages.forward().filter(state__in=OPEN):
             stage.move(StageState.HALTED, now=now, actor=actor.get_username(), because=because)
 
-    _command(plan, Verb.HALT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.HALT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
 
 def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -55,7 +56,7 @@ def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
             plan=plan, what="command", was="", to="pause", now=now, actor=actor.get_username(), because=because
         )
 
-    _command(plan, Verb.PAUSE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.PAUSE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
 
 def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -67,7 +68,7 @@ def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_sta
     def act(plan: Plan) -> None:
         _take_up(plan, actor=actor, because=because, now=now)
 
-    _command(plan, Verb.RESUME, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.RESUME, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
 
 def _take_up(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
@@ -122,7 +123,7 @@ def complete(
         _take_up(plan, actor=actor, because=because, now=now)
         return {"failed": list(found.failed), "held": list(found.held)}
 
-    _command(
+    tell(
         plan, Verb.COMPLETE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now,
         also={"seen": seen},
     )  # fmt: skip
@@ -139,7 +140,7 @@ def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ROLLING_BACK, now=now, actor=actor.get_username(), because=because)
 
-    _command(plan, Verb.ROLLBACK, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.ROLLBACK, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
 
 def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -155,7 +156,7 @@ def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), because=because)
 
-    _command(plan, Verb.ABORT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.ABORT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
 
 
 def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
@@ -228,7 +229,7 @@ def _still_to_come(stage: Stage) -> Stage | None:
     return stage.plan.stages.forward().filter(index__gt=stage.index).exclude(state__in=over).first()
 
 
-def _command(
+def tell(
     plan: Plan,
     verb: Verb,
     act: Callable[[Plan], dict[str, Any] | None],

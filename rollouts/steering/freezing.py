@@ -20,7 +20,7 @@ from rollouts.models import Freeze, Plan, StageKind, Target
 from rollouts.models.moving import record_event
 from rollouts.models.plan import PlanQuerySet, wake_plans
 from rollouts.models.restraint import words_of
-from rollouts.reads.restraints import GOES_BACK, ended, headed, restraint_by
+from rollouts.reads.restraints import GOES_BACK, ended, headed, restores, restraint_by
 from rollouts.steering.refusals import BadFreeze, Refusal
 from wording.numbers import count, either
 
@@ -118,12 +118,12 @@ def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
 
     One query, and two more where a pool is frozen.
     """
-    plans = list(Plan.objects.under_way().visible_to(user).only("cluster", "state"))
+    plans = list(Plan.objects.under_way().visible_to(user).only("cluster", "state", "handed_to"))
     inside = _plans_in_pools(plans, [one.pool_id for one in freezes if one.pool_id])
     return {
         one.pk: sum(
             one.cluster_id in (None, plan.cluster_id)
-            and (one.binds_rollbacks or plan.state not in GOES_BACK)
+            and (one.binds_rollbacks or not restores(plan))
             and (one.pool_id is None or (one.pool_id, plan.pk) in inside)
             for plan in plans
         )
@@ -154,7 +154,7 @@ def _bound(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, binds_rol
 
     return BoundPlan(
         plan,
-        is_bound=binds_rollbacks or not goes_back,
+        is_bound=binds_rollbacks or not restores(plan),
         to_go=number(TargetState.HELD),
         called_back=number(TargetState.RELEASING, TargetState.RELEASED),
         going_on=number(TargetState.CHANGING),
@@ -285,7 +285,7 @@ def _tell(
     """Each plan's history has it, its page is told, and says nothing that has become untrue until the next round."""
     for plan in plans:
         goes_back = plan.state in GOES_BACK
-        if goes_back and not row.binds_rollbacks:
+        if restores(plan) and not row.binds_rollbacks:
             continue
         what = ended(f"{headed(row.place)}: {because}")
         record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=what)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from rollouts.steering import commands
 from rollouts.steering.drafting import discard
+from rollouts.steering.handing_over import hand_over
 from rollouts.steering.live_checking import ask_start
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
@@ -14,5 +15,6 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "rollback": commands.roll_back,
     "abort": commands.abort,
     "complete": commands.complete,
+    "handover": hand_over,
     "discard": discard,
 }

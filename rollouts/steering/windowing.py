@@ -15,7 +15,7 @@ from people.rights import Permission
 from rollouts.models import MaintenanceWindow, Plan
 from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
-from rollouts.reads.restraints import GOES_BACK, headed, schedules_of
+from rollouts.reads.restraints import headed, restores, schedules_of
 from rollouts.steering.freezing import BoundPlan, Where, bound_by
 from rollouts.steering.refusals import BadSchedule, Refusal
 from rollouts.windows import BadWindow, Interval, common
@@ -105,7 +105,7 @@ def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
 def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
     """The history of each plan that it binds has it, and its page is told."""
     for plan in plans:
-        if plan.state not in GOES_BACK:
+        if not restores(plan):
             because = f"{headed(window.place)}: {window}. {window.because}".strip()
             record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=because)
 

@@ -11,6 +11,8 @@ from rollouts.steering.pulling import HOW_MANY
 
 NO_REVISION = "This names no revision of the plan: open its page again, and start what it shows."
 
+NO_VERSION = "This names no version: open the plan's page again, and hand over what it shows."
+
 
 class StartForm(WhyForm):
     revision = WholeNumber(error_messages=dict.fromkeys(("required", "invalid"), NO_REVISION))
@@ -27,6 +29,12 @@ class CompleteForm(WhyForm):
     """`seen`: by its hash, what the page said that it leaves out."""
 
     seen = forms.CharField(required=False)
+
+
+class HandOverForm(WhyForm):
+    """`version`: what the page said that the object asks for."""
+
+    version = forms.CharField(max_length=64, error_messages={"required": NO_VERSION})
 
 
 class PullForm(WhyForm):

@@ -21,13 +21,18 @@ from rollouts.steering.refusals import Blocked, Refusal
 from rollouts.steering.telling import COMMANDS
 from rollouts.steering.test_jobs import add_test_jobs
 from rollouts.verbs import VERBS
-from rollouts.web.command_forms import CompleteForm, ResumeForm, StartForm
+from rollouts.web.command_forms import CompleteForm, HandOverForm, ResumeForm, StartForm
 from rollouts.web.loading import plan_for, stage_for, target_for
 from rollouts.web.written import kept_if_refused
 from wording.numbers import either
 
 REFUSALS = (BadForm, IllegalMove, LostRace, NotAllowed, Refusal)
-FORMS: Mapping[str, type[WhyForm]] = {"start": StartForm, "resume": ResumeForm, "complete": CompleteForm}
+FORMS: Mapping[str, type[WhyForm]] = {
+    "start": StartForm,
+    "resume": ResumeForm,
+    "complete": CompleteForm,
+    "handover": HandOverForm,
+}
 
 
 @require_POST

@@ -1,11 +1,12 @@
 """Carry out what was decided. The intent is a row first; every act is safe to repeat; errors stay with their node."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from kube import client
 from rollouts.engine.act.cordons import cordon_again, uncordon
+from rollouts.engine.act.handing_over import hand_over
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.opt_outs import opt_out_again, put_back
@@ -20,6 +21,7 @@ from rollouts.engine.decide.acts import (
     FinishRelease,
     FollowProofs,
     FreeStrays,
+    HandOver,
     LiftHolds,
     MakeProofs,
     OpenRollbackStage,
@@ -38,6 +40,7 @@ from rollouts.models import Plan
 CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     PlaceHolds: place_holds,
     LiftHolds: lift_holds,
+    HandOver: hand_over,
     FreeStrays: free_strays,
     WriteVersion: write_version,
     ReleaseWave: release_wave,
@@ -56,15 +59,22 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
 
 
 def carry_out(
-    plan: Plan, act: Act, connection: client.Connection, *, told: int | None, clock: Callable[[], datetime]
+    plan: Plan,
+    act: Act,
+    connection: client.Connection,
+    *,
+    told: int | None,
+    clock: Callable[[], datetime],
+    asked: Mapping[str, Any] | None = None,
 ) -> str:
     """Why it was not done, by what the API server or a person said since: the sentence in place of the decision's.
 
-    Blank: it was done, as far as one round comes. `told`: the newest command that was known when it was decided.
+    Blank: it was done, as far as one round comes. `told`: the newest command that was known when it was decided;
+    `asked`: the object's spec as it was then.
 
     :raises ClusterError: when the cluster as a whole does not answer
     :raises Forfeit: when we may not write there
     :raises LostRace: when the plan is no longer ours, or no longer what it was
     """
     take_writer_lease(connection, plan.cluster, now=clock())
-    return CARRY_OUT[type(act)](Writer(plan, connection, clock, told), act) or ""
+    return CARRY_OUT[type(act)](Writer(plan, connection, clock, told, asked), act) or ""

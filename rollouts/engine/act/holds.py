@@ -13,12 +13,13 @@ from kube.structs import NodeSeen
 from rollouts.components.base import Phase
 from rollouts.engine.act.beside import Beside, NodeWrite, nothing_else, patch_of
 from rollouts.engine.act.labels import clear_queued
+from rollouts.engine.act.last_look import OthersDrivers, why_nobody_goes
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
-from rollouts.engine.live import stopped_in_cluster
 from rollouts.models import Hold, Plan
 from rollouts.models.plan import MARK
-from rollouts.reads.restraints import why_not
+from wording.lists import names
+from wording.numbers import stay
 
 
 def place_holds(writer: Writer, act: PlaceHolds) -> None:
@@ -31,25 +32,35 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 
 
 def lift_holds(writer: Writer, act: LiftHolds) -> str:
-    """Blank, or what a node waits for that the operator would take at once."""
-    waits = ""
+    """Blank, or why no more of them are let go."""
+    if waits := why_nobody_goes(writer):
+        return waits
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
-        if act.even_queued and (stopped := stopped_in_cluster(writer.plan, writer.connection)):
-            return stopped
-        if act.even_queued and (bound := why_not(writer.plan, [uid], now=writer.clock())):
-            waits = bound
+        if waits := why_nobody_goes(writer):
+            return waits
+        free_node(writer, uid, name, even_queued=False)
+    return ""
+
+
+def free_strays(writer: Writer, act: FreeStrays) -> str:
+    """Nobody drives these nodes' upgrades: a mark that only waited for us would empty them when they come back.
+
+    Blank, or why not all of them are let go. What another driver object would change at once stays held (hazard Z38).
+    """
+    if waits := why_nobody_goes(writer):
+        return waits
+    others, kept = OthersDrivers(writer), list[str]()
+    ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
+    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
+        if waits := why_nobody_goes(writer):
+            return waits
+        if others.would_change(name):
+            kept.append(name)
             continue
-        free_node(writer, uid, name, even_queued=act.even_queued or writer.plan.write_intended_at is None)
-    return waits
-
-
-def free_strays(writer: Writer, act: FreeStrays) -> None:
-    """Nobody drives these nodes' upgrades: a mark that only waited for us would empty them when they come back."""
-    ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
         clear_queued(writer, uid, name)
         free_node(writer, uid, name, even_queued=False)
+    return f"{names(kept)} {stay(len(kept))} held: another driver object would change them at once." if kept else ""
 
 
 def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> dict[str, str]:

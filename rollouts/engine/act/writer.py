@@ -25,6 +25,7 @@ class Writer:
     connection: client.Connection
     clock: Callable[[], datetime]
     told: int | None  # the newest command that was known when the act was decided
+    asked: Mapping[str, Any] | None = None  # the object's spec when it was decided. None: nobody has read it
 
     @property
     def component(self) -> Component:

@@ -15,6 +15,7 @@ from rollouts.engine.decide.promoting import ask, promote
 from rollouts.engine.decide.proofs import with_proofs
 from rollouts.engine.decide.releasing import SOON, recall, to_hold
 from rollouts.engine.decide.rolling_back import roll_back
+from rollouts.engine.decide.stopped import under_a_stop
 from rollouts.engine.decide.strays import ABORT_FREES
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.decide.tenants import newly_served
@@ -26,7 +27,8 @@ from wording.numbers import are, count
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """The one decision of a round."""
-    decision = with_proofs(snapshot, BY_STATE[snapshot.state](snapshot, now=now), now=now)
+    decision = under_a_stop(snapshot, BY_STATE[snapshot.state](snapshot, now=now))
+    decision = with_proofs(snapshot, decision, now=now)
     decision = with_cordons(snapshot, with_opt_outs(snapshot, decision, now=now))
     return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot), served=newly_served(snapshot))
 

@@ -17,10 +17,16 @@ class PlaceHolds:
 
 @dataclass(frozen=True)
 class LiftHolds:
-    """Take our label off nodes that are not targets of a wave."""
+    """Take our label off nodes that nothing changes then."""
 
     nodes: Mapping[str, str]
-    even_queued: bool = False  # the operator may take them at once: a person has said so
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """Take our label off nodes that then change to somebody else's version: a person has decided so (hazard Z38)."""
+
+    nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,7 @@ class FollowProofs:
 Act = (
     PlaceHolds
     | LiftHolds
+    | HandOver
     | FreeStrays
     | WriteVersion
     | ReleaseWave
@@ -194,7 +201,5 @@ class Decision:
         """Whether it says something of nodes that nothing later corrects: that must not rest on rows."""
         ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
         takes_out = any(isinstance(move, MoveTarget) and move.to is TargetState.EXCLUDED for move in self.moves)
-        frees = any(
-            isinstance(act, FreeStrays) or (isinstance(act, LiftHolds) and act.even_queued) for act in self.acts
-        )
+        frees = any(isinstance(act, FreeStrays | HandOver) for act in self.acts)
         return ends or takes_out or frees

@@ -4,6 +4,7 @@ And which of its lines in the ledger end.
 """
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from rollouts.components.base import Phase
@@ -26,21 +27,42 @@ def room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
     return min(ours, operators, key=lambda one: one.nodes)
 
 
+def room_to_hand_over(snapshot: Snapshot) -> Room:
+    """As much as the plan may have on its way back, and the operator has slots."""
+    going = {node.name for node in snapshot.going_over}
+    ours = _room(snapshot, snapshot.rollback_stage.max_unavailable, "the plan", going)
+    throttle = snapshot.component.room
+    waiting = sum(not node.has_begun for node in snapshot.going_over)
+    operators = throttle(snapshot.policy, snapshot.nodes, waiting=waiting) if throttle else ours
+    return min(ours, operators, key=lambda one: one.nodes)
+
+
 def _stage_room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
     """The budget counts what this stage has on its way, and every node that is broken for whatever reason."""
     on_the_way = {target.name for target in stage.in_state(*IN_FLIGHT)}
     not_back = {target.name for target in stage.in_state(TargetState.CHANGED) if not is_back(target)}
     failed = {target.name for target in stage.in_state(TargetState.FAILED)}
+    return _room(snapshot, stage.max_unavailable, "the stage", on_the_way, not_back, failed)
+
+
+def _room(
+    snapshot: Snapshot,
+    most: int,
+    whose: str,
+    on_the_way: AbstractSet[str],
+    not_back: AbstractSet[str] = frozenset(),
+    failed: AbstractSet[str] = frozenset(),
+) -> Room:
     broken = {node.name for node in snapshot.nodes if node.is_unavailable} | failed
     taken = on_the_way | not_back | broken
-    free = max(0, stage.max_unavailable - len(taken))
+    free = max(0, most - len(taken))
     parts = [
         f"{count(len(on_the_way), 'node')} on the way" if on_the_way else "",
         f"{count(len(not_back - on_the_way), 'node')} not back in order" if not_back - on_the_way else "",
         f"{count(len(broken - on_the_way - not_back), 'node')} unavailable" if broken - on_the_way - not_back else "",
     ]
     used = ", ".join(part for part in parts if part) or "none of it used"
-    return Room(free, f"the stage may have {stage.max_unavailable} unavailable: {used}")
+    return Room(free, f"{whose} may have {most} unavailable: {used}")
 
 
 def is_back(target: TargetEvidence) -> bool:
@@ -64,6 +86,7 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
     # Without a DaemonSet the object selects no node for a moment, and those that were let go go on afterwards.
     back -= {uid for uid, one in snapshot.cordons.items() if not one.has_failed}  # it takes no pods yet
+    back -= {node.uid for node in snapshot.going_over}
     return frozenset(back) | (
         snapshot.disruptions & frozenset(snapshot.gone) if snapshot.has_daemonsets else frozenset()
     )

@@ -1,9 +1,14 @@
-"""Giving a plan up: the old version is put back, what never changed is let go, what changed stays, held. Pure."""
+"""Giving a plan up: the old version is put back, what never changed is let go, what changed stays, held. Pure.
+
+Where somebody else has changed the object since the first hold, nothing is let go to that (`handing_over`).
+"""
 
 from datetime import datetime, timedelta
 
+from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan
 from rollouts.engine.decide.following import lost
+from rollouts.engine.decide.handing_over import ask_to_hand_over, free_unchanged, hand_over
 from rollouts.engine.decide.releasing import SOON, recall
 from rollouts.engine.decide.restoring import (
     in_the_operators_hands,
@@ -28,18 +33,25 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         return _free_all(snapshot)
     if let_go := recall(snapshot):
         return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
-    if snapshot.write_intended and not (snapshot.has_old_version or snapshot.has_new_version):
-        return free_strays(snapshot) or _end(snapshot, f"Given up. {snapshot.by_others}. {_who_is_held(snapshot)}")
-    if snapshot.write_intended and (restoring := restore(snapshot)):
-        return restoring
-    if not snapshot.write_intended and (held := ours(snapshot)):
-        return Decision(f"Letting {count(len(held), 'node')} go.", acts=(LiftHolds(held),), look_again_in=SOON)
+    if snapshot.is_handed_over:
+        return hand_over(snapshot) or free_strays(snapshot) or _end(snapshot, _how_it_was_handed_over(snapshot))
+    if snapshot.is_of_others:
+        asks = ask_to_hand_over(snapshot) or free_strays(snapshot)
+        return asks or _end(snapshot, f"Given up. {_what_others_did(snapshot)} {_who_is_held(snapshot)}")
+    return _as_before(snapshot)
+
+
+def _as_before(snapshot: Snapshot) -> Decision:
+    """What never changed is let go, where nobody else has changed the object."""
+    freeing = restore(snapshot) if snapshot.write_intended else _free_before_the_write(snapshot)
+    if freeing:
+        return freeing
     if gone := lost(snapshot):
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
     if freeing := free_strays(snapshot):
         return freeing
-    if freeing := _free_what_never_changed(snapshot):
-        return freeing
+    if asks := ask_to_hand_over(snapshot):
+        return asks
     if waiting := in_the_operators_hands(snapshot) or _still_changing(snapshot):
         return waiting
     left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))
@@ -50,36 +62,42 @@ def _is_left_alone(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     return snapshot.is_as_before(node) or snapshot.never_changed(node)
 
 
-def _free_what_never_changed(snapshot: Snapshot) -> Decision | None:
-    """Where somebody else changed the template and a person took it as it is: the operator brings it to them.
+def _free_before_the_write(snapshot: Snapshot) -> Decision | None:
+    if ours(snapshot) and snapshot.unsettled:
+        return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
+    if freeing := free_unchanged(snapshot):
+        return freeing
+    # In the middle of an earlier change, which our label has not stopped, and does not begin again.
+    begun = ours(snapshot, lambda node: node.has_begun)
+    return (
+        Decision(f"Letting {count(len(begun), 'node')} go.", (LiftHolds(begun),), look_again_in=SOON) if begun else None
+    )
 
-    It has them in its queue already, and would put them there again before we had taken the label off.
-    """
-    free = ours(snapshot, lambda node: snapshot.never_changed(node) and not snapshot.is_in_sync(node))
-    if not free:
-        return None
-    if waits := snapshot.stopped_because or snapshot.frozen_because:
-        return Decision(waits)
-    bound = [snapshot.restrained[uid] for uid in free if uid in snapshot.restrained]
-    if len(bound) == len(free):
-        return Decision(
-            f"{count(len(free), 'node')} that never changed {are(len(free))} still to be let go. {bound[0]}"
-        )
-    free = {uid: name for uid, name in free.items() if uid not in snapshot.restrained}
-    sentence = f"Letting {count(len(free), 'node')} go that never changed: the operator brings the template to them."
-    return Decision(sentence, acts=(LiftHolds(free, even_queued=True),), look_again_in=SOON)
+
+def _what_others_did(snapshot: Snapshot) -> str:
+    return f"{snapshot.template_change or snapshot.by_others}."
+
+
+def _how_it_was_handed_over(snapshot: Snapshot) -> str:
+    """Of those that went, and of those that did not: the operator had given up on these."""
+    decided = f"{snapshot.handed_by} let the nodes go to {snapshot.handed_to}, which somebody else had asked for"
+    failed = tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED and is_ours(node))
+    but = f"; the operator gave up on {names(failed)}" if failed else ""
+    return f"Given up. {decided}{but}."
 
 
 def _free_all(snapshot: Snapshot) -> Decision:
     """Nobody drives these nodes any more, so nothing has to wait for the operator."""
-    marked = (node for node in (*snapshot.nodes, *snapshot.strays) if not node.hold_is_foreign and may_be_held(node))
-    if nodes := {node.uid: node.name for node in marked}:
+    marked = [node for node in (*snapshot.nodes, *snapshot.strays) if not node.hold_is_foreign and may_be_held(node)]
+    if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
         sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.object_trouble}"
         return Decision(sentence, acts=(FreeStrays(nodes),), look_again_in=SOON)
     begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
     pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."
     holds = snapshot.says.ours_gone if unmarked(snapshot) else snapshot.says.all_gone
+    if of_another := tuple(node.name for node in marked):
+        holds = f"{names(of_another)} {stay(len(of_another))} held: another driver object would change them at once."
     parts = ("Given up.", snapshot.object_trouble, holds, changed, pods)
     return _end(snapshot, " ".join(part for part in parts if part))
 

@@ -12,9 +12,10 @@ def free_strays(snapshot: Snapshot) -> Decision | None:
     """None: there are none.
 
     One that comes back has a driver pod made anew, of the newest template whether it is held or not (hazard Z4), so
-    the label would keep it from nothing.
+    the label would keep it from nothing. One that left for another driver object stays held where that would change it
+    at once: it is no node that this plan may let go to somebody else's version (hazard Z38).
     """
-    strays = {node.uid: node.name for node in snapshot.strays}
+    strays = {node.uid: node.name for node in snapshot.strays if not node.is_of_another}
     if not strays:
         return None
     sentence = f"Letting {count(len(strays), 'node')} go that the driver object no longer selects."

@@ -10,6 +10,7 @@ from rollouts.engine.decide.acts import (
     Decision,
     FinishRelease,
     FreeStrays,
+    HandOver,
     LiftHolds,
     PlaceHolds,
     Recall,
@@ -19,7 +20,7 @@ from rollouts.engine.snapshot import Snapshot
 from wording.lists import names
 
 PACE = timedelta(seconds=2)  # asked again at once it would be refused again; a recall must not wait for longer
-OF_NODES = (PlaceHolds, LiftHolds, FreeStrays, ClearUpgradeState, RequeueFailed)
+OF_NODES = (PlaceHolds, LiftHolds, HandOver, FreeStrays, ClearUpgradeState, RequeueFailed)
 
 
 def with_troubles(snapshot: Snapshot, decision: Decision) -> Decision:

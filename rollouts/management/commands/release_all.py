@@ -14,9 +14,10 @@ from rollouts.components.base import version_in
 from rollouts.engine import takeover
 from rollouts.engine.live import STOP_SWITCH, stopped_by_switch
 from rollouts.engine.takeover import Mark, marks, remove
+from rollouts.engine.templates import digests_of
 from rollouts.engine.writer_lease import LEASE_NAME
-from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Cordon, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
+from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
+from rollouts.models import Cordon, Freeze, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
 from rollouts.reads.restraints import restraint_by
 from rollouts.steering.freezing import stop_in_force
 from rollouts.steering.pulling import call_off
@@ -44,11 +45,17 @@ class Command(BaseCommand):
             default="",
             help="end the plans under way first, or they would hold again",
         )
+        parser.add_argument(
+            "--to-another-version",
+            action="store_true",
+            help="release nodes although somebody else has changed the driver object that they would follow",
+        )
 
     def handle(self, *args, **options) -> None:
         clusters = Cluster.objects.filter(name=options["cluster"]) if options["cluster"] else Cluster.objects.all()
         if not clusters:
             raise CommandError(f"There is no cluster {options['cluster'] or 'at all'}.")
+        self.to_another_version = options["to_another_version"]
         troubles: list[str] = []
         for cluster in clusters:
             found = self._release(cluster, dry_run=options["dry_run"], why=options["give_up_plans"])
@@ -65,8 +72,8 @@ class Command(BaseCommand):
             if dry_run:
                 return self._show(cluster, connection, why)
             marks(connection)  # no plan is given up where nothing could be taken off
-            if another := _another(cluster, connection):
-                return [another]
+            if barred := _another(cluster, connection) or self._changed(cluster, connection):
+                return [barred]
             self._end_plans(cluster, why)
             self._stop_pulls(cluster, why)
             rounds, stopped = self._remove(cluster, connection)
@@ -90,7 +97,8 @@ class Command(BaseCommand):
 
     def _show(self, cluster: Cluster, connection: client.Connection, why: str) -> list[str]:
         """Each thing that the same command would do without --dry-run. What keeps it from that."""
-        troubles = [one for one in (_another(cluster, connection), _stopped(cluster, connection)) if one]
+        bars = _another(cluster, connection), _stopped(cluster, connection), self._changed(cluster, connection)
+        troubles = [one for one in bars if one]
         for plan in Plan.objects.filter(cluster=cluster).under_way():
             change = f", and the cluster asks for {plan.to_version}: released nodes will change"
             armed = change if _is_armed(plan, connection) else ""
@@ -113,6 +121,23 @@ class Command(BaseCommand):
         carry = either(len(found), "carries", "carry")
         self.stdout.write(f"{cluster.name}: {count(len(found), 'node')} {carry} a mark of ours. Nothing was changed.")
         return troubles
+
+    def _changed(self, cluster: Cluster, connection: client.Connection) -> str:
+        """Why nodes that would change stay held (hazard Z38). Blank: none would, or a person has said that they go to
+        somebody else's version, and no freeze binds them."""
+        plans = _holding(cluster)
+        of_others = {plan: change for plan in plans if (change := _of_others(plan, connection))}
+        if of_others and not self.to_another_version:
+            plan, change = next(iter(of_others.items()))
+            then = f"Every node that {plan.mark} holds would change to that, as fast as the operator goes"
+            back = f"Put {plan.from_version} back, or run it again with --to-another-version."
+            return f"{change} {then}. Nothing was changed. {back}"
+        if not (of_others or any(_is_armed(plan, connection) for plan in plans)):
+            return ""
+        now = timezone.now()
+        frozen = Freeze.objects.in_force(now=now).binding(cluster.pk).filter(is_stop=False)
+        because = next((restraint_by(one, now=now).sentence for one in frozen.prefetch_related("cluster", "pool")), "")
+        return f"{because} Nodes would change: nothing was changed. Lift it, and run it again." if because else ""
 
     def _end_plans(self, cluster: Cluster, why: str) -> None:
         under_way = list(Plan.objects.filter(cluster=cluster).under_way())
@@ -204,6 +229,27 @@ def _end(plan: Plan, why: str) -> None:
         stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
     Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+
+
+def _holding(cluster: Cluster) -> list[Plan]:
+    """Plans that are under way, or have left a label of theirs there."""
+    labelled = Hold.objects.filter(plan__cluster=cluster, placed_at__isnull=False, is_foreign=False).values("plan")
+    plans = Plan.objects.filter(cluster=cluster)
+    return list(plans.filter(Q(state__in=PLAN_UNDER_WAY) | Q(pk__in=labelled)).order_by("pk"))
+
+
+def _of_others(plan: Plan, connection: client.Connection) -> str:
+    """What somebody else has made of its object, as that itself says. Blank: nothing, or it is gone."""
+    named = f"{plan.object_kind} {plan.object_name}"
+    try:
+        _, spec = client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
+    except client.Absent:
+        return ""
+    ours = {plan.from_version, plan.handed_to} | ({plan.to_version} if plan.write_intended_at else set())
+    if (version := version_in(plan.its_component, spec)) not in ours - {""}:
+        return f"{named} asks for {version or 'no version'}, which is not of {plan.mark}."
+    known, now = plan.templates.get("spec"), digests_of(plan, spec)
+    return f"{named} was changed by somebody else since {plan.mark} began." if known and known != now else ""
 
 
 def _proof_of(job: client.JobSeen) -> int:

@@ -188,10 +188,10 @@ class Ground:
     def write_version(self, version: str) -> None:
         self.change_driver(version=version)
 
-    def take_the_new_driver(self, name: str) -> None:
+    def take_the_new_driver(self, name: str, version: str = NEW) -> None:
         """The node names the new version as loaded, and its pod is in sync: the template here never changes."""
-        major, minor, rev = NEW.split(".")
-        loaded = {"driver-version.full": NEW, "driver.major": major, "driver.minor": minor, "driver.rev": rev}
+        major, minor, rev = version.split(".")
+        loaded = {"driver-version.full": version, "driver.major": major, "driver.minor": minor, "driver.rev": rev}
         cuda = {f"nvidia.com/cuda.{key}": value for key, value in loaded.items()}
         self.label(name, **cuda)
 
@@ -287,9 +287,9 @@ class Ground:
         self.plan.refresh_from_db()
         return self.plan
 
-    def writer(self) -> Writer:
+    def writer(self, *, asked: Mapping[str, Any] | None = None) -> Writer:
         plan = self.take_lease()
-        return Writer(plan, self.connection, self.clock, plan.commands.newest())
+        return Writer(plan, self.connection, self.clock, plan.commands.newest(), asked)
 
     def armed(self, *, labels: Mapping[str, str] = NONE, labelled: Sequence[str] = NODES, **given: Any) -> Plan:
         """Held and written; the operator has queued every node, and the canary's first wave is the next round's.

@@ -520,3 +520,70 @@ def test_a_cordon_that_may_be_the_operators_own_keeps_its_node_in_the_queue(grou
 
     assert ground.labels(CANARY)[UPGRADE_STATE] == UPGRADE_REQUIRED
     assert marked(ground) == set()
+
+
+# Somebody else's version (hazard Z38)
+
+
+def changed_by_somebody(ground: Ground) -> Plan:
+    plan = ground.start()
+    ground.round()
+    ground.write_version("590.44.1")
+    ground.round()
+    return plan
+
+
+def test_nodes_that_would_go_to_a_version_of_somebody_else_stay_held(ground: Ground):
+    plan = changed_by_somebody(ground)
+    says = f"NVIDIADriver h100 asks for 590.44.1, which is not of {plan.mark}."
+
+    for dry_run in (["--dry-run"], []):
+        with pytest.raises(CommandError, match=says):
+            leave(*dry_run)
+
+    assert ground.held() == set(NODES)
+    assert Plan.objects.get(pk=plan.pk).is_under_way
+
+
+def test_nor_to_a_template_of_somebody_else(ground: Ground):
+    ground.start()
+    ground.round()
+    ground.change_driver(env=[{"name": "A", "value": "b"}])
+
+    with pytest.raises(CommandError, match="was changed by somebody else since"):
+        leave()
+
+    assert ground.held() == set(NODES)
+
+
+def test_with_the_flag_they_go(ground: Ground):
+    changed_by_somebody(ground)
+
+    leave("--to-another-version")
+
+    assert ground.held() == set()
+
+
+@pytest.mark.parametrize("flags", [[], ["--to-another-version"]])
+def test_and_not_under_a_freeze(ground: Ground, flags: list[str]):
+    if flags:
+        changed_by_somebody(ground)
+    else:
+        ground.armed()
+    where = freezing.Where(ground.cluster)
+    freezing.freeze(where, actor="bea", because="Quarter end.", now=ground.clock())
+
+    with pytest.raises(CommandError, match="Cluster north is frozen by bea: Quarter end"):
+        leave(*flags)
+
+    assert ground.held() == set(NODES)
+
+
+def test_what_nothing_changes_is_released_under_a_freeze(ground: Ground):
+    ground.start()
+    ground.round()
+    freezing.freeze(freezing.Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+
+    leave()
+
+    assert ground.held() == set()

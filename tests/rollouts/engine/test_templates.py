@@ -7,11 +7,12 @@ from rollouts.engine.templates import digests_of, remember
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval
 from rollouts.steering import commands
+from rollouts.steering.handing_over import hand_over
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import CONTROLLER_REVISION
 from tests.make import somebody_who_approves
-from tests.rollouts.engine.ground import NODES, OLD, UPGRADE_STATE, Ground
-from tests.rollouts.engine.test_ends import rolled_back, say
+from tests.rollouts.engine.ground import NODES, OLD, Ground
+from tests.rollouts.engine.test_ends import say
 
 pytestmark = pytest.mark.rounds
 ENV = {"env": [{"name": "HTTPS_PROXY", "value": "http://user:secret@proxy"}]}
@@ -123,10 +124,9 @@ def on_the_way_to_another_template(ground: Ground, verb) -> None:
     make_a_template(ground, "old2")
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
-def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_now(ground: Ground, verb):
+def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_now(ground: Ground):
     """Z32: waiting for the earlier one has no end."""
-    on_the_way_to_another_template(ground, verb)
+    on_the_way_to_another_template(ground, commands.roll_back)
 
     ground.rounds(2)
 
@@ -147,19 +147,20 @@ def test_a_rollback_then_takes_every_node_to_it_in_waves(ground: Ground):
     assert len(ground.releases()) <= 1
 
 
-def test_an_abort_then_lets_go_what_never_changed(ground: Ground):
-    """The operator has queued them, and would again: its mark stays as it is."""
+def test_an_abort_then_holds_every_node_until_they_are_handed_over_and_lets_them_go_in_waves(ground: Ground):
+    """Z38: the operator has queued them, and would take all of them."""
     on_the_way_to_another_template(ground, commands.abort)
-    ground.rounds(2)
     for name in NODES:
         ground.set_state(name, "upgrade-required")
+    ground.rounds(3)
+    assert ground.held() == set(NODES)
+    assert "A person decides: hand them over" in ground.plan.waiting_for
+    ground.writes()
 
-    say(commands.resume, ground)
-    rolled_back(ground)
+    say(hand_over, ground)
+    ground.rounds(4)
 
-    assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
-    assert ground.held() == set()
-    assert {ground.labels(name)[UPGRADE_STATE] for name in NODES} == {"upgrade-required"}
+    assert len(ground.releases()) == 1
 
 
 def test_what_a_person_has_taken_meanwhile_is_not_overwritten(ground: Ground):

@@ -291,3 +291,35 @@ def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
     response = ada.post(f"/targets/{target.pk}/{act}", {"because": "Its board is dead."}, follow=True)
 
     assert "Not kept. You wrote: Its board is dead." in Page(response.content.decode()).text
+
+
+def test_handing_over_says_what_the_nodes_go_to_and_sends_it(cluster, owner):
+    """Hazard Z38: the decision is of the version that was shown."""
+    plan = in_state(a_started_plan(cluster, owner), "aborting", is_written=False)
+    cluster.driver_objects.filter(kind="NVIDIADriver").update(version="590.44.1")
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    page = ada.get(f"/plans/{plan.pk}").content.decode()
+    tell(ada, plan, "handover", version="595.0.1")
+    plan.refresh_from_db()
+    refused = plan.handed_to
+    tell(ada, plan, "handover", version="590.44.1")
+    plan.refresh_from_db()
+
+    assert "The object asks for 590.44.1." in Page(page).text
+    assert 'name="version" value="590.44.1"' in page
+    assert (refused, plan.handed_to) == ("", "590.44.1")
+
+
+def test_rest_hands_over_the_version_that_was_seen(cluster, owner):
+    plan = in_state(a_started_plan(cluster, owner), "aborting", is_written=False)
+    cluster.driver_objects.filter(kind="NVIDIADriver").update(version="590.44.1")
+    ada = calling(make.a_user("ada", role="operator"))
+    where = f"/api/v1/plans/{plan.pk}/handovers"
+
+    without, other, right = (
+        ada.post(where, {"because": "The fleet needs it.", **version}, format="json").status_code
+        for version in ({}, {"version": "595.0.1"}, {"version": "590.44.1"})
+    )
+
+    assert (without, other, right) == (400, 409, 204)

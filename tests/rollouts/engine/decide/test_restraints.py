@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rollouts.engine.decide import decide
-from rollouts.engine.decide.acts import FinishRelease, LiftHolds, PlaceHolds, Recall, ReleaseWave
-from rollouts.lifecycle import PlanState, TargetState
+from rollouts.engine.decide.acts import FinishRelease, PlaceHolds, Recall, ReleaseWave
+from rollouts.lifecycle import TargetState
 from rollouts.ordering.domains import Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.make import (
@@ -177,38 +177,6 @@ def test_a_release_of_the_rollback_that_is_not_seen_through_is_called_back_by_a_
     assert not any(isinstance(act, FinishRelease) for act in decision.acts)
     assert decision.acts == (Recall(9, ("node-1",)),)
     assert FROZEN in decision.waiting_for
-
-
-def test_an_abort_frees_nobody_whom_the_operator_would_take_at_once():
-    """Somebody else changed the template and a person took it as it is: those that never changed would change now."""
-    node = a_node_snapshot("node-1", pod_hash="sealed")
-    snapshot = put_back(
-        a_snapshot(a_stage(a_held_target("node-1"), state="abandoned"), nodes=(node,)),
-        state=PlanState.ABORTING,
-        sealed_hashes={"uid-of-the-driver-daemonset": "sealed"},
-    )
-
-    free, waits = (decide(one, now=NOON) for one in (snapshot, replace(snapshot, stopped_because=FROZEN)))
-
-    assert any(isinstance(act, LiftHolds) and act.even_queued for act in free.acts)
-    assert (waits.acts, waits.waiting_for) == ((), FROZEN)
-
-
-def test_an_abort_frees_those_whose_pool_no_freeze_binds_and_says_what_the_others_wait_for():
-    """It said that it let them go, round after round, and none of them went."""
-    bound, free = (a_node_snapshot(name, pod_hash="sealed") for name in ("node-1", "node-2"))
-    snapshot = put_back(
-        a_snapshot(a_stage(a_held_target("node-1"), state="abandoned"), nodes=(bound, free)),
-        state=PlanState.ABORTING,
-        sealed_hashes={"uid-of-the-driver-daemonset": "sealed"},
-        restrained={bound.uid: POOL},
-    )
-
-    some, none = (decide(one, now=NOON) for one in (snapshot, replace(snapshot, nodes=(bound,))))
-
-    assert some.acts == (LiftHolds({free.uid: free.name}, even_queued=True),)
-    assert none.acts == ()
-    assert none.waiting_for == f"1 node that never changed is still to be let go. {POOL}"
 
 
 def test_a_late_node_is_held_while_a_frozen_one_is_called_back():

@@ -14,11 +14,12 @@ from tests.rollouts.engine.decide.model.worker import StageRow, TargetRow, Worke
 from tests.rollouts.engine.decide.model.world import BAD_KERNEL, NEW, OLD, Node, World, version_of
 
 WILD_TICKS, CALM_TICKS = 60, 400
+OTHER = "999.9.9"  # what somebody else writes into the object
 GIVE_UP_AFTER = 200  # a stage whose every node was taken out passes for nobody: somebody goes back in the end
 TICK = timedelta(seconds=30)
 WALKS = 40
 FOUND = (341, 347, 1245)  # walks that once had no end: the template was changed again in the rollback
-PEOPLE = [person.halt, person.pause, *[person.resume] * 4, person.roll_back, person.abort]
+PEOPLE = [person.halt, person.pause, *[person.resume] * 4, person.roll_back, person.abort, person.hand_over]
 
 
 def a_worker(chance: random.Random, *, has_bad_kernel: bool, may_die: bool) -> Worker:
@@ -71,6 +72,8 @@ def steer(worker: Worker, name: str, how: int, number: int) -> None:
         person.lift(worker)
     elif how <= 30:
         person.try_a_failed_node_again(worker)
+    elif how <= 32:
+        worker.world.version = OTHER
     elif how > 62:
         person.approve(worker)
 
@@ -95,7 +98,8 @@ def go_away(world: World, name: str, chance: random.Random) -> None:
 
 def step(worker: Worker) -> None:
     releases_before = {name for name, node in worker.world.nodes.items() if node.let_go_by_us}
-    may_release = worker.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) and not worker.is_paused
+    is_released = worker.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) and not worker.is_paused
+    may_release = is_released or (worker.state is PlanState.ABORTING and worker.handed_to)
     frozen = {name for name in worker.world.nodes if worker.holds_back(name)}
     is_forward = worker.state is PlanState.PROMOTING
     worker.round()
@@ -121,6 +125,11 @@ def calm_down(worker: Worker, chance: random.Random) -> None:
         person.lift(worker)
         if worker.is_paused:
             person.resume(worker)
+        if worker.state is PlanState.ABORTING:
+            person.hand_over_where_asked(worker)
+        elif worker.world.version == OTHER:
+            goes_forward = worker.is_write_intended and worker.state is not PlanState.ROLLING_BACK
+            worker.world.version = NEW if goes_forward else OLD
         if worker.state is PlanState.HALTED or tick == GIVE_UP_AFTER:
             (person.roll_back if worker.is_write_intended else person.abort)(worker)
         step(worker)
@@ -152,11 +161,14 @@ def check_the_end(worker: Worker) -> None:
         assert not [node.name for node in returned if node.has_label], "a label is left"
     else:
         assert worker.state is PlanState.ABORTED
-        assert worker.world.version == OLD
+        is_of_others = worker.world.version != OLD
         for node in nodes.values():  # one that joined while the version went back is the operator's, as any new node is
             seen = worker.seen.get(node.name, node)  # a driver pod may crash or come up after the last look
             is_as_it_was = seen.loaded == OLD and seen.template in (OLD, worker.world.template)
             is_astray = worker.is_write_intended and not is_as_it_was and node.is_selected
+            if is_of_others:  # handed over to it, or held by nobody when it came
+                assert not node.has_label or node.state == "upgrade-failed", f"{node} after the end"
+                continue
             assert node.has_label == is_astray, f"{node} after the end"
 
 

@@ -44,6 +44,21 @@ def abort(worker: Worker) -> None:
         worker.state = PlanState.ABORTING
 
 
+def hand_over(worker: Worker) -> None:
+    if worker.state is PlanState.ABORTING:
+        worker.accept_template_change()
+        worker.handed_to = worker.world.version
+
+
+def hand_over_where_asked(worker: Worker) -> None:
+    """And put back into the operator's queue what it gave up on after that."""
+    if "A person decides: hand them over" in worker.waiting_for:
+        hand_over(worker)
+    for node in worker.world.nodes.values():
+        if worker.handed_to and node.state == "upgrade-failed":
+            node.state = "upgrade-required"
+
+
 def _close(worker: Worker) -> None:
     worker.is_paused = False
     for stage in worker.stages[:-1]:

@@ -87,6 +87,7 @@ class Worker:
     templates: dict[str, Any] = field(default_factory=dict)
     template_change: TemplateChange | None = None
     put_back_at: datetime | None = None
+    handed_to: str = ""
     racks: dict[str, str] = field(default_factory=dict)  # node's name → its rack; empty: racks have no budget
     most_per_rack: int = 1
     disruptions: set[str] = field(default_factory=set)  # nodes that this plan has in the ledger
@@ -136,6 +137,8 @@ class Worker:
             strays=tuple(self._node(name) for name, node in self.seen.items() if self._is_stray(node)),
             gone={f"uid-of-{name}": why for name in self._known() if (why := self._gone(name))},
             is_live=is_live,
+            handed_to=self.handed_to,
+            handed_by="ada",
             budgets=self.budgets(self.seen),
             seen_at=self.seen_at,
             disruptions=frozenset(f"uid-of-{name}" for name in self.disruptions),
@@ -143,7 +146,8 @@ class Worker:
 
     def budgets(self, nodes: dict[str, Node]) -> Budgets:
         """Of racks: as `rollouts.ledger.disruptions` reads them, from these rows."""
-        if not self.racks or self.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
+        lets_go = self.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) or self.handed_to
+        if not self.racks or not lets_go:
             return UNBOUND
         out = dict.fromkeys(self.disruptions, "plan-1") | dict.fromkeys(self.out_by_others, "plan-2")
         if self.state is PlanState.PROMOTING:
@@ -163,10 +167,18 @@ class Worker:
     @property
     def holds_all_back(self) -> bool:
         """No freeze here says that it binds those who go back (Z32)."""
-        return self.is_frozen and self.state in (PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED)
+        return self.is_frozen and self._is_bound
 
     def holds_back(self, name: str) -> bool:
-        return self.holds_all_back or (self.state is PlanState.PROMOTING and name in self.frozen)
+        is_bound = self._is_bound and self.state not in (PlanState.HOLDING, PlanState.HALTED)
+        return self.holds_all_back or (is_bound and name in self.frozen)
+
+    @property
+    def _is_bound(self) -> bool:
+        """Nor anywhere else than back (Z38)."""
+        forward = (PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED)
+        began_from = self.sealed["revisions"]
+        return self.state in forward or bool(self.handed_to) or self.templates.get("old", began_from) != began_from
 
     def _known(self) -> set[str]:
         return {name for stage in self.stages for name in stage.targets} | set(self.holds)
@@ -336,17 +348,31 @@ class Worker:
     def _LiftHolds(self, act: a.LiftHolds) -> None:  # noqa: N802
         there = set(act.nodes.values()) & set(self.world.nodes)
         queued = {name for name in there if self.world.nodes[name].state == "upgrade-required"}
-        nodes = there - (queued if self.is_write_intended and not act.even_queued else set())
+        nodes = there - queued
         for name in nodes:
             node = self.world.nodes[name]
-            if act.even_queued:
-                assert (self.state, node.template) == (PlanState.ABORTING, OLD), f"{name} is let go outside of a wave"
-                continue
-            is_in_sync = node.template == self.world.template or not self.is_write_intended
-            assert is_in_sync, f"{name} is let go outside of a wave"
+            has_begun = node.is_at_work or node.state == "upgrade-failed"
+            assert node.template == self.world.wanted or has_begun, f"{name} is let go outside of a wave"
             assert not self.is_write_intended or node.state == "upgrade-done", f"{name} is {node.state}"
         self._want(act.nodes.values(), is_wanted=False)
         for name in sorted(nodes):
+            self._unlabel(name)
+
+    def _HandOver(self, act: a.HandOver) -> None:  # noqa: N802
+        nodes = [name for name in act.nodes.values() if name in self.world.nodes]
+        ready = [name for name in nodes if self.world.nodes[name].state in IDLE]
+        ready = [name for name in ready if self.world.nodes[name].has_label]
+        if self.state is not PlanState.ABORTING or self.handed_to != self.world.version:
+            return
+        if any(self.holds_back(name) for name in ready) or self.budgets(self.seen).why_not(ready):
+            return
+        self.disruptions |= set(ready)
+        self._want(ready, is_wanted=False)
+        for name in sorted(ready):
+            if self.holds_back(name):
+                return
+            self._die_here()
+            self.world.nodes[name].let_go_by_us = True
             self._unlabel(name)
 
     def _FreeStrays(self, act: a.FreeStrays) -> None:  # noqa: N802
