@@ -12,6 +12,7 @@ from rollouts.engine import templates
 from rollouts.engine.act import carry_out
 from rollouts.engine.approvals import ask_again, void_approvals, void_every_approval
 from rollouts.engine.decide import Decision, decide
+from rollouts.engine.left import what_is_left
 from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
 from rollouts.engine.observe import observe
 from rollouts.engine.record import (
@@ -125,7 +126,11 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int 
     record_holds(plan, seen.nodes, now=now)
     record_opt_outs(plan, seen.nodes, now=now)
     record_cordons(plan, seen.nodes, now=now)
-    return decide(_look(plan, live, told=told, now=now, seen=seen), now=now)
+    decision = decide(_look(plan, live, told=told, now=now, seen=seen), now=now)
+    if not decision.ends:
+        return decision
+    left = what_is_left(plan, seen.nodes, connection)
+    return decision.ending_with(left) if left else decision
 
 
 def _look(plan: Plan, live: Live, *, told: int | None, now: datetime, seen: NodesNow | None = None) -> Snapshot:

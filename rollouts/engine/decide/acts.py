@@ -1,7 +1,7 @@
 """What a round may decide to do. Values only: `rollouts.engine.act` carries them out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from rollouts.gates.base import Judgement
@@ -199,7 +199,18 @@ class Decision:
     @property
     def is_for_good(self) -> bool:
         """Whether it says something of nodes that nothing later corrects: that must not rest on rows."""
-        ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
         takes_out = any(isinstance(move, MoveTarget) and move.to is TargetState.EXCLUDED for move in self.moves)
         frees = any(isinstance(act, FreeStrays | HandOver) for act in self.acts)
-        return ends or takes_out or frees
+        return self.ends or takes_out or frees
+
+    @property
+    def ends(self) -> bool:
+        return any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
+
+    def ending_with(self, said: str) -> "Decision":
+        """With one more sentence in what the plan says at its end."""
+        moves = tuple(
+            replace(move, because=f"{move.because} {said}") if isinstance(move, MovePlan) else move
+            for move in self.moves
+        )
+        return replace(self, waiting_for=f"{self.waiting_for} {said}", moves=moves)

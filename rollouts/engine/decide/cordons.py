@@ -15,7 +15,7 @@ from rollouts.engine.decide.following import tells_who_is_gone
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.proof import Proof
-from rollouts.lifecycle import IN_FLIGHT, PLAN_FINAL, PlanState, StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.proofs.progress import ProofOutcome
 from wording.lists import names
 from wording.numbers import are, either, stay
@@ -94,7 +94,7 @@ def _is_away(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
 
 def _waits(snapshot: Snapshot, decision: Decision, wanted: Collection[str]) -> frozenset[str]:
     """Nodes that have to take pods again before what was decided is so."""
-    if any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves):
+    if decision.ends:
         left = (uid for uid, one in snapshot.cordons.items() if one.has_failed and uid in wanted)
         return frozenset(snapshot.cordons.keys() - set(left))
     passes = {
@@ -120,14 +120,9 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision, *, kept: tuple[str, ...]) -> Decision:
     """Who stays cordoned after a plan is said at its end, and found by whoever looks at findings."""
-    ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves)
     failed = either(len(kept), "its test Job failed", "their test Jobs failed")
     said = [f"{names(kept)} {stay(len(kept))} cordoned by this plan: {failed}."] if kept else []
     because = " ".join([*said, *snapshot.cordons_left[:3]])
-    if not ends or not because:
+    if not decision.ends or not because:
         return decision
-    moves = tuple(
-        replace(move, because=f"{move.because} {because}") if isinstance(move, MovePlan) else move
-        for move in decision.moves
-    )
-    return replace(decision, waiting_for=f"{decision.waiting_for} {because}", moves=moves)
+    return decision.ending_with(because)

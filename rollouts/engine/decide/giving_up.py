@@ -130,10 +130,8 @@ def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     helps = f"{off.because}. {off.fix}, {helps[:1].lower()}{helps[1:]}" if off else helps
     held = tuple(node.name for node in left if node.has_label)
     free = tuple(node.name for node in left if not node.has_label)
-    cordoned = tuple(node.name for node in left if node.has_label and node.is_unschedulable)
     parts = (
         f"{snapshot.says.given_up.format(names=names(held), stay=stay(len(held)))} {helps}" if held else "",
-        f"{names(cordoned)} {are(len(cordoned))} cordoned." if cordoned else "",
         f"{names(free)} {are(len(free))} not as before and not held: the operator goes on there." if free else "",
     )
     return " ".join(("Given up.", *(part for part in parts if part)))

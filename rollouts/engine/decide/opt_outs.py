@@ -13,7 +13,7 @@ from rollouts.engine.decide.acts import Act, Decision, MovePlan, MoveStage, OptO
 from rollouts.engine.decide.budget import is_back
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
-from rollouts.lifecycle import IN_FLIGHT, PLAN_FINAL, PlanState, StageState, TargetState
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import either
@@ -77,7 +77,7 @@ def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
 
 def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
     """Nodes for whose opt-outs what was decided has to wait."""
-    if any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves):
+    if decision.ends:
         return frozenset(snapshot.opted_out)
     soaks = {
         move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.SOAKING
@@ -113,14 +113,9 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
     """That nothing of it is left is said by who has seen every node in this round."""
-    ends = [move for move in decision.moves if isinstance(move, MovePlan) and move.to in PLAN_FINAL]
-    if not ends or not snapshot.is_live or not (snapshot.opted_in or snapshot.opt_outs_left):
+    if not decision.ends or not snapshot.is_live or not (snapshot.opted_in or snapshot.opt_outs_left):
         return decision
     back = snapshot.opted_in
     said = [f"What kept {names(_who(back.values()))} off {names(sorted(back))} is put back."] if back else []
     because = " ".join([*said, *snapshot.opt_outs_left[:3]])
-    moves = tuple(
-        replace(move, because=f"{move.because} {because}") if isinstance(move, MovePlan) else move
-        for move in decision.moves
-    )
-    return replace(decision, waiting_for=f"{decision.waiting_for} {because}", moves=moves)
+    return decision.ending_with(because)

@@ -12,13 +12,15 @@ from kube import client
 from people.models import AuditEntry
 from rollouts.components.base import version_in
 from rollouts.engine import takeover
+from rollouts.engine.left import what_is_left
 from rollouts.engine.live import STOP_SWITCH, stopped_by_switch
 from rollouts.engine.takeover import Mark, marks, remove
 from rollouts.engine.templates import digests_of
 from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
 from rollouts.models import Cordon, Freeze, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
-from rollouts.reads.restraints import restraint_by
+from rollouts.models.moving import record_event
+from rollouts.reads.restraints import ended, restraint_by
 from rollouts.steering.freezing import stop_in_force
 from rollouts.steering.pulling import call_off
 from wording.lists import names
@@ -74,13 +76,14 @@ class Command(BaseCommand):
             marks(connection)  # no plan is given up where nothing could be taken off
             if barred := _another(cluster, connection) or self._changed(cluster, connection):
                 return [barred]
-            self._end_plans(cluster, why)
+            plans = self._end_plans(cluster, why)
             self._stop_pulls(cluster, why)
             rounds, stopped = self._remove(cluster, connection)
             self._remove_jobs(cluster, connection)
             left = stopped or _left(connection, rounds) or self._remove_lease(cluster, connection)
             # The Lease was the last write: that nothing is left rests on what was read after it.
             left = left or _left(connection, rounds)
+            _say_how_they_ended(plans, connection, why)
         except client.ClusterError as error:
             return [error.in_full]
         except CommandError as refusal:  # plans under way here are no reason to leave another cluster held
@@ -139,7 +142,8 @@ class Command(BaseCommand):
         because = next((restraint_by(one, now=now).sentence for one in frozen.prefetch_related("cluster", "pool")), "")
         return f"{because} Nodes would change: nothing was changed. Lift it, and run it again." if because else ""
 
-    def _end_plans(self, cluster: Cluster, why: str) -> None:
+    def _end_plans(self, cluster: Cluster, why: str) -> list[Plan]:
+        """Those that it ended."""
         under_way = list(Plan.objects.filter(cluster=cluster).under_way())
         if under_way and not why:
             under = ", ".join(str(plan) for plan in under_way)
@@ -147,11 +151,14 @@ class Command(BaseCommand):
                 f"{under} under way would hold the nodes again. Roll back or abort there first, "
                 "or give the reason with --give-up-plans."
             )
+        given_up = []
         for plan in under_way:
             with transaction.atomic():
                 plan.refresh_from_db(from_queryset=Plan.objects.select_for_update())
                 if plan.is_under_way:
                     _end(plan, why)
+                    given_up.append(plan)
+        return given_up
 
     def _stop_pulls(self, cluster: Cluster, why: str) -> None:
         """Those of drafts too: else a worker would make the next of their Jobs."""
@@ -227,8 +234,19 @@ def _end(plan: Plan, why: str) -> None:
     never_opened = Q(kind=StageKind.ROLLBACK, state=StageState.WAITING)
     for stage in plan.stages.exclude(never_opened | Q(state__in=(StageState.PASSED, StageState.ABANDONED))):
         stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
-    Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
+    Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, waiting_for="")
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+
+
+def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: str) -> None:
+    """With what is left of each plan in the cluster now, whoever made it (hazard Z42)."""
+    if not plans:
+        return
+    nodes, now = client.list_nodes(connection), timezone.now()
+    for plan in plans:
+        left = what_is_left(plan, nodes, connection) or "Nothing of it is left on its nodes."
+        Plan.objects.filter(pk=plan.pk).update(because=f"{ended(why)} {left}"[:1000])
+        record_event(plan=plan, what="note", was="", to="released", now=now, actor="release_all", because=left)
 
 
 def _holding(cluster: Cluster) -> list[Plan]:

@@ -1,12 +1,19 @@
 """What a plan says last rests on the API server's own list, newer than its last act: rows are late, and nodes leave."""
 
+from datetime import timedelta
+
 import pytest
 
+from gpu.labels import CORDONED_BY, HELD_SINCE, PROVES_FOR
+from kube import client
 from rollouts.engine.act.holds import want
+from rollouts.engine.left import what_is_left
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
 from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands
+from simulator.kinds import JOB
+from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, REST, UPGRADE_SKIP, UPGRADE_STATE, Ground
 
 pytestmark = pytest.mark.rounds
@@ -332,3 +339,74 @@ def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground
     assert f"{CANARY} was deleted; no other node had changed" in ground.plan.because
     assert (shown.shown_state, shown.because) == (TargetState.EXCLUDED, "The node was deleted.")
     assert ground.held() == set()
+
+
+# Hazard Z42: the last sentence is of what is there now, whoever made it
+
+
+@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+def test_the_end_names_nodes_that_somebody_left_cordoned_and_what_lets_pods_in(ground: Ground, verb):
+    """The operator had cordoned them, and autoUpgrade was switched off and on in between."""
+    ground.armed()
+    for name in REST:
+        ground.cordon(name)
+
+    say(verb, ground)
+    rolled_back(ground)
+
+    assert ground.plan.is_final, ground.plan.waiting_for
+    said = f"{REST[0]}, {REST[1]} are cordoned: kubectl uncordon {REST[0]} {REST[1]}."
+    assert ground.plan.because.endswith(said)
+    assert ground.plan.waiting_for.endswith(said)
+
+
+def test_the_end_of_a_promotion_names_them_too(ground: Ground):
+    ground.armed()
+    while ground.plan.is_under_way and ground.clock() < NOON + timedelta(minutes=2):
+        for name in set(NODES) - ground.held():
+            ground.take_the_new_driver(name)
+            ground.set_state(name, "upgrade-done")
+        if not ground.held():
+            ground.cordon(REST[0])
+        ground.round()
+
+    assert ground.plan.state == PlanState.PROMOTED, ground.plan.waiting_for
+    assert f"{REST[0]} is cordoned: kubectl uncordon {REST[0]}." in ground.plan.because
+
+
+def test_the_end_names_holds_of_others_annotations_and_jobs(ground: Ground):
+    ground.label(REST[1], **{UPGRADE_SKIP: "true"})
+    ground.look()
+    ground.armed()
+    ground.patch_node(CANARY, {"metadata": {"annotations": {CORDONED_BY: ground.plan.mark}}})
+    job = {"metadata": {"name": "test-it", "labels": {PROVES_FOR: ground.plan.mark}}, "spec": {}}
+    ground.store.seed(JOB, job, "gpu-operator")
+
+    nodes = [node for node in client.list_nodes(ground.connection) if node.name in NODES]
+    said = what_is_left(ground.plan, nodes, ground.connection)
+
+    assert f"kubectl label node {' '.join(NODES)} {UPGRADE_SKIP}-." in said
+    assert f"kubectl annotate node {REST[0]} {CANARY} {CORDONED_BY}- {HELD_BY}- {HELD_SINCE}-." in said
+    assert said.endswith("Job test-it of this plan is still there: kubectl -n gpu-operator delete job test-it.")
+
+
+def test_the_end_of_a_plan_that_leaves_nothing_says_nothing_of_it(ground: Ground):
+    ground.armed()
+    say(commands.roll_back, ground)
+    rolled_back(ground)
+
+    assert "kubectl" not in ground.plan.because
+
+
+def test_a_plan_ends_where_its_jobs_may_not_be_listed(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    ground.armed()
+    say(commands.roll_back, ground)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise client.Forbidden("jobs.batch is forbidden.")
+
+    monkeypatch.setattr(client, "list_jobs", refuse)
+    rolled_back(ground)
+
+    assert ground.plan.state == PlanState.ROLLED_BACK
+    assert "Whether Jobs of this plan are still there is not known: jobs.batch is forbidden." in ground.plan.because

@@ -587,3 +587,18 @@ def test_what_nothing_changes_is_released_under_a_freeze(ground: Ground):
     leave()
 
     assert ground.held() == set()
+
+
+def test_a_plan_that_it_ended_waits_for_nothing_and_says_what_is_left(ground: Ground):
+    """Z42."""
+    plan = ground.start()
+    ground.rounds(2)
+    ground.cordon(CANARY)
+    assert ground.plan.waiting_for
+
+    leave()
+
+    plan.refresh_from_db()
+    assert plan.waiting_for == ""
+    assert plan.because == f"We leave. {CANARY} is cordoned: kubectl uncordon {CANARY}."
+    assert plan.events.get(to="released").because == f"{CANARY} is cordoned: kubectl uncordon {CANARY}."

@@ -449,17 +449,6 @@ def test_a_plan_given_up_names_what_changed_and_keeps_it_held():
     assert not decision.acts
 
 
-def test_a_plan_given_up_says_which_of_the_nodes_it_leaves_held_are_cordoned():
-    """One that failed and was put back into the operator's queue looks like any other that waits."""
-    queued = moved("c", upgrade_state="upgrade-required", is_unschedulable=True)
-    snapshot = restored(free(untouched(upgrade_state="upgrade-done")), moved("b"), queued, state=ABORTING)
-
-    said = decided(snapshot).waiting_for
-
-    assert "b, c changed or failed, and stay held." in said
-    assert said.endswith("c is cordoned.")
-
-
 def test_a_plan_given_up_waits_for_what_the_operator_has_in_its_hands_and_holds_it():
     """It may come out with the new driver, or be queued again at once: neither was true of it when it was let go."""
     on_its_way = free(moved("b", upgrade_state="pod-restart-required"))

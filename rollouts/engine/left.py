@@ -1,0 +1,70 @@
+"""What is left in a cluster when a plan ends, as the API server shows it then, and what takes each of it away.
+
+Whoever made it: a cordon of the operator's is as much in the way of pods as one of ours (hazard Z42).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, PROVES_FOR, PULLS_FOR, PUT_BACK, UPGRADE_SKIP
+from kube import client
+from kube.structs import NodeSeen
+from rollouts.components.driver import Driver
+from rollouts.models import Plan
+from wording.lists import names
+from wording.numbers import are, either
+
+MOST = 8  # nodes that a command names
+OF_A_PLAN = {HELD_BY: (HELD_BY, HELD_SINCE), OPTED_OUT_BY: (OPTED_OUT_BY, PUT_BACK), CORDONED_BY: (CORDONED_BY,)}
+
+
+def what_is_left(plan: Plan, nodes: Iterable[NodeSeen], connection: client.Connection) -> str:
+    """Sentences, each with its command. Blank: nothing is.
+
+    :raises ClusterError: when the cluster does not answer
+    """
+    uids = set(plan.holds.values_list("node_uid", flat=True))
+    ours = [node for node in nodes if node.uid in uids or _marked_by(plan, node)]
+    return " ".join([*_on_nodes(plan, ours), *_of_jobs(plan, connection)])
+
+
+def _on_nodes(plan: Plan, nodes: Sequence[NodeSeen]) -> Iterator[str]:
+    if cordoned := [node.name for node in nodes if node.is_unschedulable]:
+        yield f"{_are(cordoned, 'cordoned')}: {_command('kubectl uncordon', cordoned)}."
+    if held := [node.name for node in nodes if Driver.hold and Driver.hold.is_on(node.labels)]:
+        yield f"{_are(held, 'held')} (docs/takeover.md): {_command('kubectl label node', held, f'{UPGRADE_SKIP}-')}."
+    annotated = {node.name: _marked_by(plan, node) for node in nodes if _marked_by(plan, node)}
+    if annotated:
+        keys = sorted({key for those in annotated.values() for key in those})
+        off = " ".join(f"{key}-" for key in keys)
+        carry = either(len(annotated), "carries", "carry")
+        said = _command("kubectl annotate node", list(annotated), off)
+        yield f"{names(list(annotated))} {carry} annotations of this plan: {said}."
+
+
+def _of_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
+    selectors = [f"{label}={plan.mark}" for label in (PROVES_FOR, PULLS_FOR)]
+    try:
+        jobs = [job for selector in selectors for job in client.list_jobs(connection, label_selector=selector)]
+    except client.Forbidden as no:
+        yield f"Whether Jobs of this plan are still there is not known: {str(no).rstrip('.')}."
+        return
+    found = sorted((job.metadata.namespace, job.name) for job in jobs)
+    for namespace in sorted({namespace for namespace, _ in found}):
+        those = [name for its, name in found if its == namespace]
+        say = either(len(those), "Job {} of this plan is", "Jobs {} of this plan are").format(names(those))
+        yield f"{say} still there: {_command(f'kubectl -n {namespace} delete job', those)}."
+
+
+def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:
+    """Keys of the annotations that name this plan, and of those that go with them."""
+    mine = [keys for by, keys in OF_A_PLAN.items() if node.annotations.get(by) == plan.mark]
+    return {key for keys in mine for key in keys if key in node.annotations}
+
+
+def _are(those: Sequence[str], how: str) -> str:
+    return f"{names(those)} {are(len(those))} {how}"
+
+
+def _command(start: str, those: Sequence[str], end: str = "") -> str:
+    more = f" (and {len(those) - MOST} more)" if len(those) > MOST else ""
+    return f"{' '.join(part for part in (start, *those[:MOST], end) if part)}{more}"
