@@ -6,6 +6,7 @@ FIGURES = {
     "lost_pauses": "pauses",
     "releases_after_halt": "releases",  # or after the plan was given up, turned back, or stopped in its cluster
     "releases_while_frozen": "releases",
+    "releases_to_others": "releases",  # to a version that somebody else had written, by nobody's word
     "leaked_labels": "nodes",  # held by a plan that is over, with nothing to be held for
     "leaked_cordons": "nodes",
     "leaked_optouts": "nodes",  # a neighbour is kept off after the plan or while a stage is judged, or theirs is lost

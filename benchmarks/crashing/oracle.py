@@ -77,7 +77,7 @@ class Reading:
         self.entries, self.words = entries, list(words)
         named = {node["metadata"]["name"]: node for node in nodes}
         self.nodes = {name: as_seen(node, (offered or {}).get(name, "")) for name, node in named.items()}
-        self.selector, self.version, self.new = selector, version, new
+        self.selector, self.version, self.old, self.new = selector, version, version, new
         self.budget, self.parallel, self.canary, self.asks = budget, parallel, canary, asks
         self.is_written_by_us = False  # the new version
         self.is_version_ours = False  # that which the object has: else somebody else wrote it last
@@ -372,8 +372,10 @@ class Reading:
         if self._is_as(node, self.version) or self._is_as(node, asked) or not self._is_driven(node):
             return
         told, where = self.told, f"{name} at {entry['at']} (request {entry['n']})"
+        if asked not in {self.old, self.new} or (asked == self.new and not self.is_written_by_us):
+            self._say("releases_to_others", f"{where}: the object asked for {asked}, by somebody else's word.")
         if told.given_up and not self.is_written_by_us:
-            return  # What changes it is somebody else's version: the plan that is given up has written none.
+            return  # of a plan that has written nothing
         is_forward = self.version == self.new == asked
         self._check_words(entry, where, is_forward=is_forward)
         if is_forward and (unfit := self.unfit_in_wave.get(entry["user"], {}).get(name)):

@@ -21,11 +21,12 @@ from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
 from rollouts.engine import act, decide, live, observe, record, writer_lease
 from rollouts.engine import round as rounds
-from rollouts.engine.act import cordons, holds, levers, opt_outs, version, waves
+from rollouts.engine.act import cordons, handing_over, holds, levers, opt_outs, version, waves
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide import budget, promoting, releasing, rolling_back
+from rollouts.engine.decide import budget, giving_up, promoting, releasing, rolling_back
 from rollouts.engine.decide import cordons as cordoning
-from rollouts.engine.decide.acts import Recall
+from rollouts.engine.decide.acts import Decision, HandOver, Recall
+from rollouts.engine.decide.restoring import ours
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
@@ -172,6 +173,11 @@ def _take_lease_anyway(connection: Any, cluster: Cluster, *, now: datetime) -> N
     TAKE_LEASE(connection, cluster, now=now)
 
 
+def _hand_all_over(snapshot: Snapshot) -> Decision | None:
+    held = ours(snapshot)
+    return Decision("Letting all go.", acts=(HandOver(held),)) if held else None
+
+
 STAGE_ROOM = budget._stage_room  # noqa: SLF001
 
 
@@ -251,6 +257,13 @@ PLANTS = {
     "writer-lease": Plant(
         "the epoch and the holder of the Lease in the cluster: an old copy of the database, or another Quarterdeck",
         (_instead(writer_lease, "_why_not_ours", _always("")),),
+    ),
+    "foreign": Plant(
+        "that a plan which is given up holds its nodes while somebody else's version is in the object",
+        (
+            _instead(giving_up, "ask_to_hand_over", _hand_all_over),
+            _instead(handing_over, "_stands", lambda plan: Plan.objects.filter(pk=plan.pk)),
+        ),
     ),
     "recall": Plant(
         "the recall of what was let go and has not begun",

@@ -133,7 +133,8 @@ def test_a_node_that_was_recalled_may_go_again():
 def test_a_version_that_somebody_wrote_since_it_was_read_is_nobodys_release():
     theirs = asked(OBJECT, {"spec": {"version": NEW}}, "kubectl", turn="admin")
     assert found([READ, theirs, release(second=2)], said("rollback", 0)) == set()
-    assert found([theirs, READ, release(second=2)], said("rollback", 0)) == {"releases_after_halt"}
+    both = {"releases_after_halt", "releases_to_others"}
+    assert found([theirs, READ, release(second=2)], said("rollback", 0)) == both
 
 
 def test_a_second_node_is_past_a_budget_of_one():
@@ -233,6 +234,14 @@ def test_a_version_that_somebody_else_set_is_not_written_over():
     theirs = asked(OBJECT, {"spec": {"version": "550.90.07"}}, "kubectl", turn="admin")
     assert found([READ, theirs, WRITTEN]) == {"versions_overwritten"}
     assert found([theirs, READ, WRITTEN]) == set()
+
+
+@pytest.mark.parametrize("words", [(), (said("abort", 0),)], ids=["going on", "given up"])
+def test_a_node_that_is_let_go_to_a_version_of_somebody_else_is_found(words: tuple[Word, ...]):
+    """Hazard Z38: also while the plan has written none, as it was given up early."""
+    theirs = asked(OBJECT, {"spec": {"version": "550.90.07"}}, "kubectl", turn="admin")
+    assert "releases_to_others" in found([theirs, READ, release()], *words)
+    assert found([READ, theirs, release()], *words) == set()  # nobody could know
 
 
 def test_a_write_to_another_cluster_at_the_same_address_is_found():
