@@ -16,8 +16,8 @@ class PodReason:
     is_wrong: bool = True  # False: it comes by itself, or somebody wants it so
 
 
-Reader = Callable[[Sequence[Pod], datetime], Mapping[str, PodReason]]
-READERS: list[Reader] = []
+ReasonReader = Callable[[Sequence[Pod], datetime], Mapping[str, PodReason]]
+READERS: list[ReasonReader] = []
 
 
 def reasons_of(pods: Sequence[Pod], *, now: datetime) -> Mapping[str, PodReason]:

@@ -214,22 +214,22 @@ VERDICTS: Mapping[str, XidAction] = {
 _CHANGED_TO = re.compile(r"\bto\b\s*(0x[0-9a-f]+)?\s*(?:\(([^()]*)\)?)?\s*\.?\s*$", re.IGNORECASE)
 
 
-class Verdict(NamedTuple):
+class RecoveryVerdict(NamedTuple):
     """The recovery action that a 154 changes to."""
 
     title: str  # as its text calls it; blank: it names none
     action: XidAction | None  # None: none that is known
 
 
-def verdict_of(words: str) -> Verdict:
+def verdict_of(words: str) -> RecoveryVerdict:
     """Read what follows the last "to": its text is believed, and its number where it has no text."""
     said = _CHANGED_TO.search(words)
     number, title = (said[1], said[2] or "") if said else (None, words)
     title = title.strip()
     if title:
-        return Verdict(title, VERDICTS.get(title.lower().removesuffix("required").strip()))
+        return RecoveryVerdict(title, VERDICTS.get(title.lower().removesuffix("required").strip()))
     known = RECOVERY_ACTIONS.get(int(number, 16)) if number else None
-    return Verdict(known.title if known else number or "", known.action if known else None)
+    return RecoveryVerdict(known.title if known else number or "", known.action if known else None)
 
 
 def verdict_in(words: str) -> XidAction | None:

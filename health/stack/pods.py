@@ -25,7 +25,7 @@ from fleet.reasons import PodReason
 from gpu.labels import DEPLOY_PREFIX
 from gpu.operands import COMPUTE_DOMAIN
 from gpu.resources import is_gpu_resource
-from health.stack.causes import Cause, ClaimSigns, Event, Room, Signs, Weight, why_waits
+from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, Signs, Weight, why_waits
 from health.stack.causes.dra import DRIVERS
 from health.stack.causes.tenants import DOMAIN_NOT_READY
 from health.stack.reading import read_stack
@@ -62,7 +62,7 @@ def is_troubled(pod: Pod) -> bool:
 
 def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterator[tuple[Pod, Cause]]:
     """Of pods of one cluster that are troubled."""
-    around = _Around(cluster_id, pods, now)
+    around = _PodSurroundings(cluster_id, pods, now)
     for pod in pods:
         if cause := why_waits(around.signs_of(pod)):
             yield pod, cause
@@ -74,7 +74,7 @@ def _reason(cause: Cause) -> PodReason:
 
 
 @dataclass
-class _Around:
+class _PodSurroundings:
     """What other rows say of these pods; each kind is read when the first pod needs it."""
 
     cluster_id: int
@@ -130,16 +130,16 @@ class _Around:
                 found[event.about_uid].append(Event(event.reason, event.message))
         return found
 
-    def _room_for(self, pod: Pod) -> Room | None:
+    def _room_for(self, pod: Pod) -> FreeRoom | None:
         """Of the resource that is hardest to find room for."""
         rooms = [self._room(name, asks) for name, asks in pod.resources.items() if asks and is_gpu_resource(name)]
         return min(rooms, key=lambda room: room.most - room.asks, default=None)
 
-    def _room(self, name: str, asks: int) -> Room:
+    def _room(self, name: str, asks: int) -> FreeRoom:
         nodes = self._offers(name)
         free = [(max(0, has - taken), node) for node, has, taken in nodes]
         most, node = max(free, default=(0, ""))
-        return Room(
+        return FreeRoom(
             noun="GPU" if name.endswith(WHOLE) else name,
             asks=asks,
             free=sum(each for each, _ in free),

@@ -13,7 +13,7 @@ from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
 from fleet.reasons import PodReason, reasons_of
 from gpu.operands import COMPUTE_DOMAIN, DRIVER, TITLES, VALIDATOR
-from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
+from rollouts.gates.base import NOTHING, OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import BEGUN, TargetState
 from rollouts.models import Plan, Rollout, Target
 
@@ -21,7 +21,6 @@ REFUSED = "FailedCreate"  # the reason of the Event by which a controller says t
 MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
 EXPLAINED_AT_MOST = 20  # pods: a gate names one
 MOST_OF_A_LINE = 200  # characters, of what a program said
-EMPTY: Mapping[str, str] = {}
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 
@@ -179,7 +178,7 @@ def _spell(reason: PodReason) -> str:
 
 
 def workloads_of(
-    pods: Sequence[Pod], ahead: timedelta = timedelta(0), why: Mapping[str, str] = EMPTY
+    pods: Sequence[Pod], ahead: timedelta = timedelta(0), why: Mapping[str, str] = NOTHING
 ) -> tuple[PodEvidence, ...]:
     """`ahead`: of ours is the clock that says when pods began; gates compare with ours. `why`: of `why_unready`."""
     return tuple(

@@ -43,6 +43,7 @@ CONTAINERS = {
     "fleet/pools/asking.py:LISTENERS": REGISTERED,
     "fleet/pools/asking.py:LOCKS": REGISTERED,
     "fleet/pools/making.py:GOES_WITH": REGISTERED,
+    "fleet/reasons.py:READERS": REGISTERED,
     "health/gpus/remembered.py:_kept": A_CLUSTER,
     "health/judging/sources.py:SOURCES": REGISTERED,
     "health/sources/frames.py:_clients": "an address of Redis",

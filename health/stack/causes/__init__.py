@@ -23,7 +23,7 @@ from health.stack.causes import (
     vendors,
     waiting,
 )
-from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, PodSigns, Room, Signs, Weight
+from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight
 from health.stack.causes.tenants import why_waits
 
 WITHOUT_POD: tuple[CauseRule, ...] = (*placement.RULES, *missing.RULES)
@@ -71,8 +71,8 @@ __all__ = [
     "Cause",
     "ClaimSigns",
     "Event",
+    "FreeRoom",
     "PodSigns",
-    "Room",
     "Signs",
     "Weight",
     "why",

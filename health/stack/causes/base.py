@@ -87,7 +87,7 @@ class ClaimSigns:
 
 
 @dataclass(frozen=True)
-class Room:
+class FreeRoom:
     """What nodes that take pods have free of the resource that a pod asks for."""
 
     noun: str  # GPU, or the resource's name
@@ -131,7 +131,7 @@ class Signs:
     is_gpu_node: bool = True  # somebody sees GPUs of NVIDIA here
     is_of_vendor: bool = False  # somebody sees GPUs of another vendor here
     claims: Sequence[ClaimSigns] = ()  # of a tenant's pod
-    room: Room | None = None  # for a tenant's pod without a node
+    room: FreeRoom | None = None  # for a tenant's pod without a node
     is_placed: bool = True  # False: it has no node
     behind: Cause | None = None  # why the operand that a tenant's pod waits for does not do its part
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting
