@@ -14,6 +14,7 @@ from rollouts.models.image_pull import queue_pull
 from rollouts.models.live_check import queue_live_check
 from rollouts.models.plan import queue_round, wake_plans
 from rollouts.pulls.rounds import run_pull
+from rollouts.steering.pending import record_pending
 
 
 def owner() -> str:
@@ -31,6 +32,7 @@ def sweep_plans(**_: object) -> None:
     """Queue every plan that is due: lost messages and dead workers cost a second, not a plan."""
     for plan_id in Plan.objects.due(now=timezone.now()).values_list("pk", flat=True):
         queue_round(plan_id)
+    record_pending(now=timezone.now())
 
 
 @shared_task(queue="rollouts", ignore_result=True)

@@ -1,4 +1,7 @@
-"""What a plan can be told. A verb is a resource: POST makes one, and 204 says that it is written down."""
+"""What a plan can be told. A verb is a resource: POST makes one, and 204 says that it is written down.
+
+202: it is in force, and written down once a transaction that has the plan locked ends.
+"""
 
 from typing import Any, ClassVar
 
@@ -47,8 +50,14 @@ class Tell(PlanEdge):
     def tell(self, plan_id: int, body: type[Asked], **given: Any) -> Response:
         plan = self.plan(plan_id)
         self.may(VERBS[self.verb].permission, plan)
-        COMMANDS[self.verb](plan, actor=self.user, now=timezone.now(), **given, **self.read(body))
-        return Response(status=204)
+        said = COMMANDS[self.verb](plan, actor=self.user, now=timezone.now(), **given, **self.read(body))
+        return Response({"detail": said}, status=202) if said else Response(status=204)
+
+
+class InForceSerializer(serializers.Serializer):
+    """A halt or a pause that is in force before the plan's own state shows it."""
+
+    detail = serializers.CharField(help_text="That it is in force, and what follows.")
 
 
 class TellUnderWay(Tell):
@@ -59,13 +68,19 @@ class TellUnderWay(Tell):
         return self.tell(plan_id, CommandRequest, key=self.key())
 
 
-class Halts(TellUnderWay):
+class Stop(TellUnderWay):
+    @extend_schema(request=CommandRequest, responses={204: None, 202: InForceSerializer}, parameters=[KEY])
+    def post(self, request, plan_id: int) -> Response:
+        return super().post(request, plan_id)
+
+
+class Halts(Stop):
     """Stop at once. From this answer on nothing more is released."""
 
     verb = "halt"
 
 
-class Pauses(TellUnderWay):
+class Pauses(Stop):
     """Let nothing more go until somebody resumes. Gates go on being asked."""
 
     verb = "pause"

@@ -44,7 +44,9 @@ def _selects(pool: Pool, labels: Mapping[str, str]) -> bool:
 
 def lock_plans(cluster: Cluster) -> None:
     """Before the row of their cluster, as whoever lets nodes go does: `ask_from_now_on` wants them afterwards."""
-    list(Plan.objects.under_way().filter(cluster=cluster).select_for_update().order_by("pk").values_list("pk"))
+    list(
+        Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk").values_list("pk")
+    )
 
 
 def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
@@ -52,7 +54,7 @@ def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
 
     A round that looked before this has lost its turn, so that it lets nothing go on what it saw.
     """
-    for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update().order_by("pk"):
+    for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk"):
         plan.cluster = cluster
         if ask_where_one_must(plan, actor=actor, now=now):
             Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, next_look_at=now)

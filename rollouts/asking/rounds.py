@@ -129,7 +129,7 @@ def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None
 
 def _take(plan: Plan) -> None:
     """The plan's row before that of its check, as who asks has them."""
-    Plan.objects.select_for_update().only("pk").get(pk=plan.pk)
+    Plan.objects.select_for_update(no_key=True).only("pk").get(pk=plan.pk)
 
 
 def _says(barred: Sequence[Check]) -> str:

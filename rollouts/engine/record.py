@@ -277,7 +277,7 @@ def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> int |
     :raises LostRace: when somebody has told the plan something since: it may have been the answer
     """
     with transaction.atomic():
-        Plan.objects.select_for_update().get(pk=plan.pk)
+        Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         if plan.commands.newest() != told:
             raise LostRace("Somebody has told the plan something while it was looked at.")
         if plan.commands.in_force().exists():

@@ -11,6 +11,7 @@ from rollouts.models.image_pull import ImagePull, PullJob
 from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.opt_out import OptOut
+from rollouts.models.pending_command import PendingCommand
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
 from rollouts.models.proof_job import ProofJob
@@ -37,6 +38,7 @@ __all__ = [
     "LiveCheck",
     "MaintenanceWindow",
     "OptOut",
+    "PendingCommand",
     "Plan",
     "PlanEvent",
     "ProofJob",

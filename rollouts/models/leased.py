@@ -3,9 +3,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F
 
+from edges.locks import lock_unheld
 from edges.moves import LostRace
 
 
@@ -31,10 +32,16 @@ class Leased(models.Model):
         return self.its_row().filter(epoch=self.epoch)
 
     def take_lease(self, *, owner: str, now: datetime) -> bool:
-        """Take the next round. False: another worker is in one, or there is none to run."""
+        """Take the next round. False: another worker is in one, there is none to run, or somebody holds the row.
+
+        A worker that waited for the row would be missing for every other plan.
+        """
         until = now + self.lease_for
         free = self.mine().filter(lease_until__lte=now)
-        taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=until, next_look_at=until)
+        with transaction.atomic():
+            if not lock_unheld(free):
+                return False
+            taken = free.update(epoch=F("epoch") + 1, lease_owner=owner, lease_until=until, next_look_at=until)
         if taken:
             self.epoch += 1
         return bool(taken)

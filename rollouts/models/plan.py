@@ -3,9 +3,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db import models, transaction
+from django.db import OperationalError, models, transaction
 from django.db.models import Q
 
+from edges.locks import is_lock_timeout, lock_unheld, wait_for_locks
 from fleet.messages import wake
 from fleet.models import Cluster
 from fleet.models.visible import Visible
@@ -205,10 +206,24 @@ class Plan(Moving, Leased):
 
 
 def wake_plans(plans: PlanQuerySet, *, now: datetime) -> None:
-    """Have plans looked at now. The row says it; the message only hints it."""
-    for plan_id in plans.under_way().filter(next_look_at__gt=now).values_list("pk", flat=True):
-        if Plan.objects.filter(pk=plan_id, next_look_at__gt=now).update(next_look_at=now):
-            queue_round(plan_id)
+    """Have plans looked at now. The row says it; the message only hints it.
+
+    It waits for one plan that is locked, shortly: whoever finds a second one locked waits for no more.
+    """
+    is_patient = True
+    later = plans.under_way().filter(next_look_at__gt=now)
+    with wait_for_locks():
+        for plan_id in later.values_list("pk", flat=True):
+            try:
+                with transaction.atomic():
+                    its = Plan.objects.filter(pk=plan_id, next_look_at__gt=now)
+                    is_woken = (is_patient or lock_unheld(its)) and its.update(next_look_at=now)
+            except OperationalError as held:
+                if not is_lock_timeout(held):
+                    raise
+                is_patient = is_woken = False
+            if is_woken:
+                queue_round(plan_id)
 
 
 def queue_round(plan_id: int) -> None:

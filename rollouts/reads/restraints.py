@@ -1,4 +1,5 @@
-"""What keeps nodes from being let go, beside their own plan: freezes, and maintenance windows that are closed.
+"""What keeps nodes from being let go, beside their own plan: freezes, maintenance windows that are closed, and halts
+that the plan's own rows do not show yet.
 
 Read anew in the transaction of each release, and before each label: what a round saw is old by then.
 """
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from fleet.models import Pool
 from kube import selectors
 from rollouts.lifecycle import PlanState
-from rollouts.models import Freeze, MaintenanceWindow, Plan
+from rollouts.models import Freeze, MaintenanceWindow, PendingCommand, Plan
 from rollouts.windows import Interval, Schedule, common, union, zone_named
 from wording.instants import moment
 from wording.numbers import are, either
@@ -217,7 +218,7 @@ def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule
 
 
 def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
-    """Two queries, and two more for freezes and for windows where there are any."""
+    """Three queries, and two more for freezes and for windows where there are any. One fewer of a draft."""
     goes_back = restores(plan)
     frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).prefetch_related("cluster", "pool")
     freezes = [one for one in frozen if one.binds_rollbacks or not goes_back]
@@ -225,7 +226,11 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
     for one in freezes:
         if one.pool_id:
             of_pools[one.pool_id] = (*of_pools.get(one.pool_id, ()), restraint_by(one, now=now))
-    of_all = tuple(restraint_by(one, now=now) for one in freezes if not one.pool_id)
+    asked = PendingCommand.objects.restraining().filter(plan=plan) if plan.is_under_way else ()
+    of_all = (
+        *(Restraint(one.sentence, ends_at=None) for one in asked),
+        *(restraint_by(one, now=now) for one in freezes if not one.pool_id),
+    )
     by_place = {} if goes_back else windows_of(plan.cluster_id)
     windows = Windows(now, by_place) if by_place else None
     return Restraints(plan.cluster_id, of_all, of_pools, windows)

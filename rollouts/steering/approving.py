@@ -65,7 +65,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
     try:
         with transaction.atomic():
             # A halt or a pause that came first is seen here; one that comes now waits until this is written.
-            stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
+            stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
             if closed := why_closed(stage):
                 raise Refusal(closed)
             # The guarded update comes first: it locks the plan's row, so that no round moves what is being approved.

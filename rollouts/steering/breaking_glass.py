@@ -37,7 +37,7 @@ def break_glass(
         raise NotAllowed(refusal)
     _check(plan, because, confirm, valid_for)
     with transaction.atomic():
-        stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
+        stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         stage.refresh_from_db(fields=["state"])
         answer = GateAnswer.objects.filter(stage=stage, gate=gate, is_current=True).first()
         if refusal := why_not_passed_over(stage, gate, answer, now=now):
@@ -66,7 +66,7 @@ def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
         raise NotYours("You broke this glass yourself. Somebody else has to look at it.")
     with transaction.atomic():
         open_ = BreakGlass.objects.filter(pk=glass.pk, acknowledged_at=None)
-        Plan.objects.select_for_update().get(pk=plan.pk)
+        Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         if open_.update(acknowledged_by=who, acknowledged_at=now):
             evidence = evidence_of_glass(glass)
             AuditEntry.record(plan.mark, verb="acknowledge-glass", actor=who, evidence=evidence, now=now)

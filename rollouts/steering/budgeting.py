@@ -75,7 +75,7 @@ def set_budget(
     _refuse_nonsense(kind, max_unavailable, label)
     was = DomainBudget.objects.filter(cluster=cluster, kind=kind)
     with transaction.atomic():
-        plans = list(Plan.objects.under_way().filter(cluster=cluster).select_for_update().order_by("pk"))
+        plans = list(Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk"))
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
         before = was.values("max_unavailable", "label").first()
         if max_unavailable is None:

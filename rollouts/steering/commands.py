@@ -1,23 +1,31 @@
-"""What a person tells a plan that is under way. Each is one transaction: the command, the moves, the audit entry."""
+"""What a person tells a plan that is under way. Each is one transaction: the command, the moves, the audit entry.
+
+A halt and a pause have one before it, which is in force from its commit on, whoever has locked the plan.
+"""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+import structlog
+from django.db import IntegrityError, OperationalError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.locks import wait_for_locks
 from edges.moves import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState, is_lost
-from rollouts.models import Command, Hold, Plan, Stage, StageKind, Target, Verb
+from rollouts.models import Command, Hold, PendingCommand, Plan, Stage, StageKind, Target, Verb
 from rollouts.models.moving import record_event
 from rollouts.reads.completion import LEFT_OUT, completion_of
 from rollouts.reads.restraints import ended
 from rollouts.steering.refusals import OutOfDate, Refusal
 from rollouts.verbs import VERBS, is_in_effect, why_not_now
 from wording.instants import to_the_second
+
+log = structlog.get_logger()
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
 SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
@@ -28,35 +36,121 @@ SAYS = {  # until the round that the command wakes has looked: what was waited f
     Verb.HANDOVER: "Handing over: the cluster is looked at first.",
     Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
 }
+FOLLOWS = {  # where another transaction has locked the plan
+    Verb.HALT: "Halted: nothing more is released. The plan shows it once a transaction that has it locked ends.",
+    Verb.PAUSE: "Paused: nothing more is released. The plan shows it once a transaction that has it locked ends.",
+}
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
-def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
-    """Stop at once: from this commit on no release is recorded.
+def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> str:
+    """Stop at once. Blank; or that it is in force, and that the plan's own rows follow.
 
     :raises Refusal: when there is nothing to stop
     """
+    told: dict[str, Any] = {
+        "actor": actor,
+        "because": because,
+        "key": key,
+        "expected_state": expected_state,
+        "now": now,
+    }
+    return _stop_at_once(plan, Verb.HALT, **told)
 
-    def act(plan: Plan) -> None:
-        plan.move(PlanState.HALTED, now=now, actor=actor.get_username(), because=because)
-        for stage in plan.stages.forward().filter(state__in=OPEN):
-            stage.move(StageState.HALTED, now=now, actor=actor.get_username(), because=because)
 
-    tell(plan, Verb.HALT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
-
-
-def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> str:
     """Let nothing more go, and hold again what has not begun, until somebody resumes. Gates go on being asked.
+
+    Blank; or that it is in force, and that the plan's own rows follow.
 
     :raises Refusal: when it is paused already, or not under way
     """
+    told: dict[str, Any] = {
+        "actor": actor,
+        "because": because,
+        "key": key,
+        "expected_state": expected_state,
+        "now": now,
+    }
+    return _stop_at_once(plan, Verb.PAUSE, **told)
 
-    def act(plan: Plan) -> None:
-        record_event(
-            plan=plan, what="command", was="", to="pause", now=now, actor=actor.get_username(), because=because
-        )
 
-    tell(plan, Verb.PAUSE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+def _halt(plan: Plan, *, actor: str, because: str, now: datetime) -> None:
+    plan.move(PlanState.HALTED, now=now, actor=actor, because=because)
+    for stage in plan.stages.forward().filter(state__in=OPEN):
+        stage.move(StageState.HALTED, now=now, actor=actor, because=because)
+
+
+def _pause(plan: Plan, *, actor: str, because: str, now: datetime) -> None:
+    record_event(plan=plan, what="command", was="", to="pause", now=now, actor=actor, because=because)
+
+
+STOPS: Mapping[str, Callable[..., None]] = {Verb.HALT: _halt, Verb.PAUSE: _pause}
+
+
+def _stop_at_once(
+    plan: Plan, verb: Verb, *, actor: User, because: str, key: str, expected_state: str, now: datetime
+) -> str:
+    """Put it in force by a row that waits for no lock; then write it down, for which the plan's row is locked.
+
+    Where that lock is not to be had, the row stays in force until a sweep has written it down.
+    """
+    who, body = actor.get_username(), {"because": because, "expected_state": expected_state}
+    named = IdempotencyKey.of(key, person=who, verb=verb, body=body)
+    plan.refresh_from_db()
+    if is_carried_out(plan, named):
+        return ""
+    try:
+        _refuse_what_has_no_sense(plan, verb, expected_state=expected_state)
+    except Refusal:
+        if not is_carried_out(plan, named):  # by the same command, in this moment
+            raise
+        return ""
+    asked = PendingCommand.objects.create(plan=plan, verb=verb, actor=who, at=now, key=key, **body)
+    try:
+        with wait_for_locks():
+            record_stop(asked, plan=plan, actor=actor, now=now)
+    except (LostRace, OperationalError) as held:
+        log.warning("a stop is in force and written down later", plan=plan.mark, verb=verb, because=str(held))
+        return FOLLOWS[verb]
+    return ""
+
+
+def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime) -> None:
+    """Write a halt or a pause down that is in force already. Once, whoever else is at it, and whatever the plan has
+    become since.
+
+    :raises Refusal: when it makes no sense any more; it is in force no more then
+    :raises LostRace, OperationalError: when it cannot be written now; it stays in force
+    """
+
+    def act(plan: Plan) -> dict[str, Any] | None:
+        if not _end(asked):
+            raise Refusal("It is written down already.")
+        STOPS[asked.verb](plan, actor=asked.actor, because=asked.because, now=now)
+        return {"in_force_since": asked.at} if asked.at != now else None
+
+    also = {"expected_state": asked.expected_state}
+    told: dict[str, Any] = {"because": asked.because, "key": asked.key, "expected_state": "", "also": also}
+    try:
+        tell(plan, Verb(asked.verb), act, actor=actor, now=now, **told)
+    except Refusal:
+        if _end(asked):
+            raise
+        return  # written down by a sweep in this moment
+    _end(asked)
+
+
+def record_stops(plan: Plan, *, now: datetime) -> None:
+    """Write down what is in force already, before whatever is told the plan after it."""
+    for asked in plan.pending.restraining():
+        with suppress(Refusal):  # the plan has become something that cannot be stopped: what follows is told as much
+            record_stop(asked, plan=plan, actor=User(username=asked.actor), now=now)
+
+
+def _end(asked: PendingCommand) -> bool:
+    """False: somebody else has written it down, and ended it."""
+    return bool(PendingCommand.objects.filter(pk=asked.pk).delete()[0])
 
 
 def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -166,7 +260,7 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
     """
     plan = target.stage.plan
     with transaction.atomic():
-        target.stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
+        target.stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         target.refresh_from_db(fields=["state", "retried_at"])
         is_gone = not Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).exists()
         if refusal := _why_not_taken_out(target, is_gone=is_gone):
@@ -248,12 +342,14 @@ def tell(
     """
     body = {"because": because, "expected_state": expected_state, **(also or {})}
     asked = IdempotencyKey.of(key, person=actor.get_username(), verb=verb, body=body)
+    if verb not in STOPS:
+        record_stops(plan, now=now)
     for attempt in range(TRIES):
         try:
             with transaction.atomic():
                 # A round has the plan's row before it moves stages: who took them the other way round would wait for
                 # it while it waits for him. What is read before the lock may have ended since.
-                plan.refresh_from_db(from_queryset=Plan.objects.select_for_update())
+                plan.refresh_from_db(from_queryset=Plan.objects.select_for_update(no_key=True))
                 if is_carried_out(plan, asked):
                     return
                 _refuse_what_has_no_sense(plan, verb, expected_state=expected_state)

@@ -1,4 +1,8 @@
-"""Freezing the fleet, a cluster or a pool, stopping everything, and lifting it. Each is one transaction."""
+"""Freezing the fleet, a cluster or a pool, stopping everything, and lifting it.
+
+Each is one transaction that waits for no plan: the row is in force from its commit. The histories of plans follow, one
+short transaction a plan; a sweep writes those whose plan is locked at this moment.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, transaction
+import structlog
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Count
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.locks import is_lock_timeout, wait_for_locks
 from fleet.models import Cluster, Pool
 from fleet.pools.making import PoolGone, locked
 from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from rollouts.models import Freeze, Plan, StageKind, Target
+from rollouts.models import Freeze, PendingCommand, Plan, StageKind, Target
 from rollouts.models.moving import record_event
 from rollouts.models.plan import PlanQuerySet, wake_plans
 from rollouts.models.restraint import words_of
 from rollouts.reads.restraints import GOES_BACK, ended, headed, restores, restraint_by
 from rollouts.steering.refusals import BadFreeze, Refusal
 from wording.numbers import count, either
+
+log = structlog.get_logger()
 
 MOST = timedelta(days=366)  # a freeze of more is a cluster that nothing may be done to: its mode says so
 HELD = frozenset({PlanState.HOLDING, PlanState.PROMOTING})
@@ -207,16 +215,15 @@ def stop(*, actor: str, because: str, now: datetime, key: str = "") -> Freeze:
 
 def lift(freeze: Freeze, *, actor: str, because: str, now: datetime) -> None:
     """:raises Refusal: when it is in force no more"""
-    where = where_of(freeze)
     with transaction.atomic():
-        plans = list(where.plans().select_for_update().order_by("pk"))
         ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
         if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
             raise Refusal(f"{_how_it_ended(Freeze.objects.get(pk=freeze.pk))}: there is nothing to lift.")
         freeze.refresh_from_db()
         AuditEntry.record(freeze.mark, verb="lift", actor=actor, because=because, now=now)
-        _tell(plans, freeze, LIFTED, to="lift", actor=actor, because=because, now=now)
-    wake_plans(where.plans(), now=now)
+        notices = _notify(freeze, LIFTED, verb="lift", actor=actor, because=because, now=now)
+    _record_all(notices, now=now)
+    wake_plans(where_of(freeze).plans(), now=now)
 
 
 def lift_stop(*, actor: str, because: str, now: datetime) -> None:
@@ -236,22 +243,33 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
     if same := _given(row, now=now):
         return same
     try:
-        with transaction.atomic():
-            where.keep()
-            # A release records its intent under the plan's row: who has all of them knows that none is in the middle.
-            plans = list(where.plans().select_for_update().order_by("pk"))
-            row.save(force_insert=True)
-            _record(row, now=now)
-            sentence = restraint_by(row, now=now).sentence
-            _tell(plans, row, sentence, to=_word(row), actor=row.by, because=row.because, now=now)
+        notices = _write(where, row, now=now)
+    except OperationalError as held:
+        if not (row.is_stop and is_lock_timeout(held)):
+            raise
+        # Somebody is about to lift the last stop, and hangs. A freeze of the fleet binds as much, and has no index that
+        # would wait for them.
+        row.is_stop, row.key = False, ""
+        notices = _write(where, row, now=now)
     except IntegrityError as taken:
         if same := _given(row, now=now):
             return same
         if row.is_stop and (standing := stop_in_force(now=now)):
             raise Refusal(f"It is stopped already. {restraint_by(standing, now=now).sentence}") from taken
         raise
+    _record_all(notices, now=now)
     wake_plans(where.plans(), now=now)
     return row
+
+
+def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
+    """Put the row in force. What is still to be told to the plans that it binds."""
+    with wait_for_locks(), transaction.atomic():
+        where.keep()
+        row.save(force_insert=True)
+        _record(row, now=now)
+        sentence = restraint_by(row, now=now).sentence
+        return _notify(row, sentence, verb=_word(row), actor=row.by, because=row.because, now=now)
 
 
 def _given(row: Freeze, *, now: datetime) -> Freeze | None:
@@ -279,18 +297,39 @@ def _record(row: Freeze, *, now: datetime) -> None:
     AuditEntry.record(row.mark, verb=_word(row), actor=row.by, because=row.because, evidence=evidence, now=now)
 
 
-def _tell(
-    plans: Iterable[Plan], row: Freeze, sentence: str, *, to: str, actor: str, because: str, now: datetime
-) -> None:
-    """Each plan's history has it, its page is told, and says nothing that has become untrue until the next round."""
-    for plan in plans:
-        goes_back = plan.state in GOES_BACK
-        if restores(plan) and not row.binds_rollbacks:
-            continue
-        what = ended(f"{headed(row.place)}: {because}")
-        record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=what)
-        if row.pool_id is None and (goes_back or plan.state in HELD):
-            plan.say(sentence)
+def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, because: str, now: datetime) -> list[PendingCommand]:
+    """What the history of each plan that it binds is to say."""
+    bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
+    what = ended(f"{headed(row.place)}: {because}")[:1000]
+    says = "" if row.pool_id else sentence[:1000]
+    given = {"verb": verb, "actor": actor, "at": now, "because": what, "says": says}
+    return PendingCommand.objects.bulk_create(PendingCommand(plan=plan, **given) for plan in bound)
+
+
+def _record_all(notices: Iterable[PendingCommand], *, now: datetime) -> None:
+    """Until a plan is locked: that one, and those after it, are left to the sweep."""
+    with wait_for_locks():
+        for notice in notices:
+            try:
+                record_notice(notice, now=now)
+            except OperationalError as held:
+                log.warning(
+                    "history of a plan is written later", plan=notice.plan_id, verb=notice.verb, error=str(held)
+                )
+                return
+
+
+def record_notice(notice: PendingCommand, *, now: datetime) -> None:
+    """Write a stop, a freeze or its end into the history of one plan, and wake it. Once, whoever else is at it."""
+    with transaction.atomic():
+        plan = Plan.objects.select_for_update(no_key=True).get(pk=notice.plan_id)
+        if not PendingCommand.objects.filter(pk=notice.pk).delete()[0]:
+            return
+        told = {"was": "", "to": notice.verb, "actor": notice.actor, "because": notice.because}
+        record_event(plan=plan, what="command", now=notice.at, **told)
+        if notice.says and (plan.state in GOES_BACK or plan.state in HELD):
+            plan.say(notice.says)
+    plan.wake(now=now)
 
 
 def _word(row: Freeze) -> str:

@@ -104,7 +104,9 @@ def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, no
     what = "would stand against the start" if plan.state == PlanState.DRAFT else "stands against the nodes still to go"
     because = asked["because"] or f"The cluster itself is asked what {what}."
     with transaction.atomic():
-        Plan.objects.select_for_update().only("pk").get(pk=plan.pk)  # two writers of one chain, one after the other
+        Plan.objects.select_for_update(no_key=True).only("pk").get(
+            pk=plan.pk
+        )  # two writers of one chain, one after the other
         if is_start:
             draft = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=plan.revision)
             if not draft.update(waiting_for=ASKING):

@@ -47,7 +47,7 @@ def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str 
     who = actor.get_username()
     try:
         with transaction.atomic():
-            Plan.objects.select_for_update().get(pk=plan.pk)
+            Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
             pull = ImagePull.objects.create(
                 plan=plan, to_version=plan.to_version, nodes_each=nodes_each, asked_by=who, asked_at=now,
                 because=because, key=key, left_out=left_out[:500], next_look_at=now, lease_until=now,
@@ -77,7 +77,7 @@ def cancel(pull: ImagePull, *, actor: User, because: str, now: datetime) -> None
 def call_off(pull: ImagePull, *, by: str, because: str, now: datetime) -> bool:
     """The same, whoever it is. False: it is over, or ends already."""
     with transaction.atomic():
-        Plan.objects.select_for_update().get(pk=pull.plan_id)
+        Plan.objects.select_for_update(no_key=True).get(pk=pull.plan_id)
         if not pull.stop(f"{by} cancelled it: {because}", by=by, now=now):
             return False
         AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, because=because, now=now)

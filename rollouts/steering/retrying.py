@@ -23,7 +23,7 @@ def retry(target: Target, *, actor: User, because: str, now: datetime) -> None:
     """
     plan, who = target.stage.plan, actor.get_username()
     with transaction.atomic():
-        target.stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
+        target.stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         target.stage.refresh_from_db(fields=["state"])
         target.refresh_from_db(fields=["state"])
         if refusal := why_not_again(target):

@@ -49,7 +49,7 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
     where = where_of(window)
     with transaction.atomic():
         where.keep()
-        plans = list(where.plans().select_for_update().order_by("pk"))
+        plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         Cluster.objects.select_for_update(no_key=True).get(pk=window.cluster_id)
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
             raise Refusal(f"{headed(window.place)} has {MOST} windows already: remove one that is over.")
@@ -64,7 +64,7 @@ def remove_window(window: MaintenanceWindow, *, actor: str, because: str, now: d
     """:raises Refusal: when somebody has removed it meanwhile"""
     where = where_of(window)
     with transaction.atomic():
-        plans = list(where.plans().select_for_update().order_by("pk"))
+        plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         if not MaintenanceWindow.objects.filter(pk=window.pk).delete()[0]:
             raise Refusal("Somebody has removed this window already.")
         _record(window, "remove", actor=actor, because=because, now=now)

@@ -42,18 +42,18 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
     with _answered(request, plan, verb):
         require(request.user, VERBS[verb].permission, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        _call(request, plan, verb)
-        messages.success(request, VERBS[verb].done)
+        said = _call(request, plan, verb)
+        messages.success(request, said or VERBS[verb].done)
     return redirect("plan", plan_id=plan_id)
 
 
-def _call(request: PersonRequest, plan: Plan, verb: str) -> None:
+def _call(request: PersonRequest, plan: Plan, verb: str) -> str | None:
     asked = read(FORMS.get(verb, WhyForm)(request.POST))
     if verb == "start":
         asked["expected_revision"] = asked.pop("revision")
     elif verb == "discard":
         del asked["key"]  # there is nothing left to press it on again
-    COMMANDS[verb](plan, actor=request.user, now=timezone.now(), **asked)
+    return COMMANDS[verb](plan, actor=request.user, now=timezone.now(), **asked)
 
 
 @require_POST

@@ -41,6 +41,8 @@ def write_version(writer: Writer, act: WriteVersion) -> str:
     patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
     if patch:  # whoever slept since may have lost his turn, and the plan may be given up, with every label off
         plan.keep_lease(now=writer.clock())
+        if is_forward:
+            _refuse_if_stopped(plan, now=writer.clock())
     shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else spec
     if version_in(writer.component, shown) != act.new:
         return ""  # Something in between changed it again; the next round reads it and says so.
@@ -89,11 +91,18 @@ def _intend(plan: Plan, *, now: datetime) -> None:
     with transaction.atomic():
         plan.keep_lease(now=now)
         free = Plan.objects.filter(pk=plan.pk, state=PlanState.HOLDING, epoch=plan.epoch)
-        if not free.update(write_intended_at=now) or plan.commands.in_force().exists():
+        if not free.update(write_intended_at=now):
             raise LostRace("The plan may no longer write the version.")
-        if frozen := restraints_of(plan, now=now).first:
-            raise LostRace(frozen.sentence)
+        _refuse_if_stopped(plan, now=now)
     plan.write_intended_at = now
+
+
+def _refuse_if_stopped(plan: Plan, *, now: datetime) -> None:
+    """:raises LostRace: when somebody halted, paused or froze the plan, by whichever row"""
+    if plan.commands.in_force().exists():
+        raise LostRace("The plan is paused.")
+    if frozen := restraints_of(plan, now=now).first:
+        raise LostRace(frozen.sentence)
 
 
 def _written(plan: Plan, act: WriteVersion, *, is_forward: bool, now: datetime) -> None:

@@ -154,7 +154,7 @@ class Command(BaseCommand):
         given_up = []
         for plan in under_way:
             with transaction.atomic():
-                plan.refresh_from_db(from_queryset=Plan.objects.select_for_update())
+                plan.refresh_from_db(from_queryset=Plan.objects.select_for_update(no_key=True))
                 if plan.is_under_way:
                     _end(plan, why)
                     given_up.append(plan)

@@ -14,7 +14,7 @@ from rollouts.engine.act.holds import hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.lifecycle import StageState, TargetState
-from rollouts.models import Hold, Plan, Target
+from rollouts.models import Hold, PendingCommand, Plan, Target
 from rollouts.steering import commands, freezing
 from rollouts.steering.freezing import Where
 from tests.make import a_cluster, a_pool
@@ -53,7 +53,16 @@ def its_pool_is_frozen(ground: Ground) -> None:
     frozen(ground, cluster=ground.cluster, pool=pool)
 
 
+def is_asked(verb: str) -> Callable[[Ground], None]:
+    """In force, and not yet written into the plan's own rows: somebody holds their locks."""
+    return lambda ground: PendingCommand.objects.create(
+        plan=ground.plan, verb=verb, actor="ada", at=ground.clock(), because="Stop."
+    )
+
+
 FORBIDDEN = {
+    "halt pending": is_asked("halt"),
+    "pause pending": is_asked("pause"),
     "halted": told(commands.halt),
     "paused": told(commands.pause),
     "aborted": told(commands.abort),
@@ -84,7 +93,18 @@ def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
     assert not ground.stage().waves.exists()
 
 
-AGAIN = ["halted", "paused", "aborted", "lease over", "fleet stopped", "fleet frozen", "cluster frozen", "pool frozen"]
+AGAIN = [
+    "halt pending",
+    "pause pending",
+    "halted",
+    "paused",
+    "aborted",
+    "lease over",
+    "fleet stopped",
+    "fleet frozen",
+    "cluster frozen",
+    "pool frozen",
+]
 
 
 @pytest.mark.parametrize("why", AGAIN)
