@@ -3,6 +3,7 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+os.environ.setdefault("QUARTERDECK_PROCESS", "web")
 os.environ.setdefault("QUARTERDECK_SQLITE_MMAP_MIB", "256")  # pages read all nodes; workers hardly do
 pages = get_asgi_application()  # sets Django up: everything below may import models
 

@@ -1,6 +1,9 @@
 """The workers' engine. The schedule is code: fixed ticks that find what is due; the rows say what that is."""
 
 import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from celery import Celery
@@ -9,7 +12,15 @@ from celery.signals import worker_init
 from config.faults import say_where
 from config.garbage import collect_rarely, look_rarely
 
+
+def is_worker(words: Sequence[str]) -> bool:
+    """Whether this is `celery … worker`, or `python -m celery … worker`."""
+    return "celery" in Path(words[0]).parts[-2:] and "worker" in words[1:]
+
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+if is_worker(sys.argv):
+    os.environ.setdefault("QUARTERDECK_PROCESS", "worker")
 # Whatever is of ours imports this, and first: web, workers, beat and commands.
 say_where()
 look_rarely()

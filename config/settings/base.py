@@ -101,6 +101,16 @@ STATIC_URL = "/static/"
 STATIC_ROOT = env("QUARTERDECK_STATIC_ROOT", default=str(BASE_DIR / "staticfiles"))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
+# What PostgreSQL grants a process: how long a statement waits for a lock, how long it takes, and how long a transaction
+# may do nothing. A request that waited for a transaction that hangs would keep its connection from every page. Whoever
+# migrates takes their time.
+PROCESS = env("QUARTERDECK_PROCESS", default="command")
+LIMITS = {
+    "web": (("lock_timeout", "1s"), ("statement_timeout", "15s"), ("idle_in_transaction_session_timeout", "5s")),
+    "worker": (("lock_timeout", "3s"), ("statement_timeout", "60s"), ("idle_in_transaction_session_timeout", "15s")),
+    "command": (),
+}
+
 # Nobody needs a longer transaction than this product makes: a person's halt waits behind every one of them.
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'quarterdeck.sqlite3'}")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
@@ -119,7 +129,15 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         ),
     }
 else:
-    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
+    given = DATABASES["default"].get("OPTIONS", {})
+    DATABASES["default"]["OPTIONS"] = {
+        **given,
+        # What the address says comes last: PostgreSQL takes the last of two.
+        "options": " ".join(
+            [*(f"-c {name}={value}" for name, value in LIMITS[PROCESS]), given.get("options", "")]
+        ).strip(),
+        "pool": {"min_size": 1, "max_size": 24 if PROCESS == "web" else 12, "timeout": 10},
+    }
 
 # Workers read secrets and CAs of sources from files here; secrets also from variables that begin with
 # QUARTERDECK_SOURCE_. No setting has this prefix: whoever administers a cluster names such a variable (Z39).

@@ -5,8 +5,10 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
+
+from edges.locks import lock_unheld
 
 PREFIX = "qd_"
 LAST_USED_EVERY = timedelta(minutes=1)  # a busy script must not write a row with each request
@@ -60,4 +62,7 @@ class ApiToken(models.Model):
 
     def mark_used(self, *, now: datetime) -> None:
         if self.last_used_at is None or now - self.last_used_at > LAST_USED_EVERY:
-            ApiToken.objects.filter(pk=self.pk).update(last_used_at=now)
+            mine = ApiToken.objects.filter(pk=self.pk)
+            with transaction.atomic():
+                if lock_unheld(mine):  # whoever revokes it and hangs must not keep its owner from a halt
+                    mine.update(last_used_at=now)
