@@ -19,13 +19,14 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from config.garbage import collect_rarely  # noqa: E402
 from config.nul import RefuseNulCookie  # noqa: E402
 from config.origins import SameOrigin  # noqa: E402
+from config.outages import CloseOnOutage  # noqa: E402
 from config.routing import sockets  # noqa: E402
 from config.tidying import keep_tidy  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": pages,
-        "websocket": SameOrigin(RefuseNulCookie(AuthMiddlewareStack(URLRouter(sockets)))),
+        "websocket": CloseOnOutage(SameOrigin(RefuseNulCookie(AuthMiddlewareStack(URLRouter(sockets))))),
     },
 )
 

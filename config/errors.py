@@ -1,10 +1,15 @@
-"""Refusals as HTTP: RFC 9457 problem+json with a sentence a person can act on. The only place that knows both."""
+"""Refusals as HTTP: RFC 9457 problem+json with a sentence a person can act on. The only place that knows both.
 
+An outage of the database is none: 503, with what it is and when to try again.
+"""
+
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -12,6 +17,7 @@ from rest_framework.views import exception_handler
 
 from config import error_pages
 from config.error_pages import Failure
+from config.outages import Outage, outage_of
 from edges.moves import IllegalMove, LostRace
 from edges.requests import reason
 from fleet.api.gone_nodes import GoneNodeSerializer
@@ -42,6 +48,8 @@ from rollouts.steering.refusals import (
     Refusal,
     StaleBundle,
 )
+
+log = structlog.get_logger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:quarterdeck:problem:"
@@ -97,6 +105,9 @@ def translate(error: Exception, context: dict[str, Any]) -> Response | None:
     request = context["request"]
     if meaning := meaning_of(error):
         return _response(problem(meaning, clean(error), request, **_more(error)))
+    if outage := outage_of(error):
+        log.warning("the database is out", error=clean(error), outage=outage.slug)
+        return _response(_problem_of(outage, request), headers={"Retry-After": str(outage.retry_after_s)})
     if (response := exception_handler(error, context)) is None:
         return None
     meaning = Meaning(response.status_code, _slug(response.status_code), HTTPStatus(response.status_code).phrase)
@@ -147,12 +158,28 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: the stack is in the log, under the request's id."""
+    """Django's handler500, called while the error is handled: the stack is in the log, under the request's id."""
+    if outage := outage_of(sys.exc_info()[1]):
+        return _unavailable(request, outage)
     if not request.path.startswith("/api/"):
         return _failed(request, error_pages.BUG)
     meaning = Meaning(500, "bug", "Internal Server Error")
     sentence = "This is a bug in Quarterdeck, not in your request. Its log has the details under this request_id."
     return JsonResponse(problem(meaning, sentence, request), status=500, content_type=CONTENT_TYPE)
+
+
+def _unavailable(request: HttpRequest, outage: Outage) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        said = _problem_of(outage, request)
+        response: HttpResponse = JsonResponse(said, status=503, content_type=CONTENT_TYPE)
+    else:
+        response = error_pages.page(request, Failure(503, outage.title, outage.detail), written=reason(request))
+    response["Retry-After"] = str(outage.retry_after_s)
+    return response
+
+
+def _problem_of(outage: Outage, request: Any) -> dict[str, Any]:
+    return problem(Meaning(503, outage.slug, outage.title), outage.detail, request)
 
 
 def _failed(request: HttpRequest, failure: Failure) -> HttpResponse:

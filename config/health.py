@@ -1,6 +1,7 @@
 """Whether this process lives, whether it can serve, and apart from that whether every cluster is watched."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from threading import Event
 
 import redis
@@ -11,11 +12,15 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
+from config.models import WriteProbe
+from config.outages import outage_of
+from edges.locks import sqlite_waits, wait_for_locks
 from fleet.freshness.threads import threads
 from fleet.models import Cluster
 from wording.numbers import are, count
 
 TIMEOUT_S = 1.0
+PROBE_WAIT = timedelta(seconds=TIMEOUT_S)
 _migrated = Event()  # once none is missing none will be: they came with this process's code
 
 
@@ -47,9 +52,11 @@ def _answer(*, is_ready: bool, said: dict[str, str]) -> HttpResponse:
 
 
 def database_trouble() -> str:
+    """Whether it answers, and takes a write: a disk that is full and a standby answer every read."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        _probe.write(now=timezone.now())
     except DatabaseError as error:
         return _no_database(error)
     return ""
@@ -98,7 +105,29 @@ def _missing_migrations() -> int:
 
 
 def _no_database(error: DatabaseError) -> str:
+    if outage := outage_of(error):
+        return outage.detail
     return f"The database does not answer ({type(error).__name__})."
+
+
+class _Probe:
+    """A write that is committed, at most every few seconds: whoever asks has not signed in."""
+
+    EVERY = timedelta(seconds=2)
+
+    def __init__(self) -> None:
+        self._wrote_at: datetime | None = None
+
+    def write(self, *, now: datetime) -> None:
+        """:raises DatabaseError: when the database takes none, or another writer has it for longer than a second"""
+        if self._wrote_at is not None and timedelta(0) <= now - self._wrote_at < self.EVERY:
+            return
+        with wait_for_locks(PROBE_WAIT), sqlite_waits(PROBE_WAIT):
+            WriteProbe.objects.update_or_create(pk=1, defaults={"at": now})
+        self._wrote_at = now
+
+
+_probe = _Probe()
 
 
 NEEDED: dict[str, Callable[[], str]] = {

@@ -41,3 +41,9 @@ class Sweep(models.Model):
         row, is_new = cls.objects.get_or_create(what=what, defaults={"found": found, "last_at": now})
         if not is_new and (found or now - row.last_at >= cls.EVERY):
             cls.objects.filter(pk=row.pk).update(found=models.F("found") + found, last_at=now)
+
+
+class WriteProbe(models.Model):
+    """The one row that `/readyz` writes: that the database takes a write, and when it took the last."""
+
+    at = models.DateTimeField()

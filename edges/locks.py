@@ -28,6 +28,21 @@ def wait_for_locks(at_most: timedelta = LOCK_WAIT) -> Iterator[None]:
                 cursor.execute("RESET lock_timeout")
 
 
+@contextmanager
+def sqlite_waits(at_most: timedelta) -> Iterator[None]:
+    """Give up SQLite's one lock sooner than this process does elsewhere. Nothing on PostgreSQL."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        (before,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+        cursor.execute(f"PRAGMA busy_timeout = {at_most // timedelta(milliseconds=1)}")
+        try:
+            yield
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {before}")
+
+
 def is_lock_timeout(error: Exception) -> bool:
     """Whether a statement gave up because another transaction held the lock that it needed. PostgreSQL only."""
     return getattr(error.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE

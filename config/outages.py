@@ -1,0 +1,150 @@
+"""A database that is away, full, read-only or locked: what it is, from its error. Neither a refusal nor a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError
+from psycopg_pool import PoolTimeout
+
+log = structlog.get_logger(__name__)
+
+STOPPED = "Nothing more is released until it is back."
+AGAIN = "Nothing was done. Send it again."
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Why the database did not do what was asked of it."""
+
+    slug: str
+    title: str
+    sentence: str
+    retry_after_s: int
+    is_whole: bool = True  # for every process; False: for this request
+
+    @property
+    def detail(self) -> str:
+        return f"{self.sentence} {STOPPED if self.is_whole else AGAIN}"
+
+
+AWAY = Outage("database-away", "The database is away", "The database does not answer.", 5)
+STARTING = Outage(
+    "database-starting", "The database is starting", "The database starts, stops or recovers from a crash.", 5
+)
+FULL = Outage("database-full", "The database is full", "The disk of the database is full: free some of it.", 30)
+READ_ONLY = Outage(
+    "database-read-only", "The database is read-only", "The database takes no writes: it is a standby, or set so.", 10
+)
+BROKEN = Outage("database-broken", "The disk of the database fails", "The database cannot read or write its files.", 30)
+SIGN_IN = Outage("database-sign-in", "The database refuses Quarterdeck", "The database refuses our user or name.", 30)
+MANY = Outage("database-busy", "The database is busy", "All connections to the database are in use.", 2, is_whole=False)
+LOCKED = Outage(
+    "database-locked", "The database is locked", "Another transaction holds what this needs.", 2, is_whole=False
+)
+SLOW = Outage(
+    "database-slow", "The database is slow", "The database took too long, and the query was ended.", 5, is_whole=False
+)
+
+# By SQLSTATE, the longest prefix first (postgresql.org/docs/current/errcodes-appendix.html).
+BY_STATE: dict[str, Outage] = {
+    "55P03": LOCKED,  # lock_not_available: lock_timeout
+    "40P01": LOCKED,  # deadlock_detected
+    "40001": LOCKED,  # serialization_failure
+    "25P03": SLOW,  # idle_in_transaction_session_timeout
+    "57014": SLOW,  # query_canceled: statement_timeout
+    "25006": READ_ONLY,  # read_only_sql_transaction
+    "53100": FULL,  # disk_full
+    "53200": BROKEN,  # out_of_memory
+    "53300": MANY,  # too_many_connections
+    "57P01": STARTING,  # admin_shutdown
+    "57P02": STARTING,  # crash_shutdown
+    "57P03": STARTING,  # cannot_connect_now
+    "58": BROKEN,  # system error, of the operating system
+    "28": SIGN_IN,
+    "3D": SIGN_IN,
+    "08": AWAY,
+}
+# By what the message has in it, where there is no SQLSTATE: of libpq while it connects, and of SQLite.
+BY_WORDS: tuple[tuple[str, Outage], ...] = (
+    ("in recovery mode", STARTING),
+    ("starting up", STARTING),
+    ("shutting down", STARTING),
+    ("not yet accepting connections", STARTING),
+    ("too many clients", MANY),
+    ("connection slots are reserved", MANY),
+    ("no space left on device", FULL),
+    ("password authentication failed", SIGN_IN),
+    ("pg_hba.conf", SIGN_IN),
+    ("database is locked", LOCKED),
+    ("table is locked", LOCKED),
+    ("database or disk is full", FULL),
+    ("readonly database", READ_ONLY),
+    ("disk i/o error", BROKEN),
+    ("disk image is malformed", BROKEN),
+    ("unable to open database file", AWAY),
+    ("connection refused", AWAY),
+    ("connection failed", AWAY),
+    ("could not translate host name", AWAY),
+    ("failed to resolve host", AWAY),
+    ("server closed the connection", AWAY),
+    ("connection is closed", AWAY),
+    ("connection is lost", AWAY),
+    ("connection already closed", AWAY),
+)
+
+
+def outage_of(error: BaseException | None) -> Outage | None:
+    """None: it is no outage of the database; of errors of the database, a statement of ours that is wrong."""
+    return next((found for each in _causes(error) if (found := _outage(each))), None)
+
+
+def _outage(error: BaseException) -> Outage | None:
+    if isinstance(error, PoolTimeout):
+        return MANY
+    state = getattr(error, "sqlstate", None)
+    if state:
+        return next((BY_STATE[state[:size]] for size in (5, 2) if state[:size] in BY_STATE), None)
+    if not isinstance(error, OperationalError | InterfaceError) and type(error) is not DatabaseError:
+        return None
+    words = str(error).lower()
+    return next((outage for part, outage in BY_WORDS if part in words), None)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it came of: Django wraps the driver's, which has the SQLSTATE."""
+    while error is not None:
+        if error.__cause__ is not None:
+            yield error.__cause__
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+class CloseOnOutage:
+    """A WebSocket whose database is out is closed with a code on which its page comes again. Nothing is a bug then."""
+
+    TRY_AGAIN = 1012
+
+    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        is_accepted = False
+
+        async def watched(message: dict[str, Any]) -> None:
+            nonlocal is_accepted
+            is_accepted = is_accepted or message["type"] == "websocket.accept"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except Exception as error:
+            if (outage := outage_of(error)) is None:
+                raise
+            log.warning("the database is out", error=str(error), outage=outage.slug)
+            if not is_accepted:  # else a browser is told no code
+                await send({"type": "websocket.accept"})
+            await send({"type": "websocket.close", "code": self.TRY_AGAIN, "reason": outage.title})
