@@ -28,6 +28,7 @@ def baseline_of(
         "owners_ready": {owner: ready.get(owner, 0) for owner in on_node},
         "validator_uid": validator.uid if validator else "",
         "mig_config_state": node.mig_config_state,
+        "mig_gpus": node.physical_mig,
         "is_unschedulable": node.is_unschedulable,
         "traits": traits_of(node),
         "operands": sorted(operand.operand for operand in operands_of(pods) if operand.is_ready),
@@ -46,6 +47,7 @@ def read_baseline(written: dict[str, Any] | None) -> Baseline | None:
         sick_owners=tuple(written.get("sick_owners", ())),
         validator_uid=written.get("validator_uid", ""),
         mig_config_state=written.get("mig_config_state", ""),
+        mig_gpus=written.get("mig_gpus"),
         is_unschedulable=written.get("is_unschedulable", False),
         traits=written.get("traits", {}),
     )

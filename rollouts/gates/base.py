@@ -84,6 +84,7 @@ class Baseline:
     sick_owners: tuple[str, ...] = ()  # had pods in the cluster that crashed: not to be blamed on the change
     validator_uid: str = ""  # of the validator's pod; blank: none was there, or nobody remembers
     mig_config_state: str = ""  # the MIG manager's word; blank: it does not cut this node
+    mig_gpus: int | None = None  # GPUs cut into MIG slices; None: nobody counted them
     is_unschedulable: bool = False
     traits: Mapping[str, str] = field(default_factory=dict)  # title → value of what the change leaves alone
 

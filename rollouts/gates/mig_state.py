@@ -28,16 +28,17 @@ class MigState(Gate):
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         seen = [target for target in evidence.changed if target.is_seen]
         cut = [target for target in seen if had_mig(target)]
+        watched = [target for target in seen if target in cut or _was_managed(target)]
         was, has = _sum(_slices_before(target) for target in cut), _sum(slices(target.allocatable) for target in cut)
         measured = {"with MIG": len(cut), "of": len(seen)} | {
             f"{name} {when}": counts[name]
             for name in sorted({*was, *has})
             for when, counts in (("before", was), ("now", has))
         }
-        if failed := tuple(target.name for target in cut if target.mig_config_state == FAILED):
+        if failed := tuple(target.name for target in watched if target.mig_config_state == FAILED):
             sentence = f"The MIG manager failed on {names(failed)}: mig.config.state is failed."
             return fail(sentence, cause="failed", nodes=failed, measured=measured)
-        at_work = [target for target in cut if _waits_for_manager(target)]
+        at_work = [target for target in watched if _waits_for_manager(target)]
         fewer = [target for target in cut if target not in at_work and _lost(target)]
         if gone := tuple(target.name for target in fewer if now - target.state_since > self.settle):
             first = next(target for target in fewer if target.name in gone)
@@ -77,7 +78,12 @@ def slices(allocatable: Mapping[str, int]) -> dict[str, int]:
 
 
 def had_mig(target: TargetEvidence) -> bool:
-    return target.baseline is not None and bool(target.baseline.mig_config_state or _slices_before(target))
+    """Whether its GPUs were cut into slices: a MIG manager also reports success on GPUs that it left whole."""
+    if target.baseline is None:
+        return False
+    if target.baseline.mig_gpus is None:  # a baseline of an older version
+        return bool(target.baseline.mig_config_state or _slices_before(target))
+    return bool(target.baseline.mig_gpus or _slices_before(target))
 
 
 def _slices_before(target: TargetEvidence) -> dict[str, int]:

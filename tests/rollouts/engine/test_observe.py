@@ -321,6 +321,7 @@ def test_a_baseline_remembers_the_validator_s_pod_the_mig_manager_s_word_and_the
     row = Node.objects.get(name="node-0")
     pod = a_pod(row, "validator-0", namespace="gpu-operator", gpus=0, operand="operator-validator")
     Node.objects.filter(pk=row.pk).update(mig_config_state="success", mig_config="all-balanced", is_unschedulable=True)
+    Node.objects.filter(pk=row.pk).update(physical_mig=4)
     Target.objects.filter(node_name="node-0").update(
         baseline=baselines(plan, [row.uid], now=NOON)[row.uid], state="changed"
     )
@@ -330,6 +331,7 @@ def test_a_baseline_remembers_the_validator_s_pod_the_mig_manager_s_word_and_the
 
     assert shown.baseline.validator_uid == pod.uid
     assert (shown.baseline.mig_config_state, shown.baseline.is_unschedulable) == ("success", True)
+    assert shown.baseline.mig_gpus == 4
     assert shown.baseline.traits == shown.traits
     assert shown.traits["MIG configuration"] == "all-balanced"
     assert shown.is_held_by_others

@@ -41,6 +41,30 @@ def test_nodes_without_mig_pass_and_it_says_so(nodes: int, says: str):
     assert (judgement.answer, judgement.because) == (Answer.PASS, says)
 
 
+@pytest.mark.parametrize("now", [{"nvidia.com/gpu": 8}, {}])
+def test_a_node_whose_manager_left_its_gpus_whole_has_no_mig(now: dict[str, int]):
+    """As with the MIG configuration all-disabled."""
+    whole = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=0), allocatable=now, mig_config_state="success")
+
+    judgement = judged(whole)
+
+    assert (judgement.answer, judgement.because) == (Answer.PASS, "The changed node had no MIG before.")
+    assert judgement.measured["with MIG"] == 0
+
+
+def test_a_node_with_the_strategy_single_has_mig():
+    """Its slices are called nvidia.com/gpu."""
+    sliced = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=8), mig_config_state="success")
+
+    assert judged(sliced).measured["with MIG"] == 1
+
+
+def test_waits_for_the_manager_of_whole_gpus_too():
+    whole = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=0), mig_config_state="pending")
+
+    assert judged(whole).answer is Answer.WAIT
+
+
 @pytest.mark.parametrize("state", ["pending", "rebooting", ""])
 def test_waits_while_the_manager_is_at_work_however_few_slices_there_are(state: str):
     judgement = judged(cut(now={}, state=state, state_since=LONG_AGO))
