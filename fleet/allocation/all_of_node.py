@@ -2,7 +2,8 @@
 
 A device plugin gives a container as many of a resource as it asks for, and a GPU that is not shared to one pod at a
 time (k8s-device-plugin; Kubernetes' documentation of device plugins: extended resources are integers and not
-overcommitted).
+overcommitted). A kubelet only starts a pod if all these devices are healthy then. So a pod that runs keeps a GPU that
+fell off the bus later.
 """
 
 from collections.abc import Sequence
@@ -26,17 +27,20 @@ def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: S
 def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
     """The one that asks for all that there are, and the resource: of a node whose GPUs are whole and offered as one."""
     number = node.physical_gpus
-    names = [name for name, amount in node.capacity.items() if amount]
+    offers = (node.expected, node.capacity)
+    names = {name for offer in offers for name, amount in offer.items() if amount}
     if not number or node.uses != {Use.WHOLE: number} or len(names) != 1:
         return None, ""
     (name,) = names
-    if not node.capacity[name] == node.allocatable.get(name) == number:
+    if max(offer.get(name, 0) for offer in offers) != number:
         return None, ""
     if Layout.read(node.layout).way(name).kind is not ResourceKind.WHOLE:
         return None, ""
     asking = [pod for pod in pods if pod.resources or pod.claims or gpu_groups(pod.labels)]
     if len(asking) != 1 or asking[0].resources != {name: number} or asking[0].claims or gpu_groups(asking[0].labels):
         return None, ""
+    if node.allocatable.get(name) != number and asking[0].started_at is None:
+        return None, ""  # its kubelet may still reject it
     return asking[0], name
 
 

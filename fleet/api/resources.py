@@ -67,7 +67,7 @@ class AllocationSerializer(serializers.Serializer):
         source="told",
         choices=[(told.value, told.value) for told in ToldBy],
         help_text="claim: DRA. kubelet: the status of the pod. scheduler: an annotation of the pod. metrics: the "
-        "labels of the node's DCGM exporter. count: it asks for as many as its node has, and none is shared.",
+        "labels of the node's DCGM exporter. count: it asks for as many as its node ever had, and none is shared.",
     )
     seen_at = serializers.DateTimeField(
         allow_null=True, help_text="When its exporter was read. Null: told by a claim or a kubelet."

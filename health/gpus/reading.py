@@ -26,7 +26,7 @@ from wording.numbers import count
 
 OF_GPU = ("node", "index", "product", "memory_mib", "uuid")
 # Of its node, which `allocations_on` reads and no column of the table is.
-FOR_HOLDERS = ("capacity", "allocatable", "gpu_vendor", "physical_gpus", *USE_COLUMNS.values())
+FOR_HOLDERS = ("capacity", "allocatable", "expected", "gpu_vendor", "physical_gpus", *USE_COLUMNS.values())
 OF_NODE = (
     "cluster", "name", "layout", "gpu_product", "driver_version", "driver_unknown_since", "mig_strategy", "sharing",
     "sharing_replicas",

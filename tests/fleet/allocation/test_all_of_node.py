@@ -46,7 +46,6 @@ def test_what_names_some_of_them_stays_their_word():
 @pytest.mark.parametrize(
     "given",
     [
-        {"gpu_allocatable": 7},  # one is ill, and nothing says which it did not get
         {"physical_whole": 9},  # one is lost: the rest are numbered anew, or not
         {"layout": "gpu=whole/time-slicing*1", "physical_whole": 0, "physical_time_slicing": 8},
         {"capacity": {GPU: 8, "nvidia.com/mig-1g.10gb": 7}},
@@ -58,6 +57,28 @@ def test_of_a_node_that_is_not_whole_nothing_is_deduced(given):
 
     assert not any(who(node))
     assert len(allocated(node).unplaced) == 1
+
+
+FALLEN = {"gpu_allocatable": 7}
+FORGOTTEN = {"gpu_capacity": 7, "gpu_allocatable": 7}  # its device plugin started again since
+
+
+@pytest.mark.parametrize("given", [FALLEN, FORGOTTEN])
+def test_who_had_all_of_them_has_the_one_that_fell_off_the_bus(given):
+    node = make.a_node(make.a_cluster(), gpus=8, **given)
+    pod = make.a_pod(node, "train", gpus=8, started_at=NOON)
+    make.a_reading(node, *(make.a_device_told(index, pod) for index in range(8) if index != 3))
+
+    assert who(node) == [["train"]] * 8
+    assert allocated(node).unplaced == ()
+
+
+def test_who_is_not_started_may_get_none_of_a_node_that_lost_one():
+    """Its kubelet rejects it, if it sees fewer GPUs."""
+    node = make.a_node(make.a_cluster(), gpus=8, **FALLEN)
+    make.a_pod(node, "train", gpus=8)
+
+    assert not any(who(node))
 
 
 @pytest.mark.parametrize("other", [{"gpus": 1}, {"gpus": 0, "claims": ["a-gpu"]}])
@@ -80,10 +101,11 @@ def test_who_has_fewer_or_gives_its_own_away_has_none_that_is_known():
     assert who(alone) == [[]]
 
 
-def test_page_rest_and_impact_have_it():
+@pytest.mark.parametrize("allocatable", [2, 1])
+def test_page_rest_and_impact_have_it(allocatable: int):
     cluster = make.a_cluster("prod")
-    node = make.a_node(cluster, "gpu-1", gpus=2)
-    make.a_pod(node, "train", gpus=2)
+    node = make.a_node(cluster, "gpu-1", gpus=2, gpu_allocatable=allocatable)
+    make.a_pod(node, "train", gpus=2, started_at=NOON)
     ada = make.a_user("ada", role="viewer")
     finding = make.a_finding(cluster, "GPU 1 of gpu-1", node=node)
 
