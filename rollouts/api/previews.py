@@ -42,6 +42,9 @@ class HarmSerializer(serializers.Serializer):
     )
     uncounted_pods = serializers.IntegerField(help_text="With slices, shares or claims: theirs are not in `gpu_hours`.")
     jobs = serializers.ListField(child=serializers.CharField(), help_text="That end with it, the costliest first.")
+    restarts = serializers.IntegerField(
+        allow_null=True, help_text=f"Pods of services on it: each restarts and loses no work. {NULL}"
+    )
     pods = serializers.IntegerField(allow_null=True, help_text=f"GPU pods on it. 0: it is idle. {NULL}")
     sentence = serializers.CharField()
 
@@ -70,6 +73,7 @@ class StagePreviewSerializer(serializers.Serializer):
                 "gpu_hours": round(harm.gpu_hours, 1) if harm.is_known else None,
                 "uncounted_pods": harm.uncounted,
                 "jobs": [job.name for job in harm.jobs],
+                "restarts": harm.restarts if harm.is_known else None,
                 "pods": harm.pods if harm.is_known else None,
                 "sentence": harm.sentence,
             }
@@ -97,6 +101,9 @@ class ForecastSerializer(serializers.Serializer):
     uncounted_nodes = serializers.IntegerField(help_text="GPU nodes of which nobody says how many GPUs they have.")
     pods = serializers.IntegerField(allow_null=True)
     jobs = serializers.IntegerField(allow_null=True, help_text="That end whole, for one pod of theirs.")
+    restarts = serializers.IntegerField(
+        allow_null=True, help_text="Pods of services: each restarts and loses no work."
+    )
     gpu_hours = serializers.FloatField(allow_null=True, help_text="Of work that is lost at most. Null: not counted.")
     uncounted_pods = serializers.IntegerField(
         allow_null=True, help_text="With slices, shares or claims: theirs are not in `gpu_hours`."

@@ -1,7 +1,8 @@
 """What a node takes with it when its driver changes: GPU-hours of whole jobs, and who goes first by that. Pure.
 
 One pod of a gang ends the whole job (hazard Z14), and everything it has done since its pods started is counted as
-lost: nobody tells us of checkpoints. So the number is the most that is lost, and good for comparing nodes. What pods
+lost: nobody tells us of checkpoints. So the number is the most that is lost, and good for comparing nodes. Pods of a
+service restart: the time since they started is not lost. What pods
 take to be Ready again, with GPUs that do nothing else meanwhile, is harm as well (hazard Z16), and told beside it.
 """
 
@@ -42,21 +43,20 @@ class Harm:
     """Of one node, as things are now."""
 
     jobs: tuple[Job, ...] = ()  # those with a pod here, the costliest first
-    alone_gpu_hours: float = 0.0  # of pods that nobody else falls with
-    alone_uncounted: int = 0  # of these, such as have parts of GPUs, or GPUs by a claim
+    restarts: int = 0  # pods of services: each starts again elsewhere, and no work of theirs is lost
     pods: int = 0  # tenants' pods on it, those of jobs included
     gpus_free: int = 0  # that nobody has: of nodes that cost about as much, the one with more of them goes first
-    alone_loading_gpu_hours: float = 0.0  # until the pods that end alone are Ready again, as far as they tell
+    services_loading_gpu_hours: float = 0.0  # until the pods of services are Ready again, as far as they tell
     pods_idle: int = 0  # of `pods`, those that do nothing with what they have of GPUs
     is_known: bool = True  # False: its pods were never read
 
     @property
     def gpu_hours(self) -> float:
-        return self.alone_gpu_hours + sum(job.gpu_hours for job in self.jobs)
+        return sum(job.gpu_hours for job in self.jobs)
 
     @property
     def loading_gpu_hours(self) -> float:
-        return self.alone_loading_gpu_hours + sum(job.loading_gpu_hours for job in self.jobs)
+        return self.services_loading_gpu_hours + sum(job.loading_gpu_hours for job in self.jobs)
 
     @property
     def ends_no_work(self) -> bool:
@@ -65,7 +65,7 @@ class Harm:
 
     @property
     def uncounted(self) -> int:
-        return self.alone_uncounted + sum(job.uncounted for job in self.jobs)
+        return sum(job.uncounted for job in self.jobs)
 
     @property
     def sentence(self) -> str:
@@ -74,11 +74,12 @@ class Harm:
             return "Nobody knows: its pods were never read."
         if not self.pods:
             return "Idle."
-        cost = f"{at_most(self.gpu_hours, uncounted=self.uncounted)}{until_ready(self.loading_gpu_hours)}"
-        idle = " Its GPUs are allocated and idle." if self.ends_no_work else ""
-        if not self.jobs:
-            return f"{count(self.pods, 'GPU pod')}: {cost}.{idle}"
-        return f"Ends {names([str(job) for job in self.jobs])}: {cost}.{idle}"
+        lost = f": {at_most(self.gpu_hours, uncounted=self.uncounted)}"
+        ends = [f"Ends {names([str(job) for job in self.jobs])}{lost}."] if self.jobs else []
+        restarts = [f"Restarts {of_services(self.restarts)}."] if self.restarts else []
+        loads = [f"{hours(self.loading_gpu_hours)} until Ready again."] if takes_time(self.loading_gpu_hours) else []
+        idle = ["Its GPUs are allocated and idle."] if self.ends_no_work else []
+        return " ".join([*ends, *restarts, *loads, *idle])
 
 
 UNHARMED = Harm()
@@ -104,27 +105,31 @@ def at_most(gpu_hours: float, *, uncounted: int) -> str:
     return f"{hours(gpu_hours)} at most, those of {with_parts(uncounted)} not counted"
 
 
-def until_ready(gpu_hours: float) -> str:
-    """Blank: less than a tenth of an hour, or nobody tells."""
-    return f", and {hours(gpu_hours)} until Ready again" if gpu_hours >= 0.1 else ""
+def of_services(pods: int) -> str:
+    return f"{count(pods, 'pod')} of {either(pods, 'a service', 'services')}"
+
+
+def takes_time(gpu_hours: float) -> bool:
+    """Whether pods take long enough to be Ready again that it is worth a word."""
+    return gpu_hours >= 0.1
 
 
 def loading(harms: Sequence[Harm]) -> float:
     """GPU-hours until the pods of several nodes are Ready again, each job once."""
     jobs = {job.name: job.loading_gpu_hours for harm in harms for job in harm.jobs}
-    return sum(jobs.values()) + sum(harm.alone_loading_gpu_hours for harm in harms)
+    return sum(jobs.values()) + sum(harm.services_loading_gpu_hours for harm in harms)
 
 
 def total(harms: Sequence[Harm]) -> float:
     """GPU-hours of several nodes: a job that is on more than one of them is lost once."""
     jobs = {job.name: job.gpu_hours for harm in harms for job in harm.jobs}
-    return sum(jobs.values()) + sum(harm.alone_gpu_hours for harm in harms)
+    return sum(jobs.values())
 
 
 def uncounted(harms: Sequence[Harm]) -> int:
     """Pods whose GPU-hours are not in that total: those of a job once."""
     jobs = {job.name: job.uncounted for harm in harms for job in harm.jobs}
-    return sum(jobs.values()) + sum(harm.alone_uncounted for harm in harms)
+    return sum(jobs.values())
 
 
 def costs(harms: Sequence[Harm]) -> str:
@@ -137,9 +142,15 @@ def costs(harms: Sequence[Harm]) -> str:
     if idle == len(harms):
         return f"Costs nobody any work: {every(idle, 'node')} {are(idle)} idle."
     ended = len({job.name for harm in harms for job in harm.jobs})
-    jobs = f"{count(ended, 'job')} {either(ended, 'ends', 'end')}"
-    cost = f"{at_most(total(harms), uncounted=uncounted(harms))}{until_ready(loading(harms))}"
-    return f"Costs {cost}: {jobs}, {idle} of {count(len(harms), 'node')} {are(idle)} idle."
+    restarts = sum(harm.restarts for harm in harms)
+    loads = loading(harms)
+    ready = f", and {hours(loads)} until Ready again" if takes_time(loads) else ""
+    pods = [
+        f"{count(ended, 'job')} {either(ended, 'ends', 'end')}",
+        *([f"{of_services(restarts)} {either(restarts, 'restarts', 'restart')}"] if restarts else []),
+        f"{idle} of {count(len(harms), 'node')} {are(idle)} idle",
+    ]
+    return f"Costs {at_most(total(harms), uncounted=uncounted(harms))}{ready}: {', '.join(pods)}."
 
 
 @dataclass
@@ -175,9 +186,9 @@ def least_first(harms: Mapping[str, Harm]) -> list[str]:
     left = _Left({key: harm.gpu_hours + harm.loading_gpu_hours for key, harm in harms.items()}, on)
     follows: set[str] = set()  # nodes of a job that is lost already: before any that is not
 
-    def rank(key: str) -> tuple[bool, bool, int, int, int, float, int, str]:
+    def rank(key: str) -> tuple[bool, bool, int, int, int, float, int, int, str]:
         harm, cost = harms[key], left.cost[key]
-        order = (_work_on(harm), _doublings(cost), -harm.gpus_free, cost, place[key], key)
+        order = (_work_on(harm), _doublings(cost), -harm.gpus_free, cost, harm.restarts, place[key], key)
         return bool(harm.pods), key not in follows, *order
 
     waiting = [rank(key) for key in harms]
@@ -199,9 +210,9 @@ def least_first(harms: Mapping[str, Harm]) -> list[str]:
     return found
 
 
-def least_harm(harm: Harm) -> tuple[int, float]:
+def least_harm(harm: Harm) -> tuple[int, float, int]:
     """What sorts nodes by what each takes with it alone."""
-    return _work_on(harm), harm.gpu_hours + harm.loading_gpu_hours
+    return _work_on(harm), harm.gpu_hours + harm.loading_gpu_hours, harm.restarts
 
 
 def _work_on(harm: Harm) -> int:

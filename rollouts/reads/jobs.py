@@ -1,4 +1,4 @@
-"""What of the tenants' work falls with a node: whole jobs by what controls their pods, and pods that end alone."""
+"""What tenants lose with a node: whole jobs by what controls their pods, and restarts of the pods of services."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kube.resources import PODS
 from rollouts.ordering.harm import UNKNOWN, Harm, Job
 from rollouts.reads.warm_up import Started, quickest, workload_of
 
-# Controllers whose pods stand for each other, and a pod that nothing controls: each ends alone.
-ALONE = frozenset({"", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})
+# Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
+SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})
 HOUR_S = 3600
 NO_TIME = timedelta(0)
 
@@ -35,9 +35,8 @@ class _Gang:
 @dataclass
 class _OnNode:
     gangs: set[str] = field(default_factory=set)
-    alone_gpu_hours: float = 0.0
-    alone_uncounted: int = 0
-    alone_loading_gpu_hours: float = 0.0
+    restarts: int = 0
+    services_loading_gpu_hours: float = 0.0
     pods: int = 0
     pods_idle: int = 0
 
@@ -68,9 +67,8 @@ def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[st
         there.pods += 1
         there.pods_idle += is_idle
         if not name:
-            there.alone_gpu_hours += gpus * ran_h
-            there.alone_loading_gpu_hours += gpus * loads_h
-            there.alone_uncounted += uncounted
+            there.restarts += 1
+            there.services_loading_gpu_hours += gpus * loads_h
             continue
         there.gangs.add(name)
         gangs[name].gpus += gpus
@@ -109,11 +107,10 @@ def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:
     free = max(0, (node.gpu_allocatable or 0) - node.gpu_allocated)
     return Harm(
         tuple(dearest),
-        there.alone_gpu_hours,
-        there.alone_uncounted,
+        there.restarts,
         there.pods,
         free,
-        there.alone_loading_gpu_hours,
+        there.services_loading_gpu_hours,
         there.pods_idle,
     )
 
@@ -128,10 +125,12 @@ class _Owners:
     leaders: Mapping[tuple[str, str], str]  # a Pod's namespace and name → the group that it leads
 
     def gang_of(self, kind: str, namespace: str, owner: str, pod: str) -> str:
-        """What all of its pods fall with. Blank: it ends alone."""
+        """The job that ends with this pod. Blank: it is a service's and restarts alone."""
         if group := self.leaders.get((namespace, pod)) or self.of_jobs.get((kind, namespace, owner)):
             return group
-        return "" if kind in ALONE else f"{kind} {namespace}/{owner}"
+        if not kind:
+            return f"Pod {namespace}/{pod}"
+        return "" if kind in SERVICES else f"{kind} {namespace}/{owner}"
 
 
 def _owners(cluster_id: int) -> _Owners:

@@ -76,6 +76,7 @@ class Forecast:
     pods: int | None
     jobs: int | None  # that end whole, for one pod of theirs
     gpu_hours: float | None  # of work that is lost at most, every job once, since its pods started. None: all uncounted
+    restarts: int | None  # pods of services: no work of theirs is lost
     uncounted_pods: int | None  # whose GPU-hours are not in it: of slices, shares and claims
     namespaces: list[str] | None
     pods_with_local_files: int | None  # emptyDir: lost where the operator may delete them, in the way where it may not
@@ -209,6 +210,7 @@ def _forecast(subject: PreflightSubject, duration: Duration, *, waves: int) -> F
         "pods": counted["all"],
         "jobs": len({job.name for harm in harms for job in harm.jobs}),
         "gpu_hours": None if uncounted(harms) and not total(harms) else total(harms),
+        "restarts": sum(harm.restarts for harm in harms),
         "uncounted_pods": uncounted(harms),
         "namespaces": sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
         "pods_with_local_files": counted["local_files"],

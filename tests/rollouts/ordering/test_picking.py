@@ -158,8 +158,8 @@ def test_nodes_of_one_job_go_one_after_another_whatever_their_zones():
 def test_a_node_with_tenants_is_a_better_canary_than_an_idle_one_of_its_kind():
     """An idle canary proves nothing (Z27)."""
     idle = Candidate("uid-1", "a", {"kernel": "5.15"})
-    busy = Candidate("uid-2", "b", {"kernel": "5.15"}, harm=Harm(alone_gpu_hours=9.0, pods=1))
-    busier = Candidate("uid-3", "c", {"kernel": "5.15"}, harm=Harm(alone_gpu_hours=90.0, pods=2))
+    busy = Candidate("uid-2", "b", {"kernel": "5.15"}, harm=Harm(restarts=1, pods=1))
+    busier = Candidate("uid-3", "c", {"kernel": "5.15"}, harm=Harm(restarts=2, pods=2))
 
     training = Candidate("uid-0", "a0", {"kernel": "5.15"}, harm=Harm((Job("MPIJob team-a/big", 8, 1.0, 1),), pods=1))
 
@@ -175,7 +175,7 @@ def test_a_kind_of_node_that_only_an_idle_one_has_is_met_all_the_same():
 
 
 def test_a_broken_node_goes_last_though_it_is_idle():
-    busy = Candidate("uid-1", "busy", {}, harm=Harm(alone_gpu_hours=900.0, pods=1))
+    busy = Candidate("uid-1", "busy", {}, harm=Harm((Job("Job team-a/x", 8, 900.0, 1),), pods=1))
     broken = Candidate("uid-2", "broken", {}, is_fit=False)
 
     assert [one.name for one in in_order([broken, busy])] == ["busy", "broken"]

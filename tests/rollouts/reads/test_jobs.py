@@ -69,10 +69,10 @@ def test_what_slices_shares_and_claims_have_done_is_not_none(north):
     node = a_node(north, "n0")
     cut = a_node(north, "n1", layout=SLICES)
     runs(node, "c-0", "PyTorchJob/llama", gpus=0, claims=["train-gpu"], is_tenant=True)
-    runs(cut, "s-0", "ReplicaSet/chat-5d", gpus=1)
+    runs(cut, "s-0", gpus=1)
     runs(cut, "w-0", "MPIJob/young", gpus=0, resources={"nvidia.com/mig-1g.10gb": 2}, is_tenant=True)
     runs(node, "w-1", "MPIJob/young", gpus=4)
-    runs(cut, "s-1", "ReplicaSet/chat-5d", gpus=1, started_at=None)
+    runs(cut, "s-1", gpus=1, started_at=None)
 
     found = harm(node, cut)
 
@@ -85,14 +85,26 @@ def test_what_slices_shares_and_claims_have_done_is_not_none(north):
     assert uncounted(list(found.values())) == 3
 
 
-@pytest.mark.parametrize("owner", ["ReplicaSet/chat-5d", "StatefulSet/db", "DaemonSet/x", ""])
-def test_pods_that_stand_for_each_other_end_alone(north, owner):
+@pytest.mark.parametrize("owner", ["ReplicaSet/chat-5d", "StatefulSet/db", "DaemonSet/x"])
+def test_pods_of_a_service_restart_and_lose_no_work(north, owner):
     first, second = a_node(north, "n0"), a_node(north, "n1")
-    runs(first, "p-0", owner, hours=1)
+    runs(first, "p-0", owner, hours=10_000)
     runs(second, "p-1", owner, hours=100)
 
-    assert harm(first)["n0"].gpu_hours == 8
-    assert named(harm(first)["n0"]) == []
+    found = harm(first)["n0"]
+
+    assert (found.gpu_hours, found.restarts, named(found)) == (0, 1, [])
+    assert found.sentence == "Restarts 1 pod of a service."
+
+
+def test_a_pod_that_nothing_controls_is_a_job_of_its_own(north):
+    first, second = a_node(north, "n0"), a_node(north, "n1")
+    runs(first, "p-0", hours=1)
+    runs(second, "p-1", hours=100)
+
+    found = harm(first)["n0"]
+
+    assert (found.gpu_hours, found.restarts, named(found)) == (8, 0, ["Pod team-a/p-0"])
 
 
 @pytest.mark.parametrize("kind", ["JobSet", "MPIJob", "RayJob"])
@@ -164,7 +176,7 @@ def test_what_pods_take_to_be_ready_again_is_harm(north):
     found = harm(first, second)
 
     assert [one.loading_gpu_hours for one in found.values()] == [4, 5]
-    assert found["n0"].sentence == "1 GPU pod: 16 GPU-hours at most, and 4 GPU-hours until Ready again."
+    assert found["n0"].sentence == "Restarts 1 pod of a service. 4 GPU-hours until Ready again."
 
 
 def does_nothing(node, **pods: list[str]) -> None:
