@@ -13,8 +13,10 @@ from django.db.models import Case, QuerySet, When
 
 from fleet.models import Cluster
 from health.inbox.reading import CODED, code_of, titles
+from health.lifecycle import FindingState
 from health.models import Finding
 from health.models.finding import WORST_FIRST
+from health.rules.base import Severity
 from people.models import User
 
 FEWEST = 4  # nodes: fewer are read as fast one by one
@@ -30,6 +32,7 @@ class FindingGroup:
 
     keys: tuple[int, ...]
     nodes: int = 0  # 0: it is one by itself
+    is_open_critical: bool = False  # and nobody acknowledged it
 
     @property
     def first(self) -> int:
@@ -49,10 +52,16 @@ def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
         for together in _began_together(several):
             nodes = len({row.node_id for row in together})
             if nodes >= FEWEST:
-                group = FindingGroup(tuple(sorted((row.pk for row in together), key=place.__getitem__)), nodes)
+                keys = tuple(sorted((row.pk for row in together), key=place.__getitem__))
+                group = FindingGroup(keys, nodes, _is_open_critical(together[0]))
                 group_by_key |= dict.fromkeys(group.keys, group)
-    every = (group_by_key.get(row.pk) or FindingGroup((row.pk,)) for row in found)
-    return list(dict.fromkeys(every))
+    alone = {row.pk: FindingGroup((row.pk,), is_open_critical=_is_open_critical(row)) for row in found}
+    every = alone | group_by_key
+    return list(dict.fromkeys(every[row.pk] for row in found))
+
+
+def _is_open_critical(row: Finding) -> bool:
+    return row.severity == Severity.CRITICAL and row.state == FindingState.OPEN
 
 
 def _alike(rows: QuerySet[Finding]) -> list[Finding]:

@@ -63,6 +63,22 @@ def test_what_somebody_looks_after_hides_nothing_that_nobody_does(viewer, addres
     assert "acknowledged by ada" in text
 
 
+@pytest.mark.parametrize(("criticals", "suspicions"), [(4, 1), (6, 0), (1, 2)])
+def test_no_open_critical_is_hidden_behind_suspicions_and_notes(viewer, criticals, suspicions):
+    cluster = make.a_cluster()
+    for number in range(criticals):
+        monday = {"since": NOON - timedelta(days=4), "opened_at": NOON - timedelta(days=4)}
+        a_finding(cluster, rule=f"bad-{number}", sentence=f"Lost {number}.", severity="critical", **monday)
+    for number in range(4):
+        a_finding(cluster, rule=f"new-{number}", sentence=f"Perhaps {number}.", state=FindingState.CONFIRMING)
+        a_finding(cluster, rule=f"mere-{number}", sentence=f"Note {number}.", severity="note")
+
+    text = page(viewer, "/parts/findings/strip").text
+
+    assert text.count("Lost") == min(criticals, 5)
+    assert text.count("Perhaps") == suspicions
+
+
 def test_the_strip_counts_what_somebody_looks_after_by_itself(viewer):
     cluster = make.a_cluster()
     a_finding(cluster, rule="a")
