@@ -1,44 +1,64 @@
 """What plans did to a node: lines of its timeline, and where they were with it at a moment."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from fleet.history.lines import PLAN, NodeKept, Span, TimelineLine, position_in
 from fleet.history.moment import TrueThen
 from people.models import User
-from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState
+from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState, TargetState
 from rollouts.models import Plan, PlanEvent, Target
+from rollouts.web.history import ENGINE
 from rollouts.web.states import glyph_of, word_of
 
-# Moves of a whole plan that each of its nodes is told of: from then on it does other things with them.
-TOLD_OF_NODES = (
-    PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.ABORTING, PlanState.ABORTED,
-)  # fmt: skip
+# Moves of a whole plan after which it does other things with each of its nodes.
+OF_ALL_NODES = (PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.ABORTING, PlanState.ABORTED)
 
 
 def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
-    """What they did to it, and what became of those that have it among their targets. One query."""
+    """What they did to it, and moves of whole plans that have it among their targets. One query.
+
+    The engine halts a plan because of some nodes: only those have the halt on their timelines.
+    """
     if not span.has(PLAN):
         return
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
     with_it = Target.objects.filter(node_uid=node.uid).values("stage__plan")
-    is_told = Q(target__node_uid=node.uid) | Q(what="plan", to__in=TOLD_OF_NODES, plan__in=with_it)
+    halted = Q(to=PlanState.HALTED) & (~Q(actor__in=ENGINE) | Q(because__regex=_names(node.name)) | Exists(_failures(node)))
+    of_plan = Q(what="plan", plan__in=with_it) & (Q(to__in=OF_ALL_NODES) | halted)
+    is_told = Q(target__node_uid=node.uid) | of_plan
     events = PlanEvent.objects.filter(span.of("at", "plans"), is_told, plan__in=plans)
     for event in events.select_related("plan").order_by("-at", "-pk")[: span.most]:
         yield TimelineLine(
             at=event.at,
             kind=PLAN,
-            sentence=f"{event.plan.title}: {word_of(event.to)}. {event.because}",
+            sentence=f"{event.plan.title}: {_whole(event)}{word_of(event.to)}. {event.because}",
             who=event.actor,
             href=reverse("plan", args=[event.plan_id]),
             glyph=glyph_of("target" if event.target_id else "plan", event.to),
             detail={"plan": event.plan_id, "was": event.was, "is": event.to},
             position=position_in("plans", event.pk),
         )
+
+
+def _whole(event: PlanEvent) -> str:
+    return "" if event.target_id else "whole plan "
+
+
+def _names(name: str) -> str:
+    """A pattern of a text that names this node, and not one whose name begins or ends alike."""
+    return rf"(^|[^a-z0-9.-]){re.escape(name)}\.?([^a-z0-9.-]|$)"
+
+
+def _failures(node: NodeKept) -> QuerySet[PlanEvent]:
+    """Of this node, in the same plan and before."""
+    of_node = PlanEvent.objects.filter(target__node_uid=node.uid, to=TargetState.FAILED)
+    return of_node.filter(plan=OuterRef("plan"), at__lte=OuterRef("at"))
 
 
 def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:

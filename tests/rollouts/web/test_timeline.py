@@ -24,19 +24,36 @@ def test_shows_what_was_seen_and_what_plans_did_in_one_line_of_time():
     assert f"/plans/{plan.pk}" in seen.links
 
 
-def test_that_a_plan_halts_or_is_rolled_back_is_told_of_each_of_its_nodes_and_of_no_other():
+def test_a_plan_that_is_rolled_back_is_told_of_each_of_its_nodes_and_of_no_other():
     plan = make.a_plan()
     target = Target.objects.filter(stage__plan=plan).first()
     node = plan.cluster.nodes.get(uid=target.node_uid)
     other = make.a_node(plan.cluster, "gpu-elsewhere")
-    plan.move("halted", now=NOON, actor="engine", because="3 nodes are unhealthy.")
+    plan.move("halted", now=NOON, actor="ada", because="Too hot.")
+    plan.move("rolling-back", now=NOON, actor="ada", because="Still too hot.")
     viewer = visiting(make.a_user(role="viewer"))
 
     seen = page(viewer, f"/parts/nodes/{node.pk}/timeline")
 
-    assert f"{plan.title}: halted. 3 nodes are unhealthy." in seen.text
+    assert f"{plan.title}: whole plan halted. Too hot." in seen.text
+    assert f"{plan.title}: whole plan rolling back. Still too hot." in seen.text
     assert f"/plans/{plan.pk}" in seen.links
-    assert "unhealthy" not in page(viewer, f"/parts/nodes/{other.pk}/timeline").text
+    assert "too hot" not in page(viewer, f"/parts/nodes/{other.pk}/timeline").text
+
+
+def test_a_halt_by_the_engine_is_told_of_the_nodes_that_it_names_or_that_failed():
+    plan = make.a_plan()
+    named, failed, other = Target.objects.filter(stage__plan=plan)[:3]
+    failed.move("changing", now=NOON, actor="engine", because="")
+    failed.move("failed", now=NOON, actor="engine", because="Its driver pod crashes.")
+    plan.move("halted", now=NOON, actor="engine", because=f"{named.node_name} is not ready.")
+    viewer = visiting(make.a_user(role="viewer"))
+
+    def tells(target: Target) -> bool:
+        node = plan.cluster.nodes.get(uid=target.node_uid)
+        return "is not ready" in page(viewer, f"/parts/nodes/{node.pk}/timeline").text
+
+    assert [tells(target) for target in (named, failed, other)] == [True, True, False]
 
 
 def test_plots_of_a_node_its_gpu_and_its_finding_have_what_plans_did_as_marks_for_who_sees_the_plan():
@@ -45,7 +62,7 @@ def test_plots_of_a_node_its_gpu_and_its_finding_have_what_plans_did_as_marks_fo
     node = plan.cluster.nodes.get(uid=target.node_uid)
     finding = make.a_finding(plan.cluster, "GPU 0", node=node, rule="gpu-hot")
     target.move("excluded", now=NOON, actor="ada", because="In repair.")
-    plan.move("halted", now=NOON, actor="engine", because="3 nodes are unhealthy.")
+    plan.move("halted", now=NOON, actor="ada", because="3 nodes are unhealthy.")
     of_pool = make.a_user(role="viewer", on=node.pools.get())
     places = (
         f"/api/v1/nodes/{node.pk}/telemetry/history", f"/api/v1/nodes/{node.pk}/gpus/0/telemetry/history",
@@ -59,7 +76,7 @@ def test_plots_of_a_node_its_gpu_and_its_finding_have_what_plans_did_as_marks_fo
         told = {(mark["sentence"], mark["href"]) for mark in seen if mark["kind"] == "plan"}
         assert told == {
             (f"{plan.title}: excluded. In repair.", f"/plans/{plan.pk}"),
-            (f"{plan.title}: halted. 3 nodes are unhealthy.", f"/plans/{plan.pk}"),
+            (f"{plan.title}: whole plan halted. 3 nodes are unhealthy.", f"/plans/{plan.pk}"),
         }
         assert [mark for mark in unseen if mark["kind"] == "plan"] == []
 
