@@ -64,9 +64,14 @@ class ClusterRow:
 
     @property
     def is_bad(self) -> bool:
-        """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read."""
-        is_behind = self.freshness.sight.behind_since is not None
-        return bool(not self.freshness.is_fresh or self.cluster.foreign_uid or is_behind or self.freshness.troubles)
+        """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read.
+
+        A first list that is not complete is no trouble, while a worker is at it.
+        """
+        sight, cluster = self.freshness.sight, self.cluster
+        is_unseen = not sight.is_live and not self.freshness.is_loading
+        troubles = [kind for kind in self.freshness.troubles if kind.state is not Freshness.LOADING]
+        return bool(is_unseen or cluster.foreign_uid or sight.behind_since or sight.unwatched_since or troubles)
 
 
 @dataclass(frozen=True)

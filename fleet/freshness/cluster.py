@@ -26,6 +26,11 @@ class ClusterFreshness:
         return self.sight.is_live
 
     @property
+    def is_loading(self) -> bool:
+        """Whether its nodes are being listed for the first time."""
+        return self.sight.state is Sight.CONNECTING and bool(self.sight.loading)
+
+    @property
     def has_begun(self) -> bool:
         return self.sight.is_known
 

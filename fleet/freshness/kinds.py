@@ -29,7 +29,7 @@ class Freshness(StrEnum):
 WORDS: Mapping[Freshness, tuple[str, str]] = {
     Freshness.LIVE: ("ok", "fresh"),
     Freshness.FAILING: ("warn", "failing"),
-    Freshness.LOADING: ("waiting", "first list"),
+    Freshness.LOADING: ("waiting", "loading"),
     Freshness.STALE: ("unseen", "stale"),
     Freshness.FORBIDDEN: ("bad", "not permitted"),
     Freshness.ABSENT: ("unseen", "not installed"),

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.freshness.kinds import NODES
+from fleet.freshness.kinds import NODES, name_of, place_of
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
 from fleet.models.bookmark import STALE_AFTER, VOID
 from fleet.models.observer import GRACE
+from wording.durations import spell
 from wording.instants import clock
+from wording.lists import names
 
 
 class Sight(StrEnum):
@@ -49,7 +51,8 @@ NO_WORKER = (
 @dataclass(frozen=True)
 class ClusterSight:
     state: Sight
-    word: str  # `live`, `stale since 12:03:10`, `never reached`
+    word: str  # `live`, `stale since 12:03:10`, `never reached`, `loading: nodes, pods (12 s)`
+    loading: str  # kinds that are listed for the first time, and for how long; blank: none is
     since: datetime | None  # None: live
     heard_at: datetime | None  # None: never
     is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
@@ -82,10 +85,12 @@ def sight_of(
     state = _state(nodes, bookmarks, observer, now=now)
     unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
     since = _since(state, nodes, bookmarks, observer) or added_at
+    loading = _loading(bookmarks, now=now)
     said = "" if state is Sight.LIVE else _sentence(state, nodes, since=since, now=now)
     return ClusterSight(
         state=state,
-        word=_word(state, since, now=now),
+        loading=loading,
+        word=(loading if state is Sight.CONNECTING else "") or _word(state, since, now=now),
         since=None if state is Sight.LIVE else since,
         heard_at=nodes.heard_at if nodes else None,
         is_known=nodes is not None and nodes.is_known,
@@ -155,6 +160,16 @@ def behind_since_of(observer: Observer | None, *, now: datetime) -> datetime | N
     return observer.behind_since if observer is not None and now - observer.lease_until <= GRACE else None
 
 
+def _loading(bookmarks: Sequence[Bookmark], *, now: datetime) -> str:
+    """Kinds of which the first list is not complete, and for how long. Blank: there is none."""
+    listing = [mark for mark in bookmarks if mark.state == BookmarkState.LISTING and mark.listed_at is None]
+    if not listing:
+        return ""
+    listing.sort(key=lambda mark: place_of(mark.kind))
+    kinds = names([name_of(mark.kind) for mark in listing], most=2).lower()
+    return f"loading: {kinds} ({spell(now - min(mark.state_since for mark in listing))})"
+
+
 def _word(state: Sight, since: datetime | None, *, now: datetime) -> str:
     """Nobody knows when it began to fail."""
     if state is Sight.STALE and since:
@@ -174,7 +189,7 @@ def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, n
         case Sight.CONNECTING if nodes is None:
             return "Nobody observes it yet."
         case Sight.CONNECTING:
-            return f"Its first list is not complete.{because}"
+            return f"Its nodes are being listed for the first time.{because}"
         case Sight.STALE:
             limit = int(STALE_AFTER.total_seconds())
             return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{because}"

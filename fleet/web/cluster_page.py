@@ -92,7 +92,7 @@ def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
         "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),
         "sees_all": sees_all,
         "freshness": heard,
-        "watch": watch_of(row, is_live=heard.is_fresh, now=now),
+        "watch": watch_of(row, heard, now=now),
         **_kinds(line, sees_all=sees_all, now=now),
         "sums": read.whole,
         "read": read,
@@ -166,7 +166,7 @@ class WatchedBy:
     skew: str  # how far the API server's clock is from ours; blank: not far, or not measured
 
 
-def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> WatchedBy:
+def watch_of(row: Cluster, heard: ClusterFreshness, *, now: datetime) -> WatchedBy:
     observer = observer_of(row)
     if observer is None or not observer.epoch:
         problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
@@ -184,9 +184,8 @@ def watch_of(row: Cluster, *, is_live: bool, now: datetime) -> WatchedBy:
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
         return WatchedBy(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
-    glyph, word = (
-        ("warn", "behind") if problem else ("ok", "watched") if is_live else ("unseen", "watched, and not seen")
-    )
+    seen = ("ok", "watched") if heard.is_fresh else ("unseen", "watched, and not seen")
+    glyph, word = ("warn", "behind") if problem else ("waiting", "watched, loading") if heard.is_loading else seen
     return WatchedBy(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
 
 

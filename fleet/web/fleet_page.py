@@ -68,12 +68,14 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
 
 def _overview(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]:
     read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
-    unseen = [line for line in clusters if not line.freshness.is_fresh]
+    loading = [line for line in clusters if line.freshness.is_loading]
+    unseen = [line for line in clusters if not line.freshness.is_fresh and line not in loading]
     return {
         "sums": read.whole,
         "bar": _bar(read.whole.gpus),
         "read": read,
         "unseen": unseen,
+        "loading": loading,
         "not_counted": not_counted(clusters),
         "as_of": min(
             (at for line in unseen if line.freshness.has_begun and (at := line.freshness.heard_at)), default=None

@@ -4,7 +4,7 @@ A cluster with more exporters than can be asked in half a minute is asked for no
 whole one.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,18 @@ from django.db.models import Sum
 
 from fleet.freshness.kinds import NODES, PODS
 from fleet.messages import announce
-from fleet.models import Bookmark, Cluster, ExporterReading, ExporterRound, LostLease, Node, Observer, Operand, Pod
+from fleet.models import (
+    Bookmark,
+    BookmarkState,
+    Cluster,
+    ExporterReading,
+    ExporterRound,
+    LostLease,
+    Node,
+    Observer,
+    Operand,
+    Pod,
+)
 from fleet.models import ExportersState as State
 from fleet.models.exporter import ASKED_AT_MOST, ROUND_LEASE
 from gpu.operands import EXPORTERS
@@ -36,6 +47,7 @@ from wording.numbers import count
 
 A_BATCH = 25  # readings a transaction
 UNSEEN_AGAIN = timedelta(minutes=2)
+NOT_ASKED_AGAIN = timedelta(seconds=10)  # after a round that asked nobody: it costs one query
 ODD_NAMED = 3  # series of a node
 NEVER = Event()  # nobody tells it to stop
 
@@ -49,6 +61,7 @@ class Outcome:
     exporters: int = 0
     answered: int = 0
     has_changed: bool = False
+    again: timedelta | None = None  # None: when the next round is due
 
 
 def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER) -> Outcome | None:
@@ -69,9 +82,9 @@ def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER)
 
 
 def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
-    marks, now = Bookmark.objects.filter(cluster=cluster, kind__in=(NODES, PODS)), clock()
+    marks, now = list(Bookmark.objects.filter(cluster=cluster, kind__in=(NODES, PODS))), clock()
     if {mark.kind for mark in marks if mark.is_fresh(now=now)} != {NODES, PODS}:
-        return Outcome(State.UNSEEN, "The cluster is not seen, so that its exporters are not asked.")
+        return _not_asked(marks)
     number = _number(cluster)
     pods = _pods(cluster) if number <= ASKED_AT_MOST else []
     number = max(number, len(pods))
@@ -82,7 +95,16 @@ def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop:
     try:
         return _ask_all(cluster, epoch, pods, clock=clock, stop=stop)
     except client.ClusterError as error:
-        return Outcome(State.UNSEEN, str(error), exporters=len(pods))
+        return Outcome(State.UNSEEN, str(error), exporters=len(pods), again=UNSEEN_AGAIN)
+
+
+def _not_asked(marks: Iterable[Bookmark]) -> Outcome:
+    """Of a cluster whose nodes or pods are not live."""
+    if not marks or any(mark.state == BookmarkState.LISTING and mark.listed_at is None for mark in marks):
+        message = "Its nodes and pods are being listed for the first time: then its exporters are asked."
+        return Outcome(State.WAITING, message, again=NOT_ASKED_AGAIN)
+    message = "The cluster is not seen, so that its exporters are not asked."
+    return Outcome(State.UNSEEN, message, again=NOT_ASKED_AGAIN)
 
 
 def _number(cluster: Cluster) -> int:
@@ -199,7 +221,7 @@ def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> No
     columns |= {"exporters": outcome.exporters, "answered": outcome.answered}
     columns["state_since"] = before.state_since if before.state == outcome.state else now
     columns |= {"read_at": now} if outcome.answered else {}
-    columns |= {"next_look_at": now + UNSEEN_AGAIN} if outcome.state == State.UNSEEN else {}
+    columns |= {"next_look_at": now + outcome.again} if outcome.again else {}
     with transaction.atomic():
         ExporterRound.keep(cluster.pk, epoch=epoch, **columns)
         _useless(cluster, outcome.state).delete()

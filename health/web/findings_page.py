@@ -131,17 +131,17 @@ class StripLine(NamedTuple):
 
 
 def _strip(request: PersonRequest) -> dict[str, Any]:
-    """What nobody looks after comes first. Half of the room that its criticals leave is for what is being confirmed:
-    many that are open never hide what has just begun. A group is one.
+    """What nobody looks after comes first. Half of the room that its criticals leave is for what is being confirmed, and
+    at least a line below them: many that are open never hide what has just begun. A group is one.
     """
     now, counts = timezone.now(), counts_of(request.user)
     trouble = trouble_of(request.user, counts, lines_for(request, now=now), now=now)
     told = groups_of(open_findings(request).unacknowledged_first()) if trouble.open else []
-    room = max(0, SHOWN - sum(group.is_open_critical for group in told))
+    critical = min(SHOWN, sum(group.is_open_critical for group in told))
     newest_first = confirming_findings(request).order_by(WORST_FIRST, "-since", "-pk")  # as groups say
     waiting = groups_of(newest_first) if trouble.confirming else []
-    waiting = waiting[: min(room, max(1, room // 2, SHOWN - len(told)))]
-    told = told[: SHOWN - len(waiting)]
+    waiting = waiting[: max(1, (SHOWN - critical) // 2, SHOWN - len(told))]
+    told = told[: max(critical, SHOWN - len(waiting))]
     named, groups = titles(), {group.first: group for group in (*told, *waiting)}
     rows = Finding.objects.filter(pk__in=list(groups)).select_related("cluster") if groups else ()
     found = {row.pk: row for row in dated(rows, heard_at=trouble.heard_at, now=now)}

@@ -24,8 +24,9 @@ class Trouble:
     confirming: int  # that are not yet
     muted: int  # that nobody is told of for a while
     faulty: int  # GPU nodes with faults, as the fleet counts them
-    unseen: Sequence[str]  # clusters that are not live
-    heard_at: Mapping[int, datetime | None]  # those by their keys: when each was heard last
+    loading: Sequence[str]  # clusters whose nodes are listed for the first time: "north is loading: nodes, pods (12 s)"
+    unseen: Sequence[str]  # the others that are not live
+    heard_at: Mapping[int, datetime | None]  # both by their keys: when each was heard last
     unheard: Sequence[str]  # clusters that are live, and of whose GPUs nothing is heard
     unread: Sequence[str]  # those that are heard, and of which no rule on GPUs reads anything: it is not exported
     blind: int  # rules on GPUs that read nothing on some nodes; this and `unread` only where nothing is found
@@ -35,7 +36,9 @@ class Trouble:
     @property
     def is_calm(self) -> bool:
         """Whether a green word may be said."""
-        unsure = self.confirming or self.muted or self.unseen or self.unheard or self.unread or self.unlisted
+        unsure = (
+            self.confirming or self.muted or self.loading or self.unseen or self.unheard or self.unread or self.unlisted
+        )
         return self.has_clusters and not (self.open or self.faulty or unsure)
 
 
@@ -55,7 +58,10 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
         confirming=counts.confirming,
         muted=counts.muted,
         faulty=tally(counted_by(lines)).faulty,
-        unseen=[line.cluster.name for line in unseen],
+        unseen=[line.cluster.name for line in unseen if not line.freshness.is_loading],
+        loading=[
+            f"{line.cluster.name} is {line.freshness.sight.loading}" for line in unseen if line.freshness.is_loading
+        ],
         heard_at={line.cluster.pk: line.freshness.heard_at for line in unseen},
         unheard=[line.cluster.name for line in seen if line.cluster.pk not in heard],
         unread=[line.cluster.name for line in seen if (its := exporting.get(line.cluster.pk)) and its.is_unread],

@@ -101,9 +101,7 @@ class ForecastSerializer(serializers.Serializer):
     uncounted_nodes = serializers.IntegerField(help_text="GPU nodes of which nobody says how many GPUs they have.")
     pods = serializers.IntegerField(allow_null=True)
     jobs = serializers.IntegerField(allow_null=True, help_text="That end whole, for one pod of theirs.")
-    restarts = serializers.IntegerField(
-        allow_null=True, help_text="Pods of services: each restarts and loses no work."
-    )
+    restarts = serializers.IntegerField(allow_null=True, help_text="Pods of services: each restarts and loses no work.")
     gpu_hours = serializers.FloatField(allow_null=True, help_text="Of work that is lost at most. Null: not counted.")
     uncounted_pods = serializers.IntegerField(
         allow_null=True, help_text="With slices, shares or claims: theirs are not in `gpu_hours`."

@@ -29,7 +29,9 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
         return
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
     with_it = Target.objects.filter(node_uid=node.uid).values("stage__plan")
-    halted = Q(to=PlanState.HALTED) & (~Q(actor__in=ENGINE) | Q(because__regex=_names(node.name)) | Exists(_failures(node)))
+    halted = Q(to=PlanState.HALTED) & (
+        ~Q(actor__in=ENGINE) | Q(because__regex=_names(node.name)) | Exists(_failures(node))
+    )
     of_plan = Q(what="plan", plan__in=with_it) & (Q(to__in=OF_ALL_NODES) | halted)
     is_told = Q(target__node_uid=node.uid) | of_plan
     events = PlanEvent.objects.filter(span.of("at", "plans"), is_told, plan__in=plans)

@@ -38,8 +38,9 @@ def test_a_cluster_nobody_observes_is_no_empty_cluster():
 def test_a_list_that_is_not_complete_is_not_fresh():
     seen = cluster_freshness([a_mark(state="listing", is_listed=False)], now=NOON)
 
-    assert seen.sentence == "Its first list is not complete."
-    assert seen.kinds[0].word == "first list"
+    assert seen.sentence == "Its nodes are being listed for the first time."
+    assert seen.kinds[0].word == "loading"
+    assert seen.is_loading
 
 
 def test_forbidden_and_not_installed_are_told_apart():

@@ -44,7 +44,7 @@ def test_where_a_kind_stands(mark, state):
         (a_mark("failing", heard_ago_s=10), "failing", True),
         (a_mark("failing", heard_ago_s=300), "stale", True),
         (a_mark("failing", has_listed=False), "failing", True),
-        (a_mark("listing", heard_ago_s=1, has_listed=False), "first list", True),
+        (a_mark("listing", heard_ago_s=1, has_listed=False), "loading", True),
         (a_mark("listing", heard_ago_s=1), "fresh", False),
         (a_mark("forbidden", heard_ago_s=1), "not permitted", True),
         (a_mark("absent"), "not installed", False),

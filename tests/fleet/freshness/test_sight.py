@@ -40,6 +40,18 @@ def test_a_cluster_is_seen_as_its_kinds_are(marks, state):
     assert sight_of(marks, an_observer(), now=NOON).state is state
 
 
+def test_kinds_that_are_listed_for_the_first_time_are_named_with_how_long_it_takes():
+    first = [a_mark(kind, heard=None, state="listing") for kind in ("pods", "events", "nodes", "services")]
+
+    loading = sight_of(first, an_observer(), now=NOON)
+    live = sight_of([a_mark(), a_mark("pods", heard=None, state="listing")], an_observer(), now=NOON)
+    again = sight_of([a_mark(state="listing")], an_observer(), now=NOON)
+
+    assert loading.word == "loading: nodes, pods and 2 more (20 s)"
+    assert (live.word, live.loading) == ("live", "loading: pods (20 s)")
+    assert (again.word, again.loading) == ("live", "")
+
+
 def test_one_that_fails_is_not_live_for_90_seconds_more():
     """As soon as its kinds fail, its dot and its words say so."""
     mark = a_mark(state="failing", heard=timedelta(seconds=75), message="Connection refused.")

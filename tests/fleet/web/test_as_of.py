@@ -88,6 +88,24 @@ def test_no_operand_of_a_node_that_is_not_seen_is_green(viewer):
     assert "is-ok" not in viewer.get(f"/parts/nodes/{node.pk}").content.decode()
 
 
+def test_a_first_list_is_called_loading_and_not_unseen(viewer):
+    cluster = make.a_cluster("north")
+    Observer.objects.create(cluster=cluster, epoch=1, lease_until=NOON + timedelta(minutes=1))
+    first = {"state": "listing", "listed_at": None, "heard_at": None, "state_since": NOON - timedelta(seconds=12)}
+    Bookmark.objects.update(**first)
+    addresses = (
+        f"/parts/clusters/{cluster.pk}",
+        "/parts/fleet/overview",
+        "/parts/fleet/clusters",
+        "/parts/findings/strip",
+    )
+
+    shown = [page(viewer, address).text for address in addresses]
+
+    assert ["loading: nodes, pods (12 s)" in text for text in (shown[0], *shown[1:])] == [True] * 4
+    assert not any(word in text for text in shown for word in ("not seen", "Not seen", "to look at"))
+
+
 def test_a_cluster_that_fails_is_not_watched_in_green(viewer):
     cluster = make.a_cluster(seen_at=NOON - timedelta(seconds=30))
     Observer.objects.create(cluster=cluster, epoch=4, lease_until=NOON + timedelta(minutes=1), batch=2, batch_at=NOON)

@@ -435,6 +435,16 @@ def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster, kind):
     assert len(api.requests()) == before
 
 
+def test_while_a_cluster_is_listed_for_the_first_time_its_exporters_wait_for_seconds(cluster):
+    listing = {"state": "listing", "listed_at": None, "heard_at": None}
+    Bookmark.objects.filter(cluster=cluster, kind="pods").update(**listing)
+
+    outcome = ask(cluster)
+
+    assert (outcome.state, "not seen" in outcome.message) == ("waiting", False)
+    assert ExporterRound.objects.get().next_look_at - timezone.now() < timedelta(seconds=11)
+
+
 def test_who_was_asked_the_longest_ago_comes_first(cluster):
     names = sorted(cluster.nodes.values_list("name", flat=True))
     for ago, name in enumerate(names[:3]):

@@ -44,7 +44,9 @@ def test_nodes_without_mig_pass_and_it_says_so(nodes: int, says: str):
 @pytest.mark.parametrize("now", [{"nvidia.com/gpu": 8}, {}])
 def test_a_node_whose_manager_left_its_gpus_whole_has_no_mig(now: dict[str, int]):
     """As with the MIG configuration all-disabled."""
-    whole = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=0), allocatable=now, mig_config_state="success")
+    whole = a_target(
+        baseline=a_baseline(mig_config_state="success", mig_gpus=0), allocatable=now, mig_config_state="success"
+    )
 
     judgement = judged(whole)
 
