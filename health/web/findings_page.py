@@ -131,8 +131,8 @@ class StripLine(NamedTuple):
 
 
 def _strip(request: PersonRequest) -> dict[str, Any]:
-    """What nobody looks after comes first. Half of the room that its criticals leave is for what is being confirmed, and
-    at least a line below them: many that are open never hide what has just begun. A group is one.
+    """What nobody looks after comes first. What is being confirmed has half of the room that open criticals leave, and
+    at least one line: many that are open never hide what has just begun. A group is one.
     """
     now, counts = timezone.now(), counts_of(request.user)
     trouble = trouble_of(request.user, counts, lines_for(request, now=now), now=now)
