@@ -26,7 +26,7 @@ IN_FEW_LIVES = {
     "freeze-last": 403,
     "read-back": 25,
     "writer-lease": 23,
-    "foreign": 21,
+    "foreign": 45,
     "recall": 7,
     "fence": 63,
     "freeze": 15,
