@@ -7,6 +7,11 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 from edges.digits import SENTENCE
 
+DAY_PATTERN = r"\d{4}-\d{2}-\d{2}"
+TIME_PATTERN = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?"
+INSTANT_PATTERN = rf"{DAY_PATTERN}[T ]{TIME_PATTERN}.*"
+INSTANT_EXAMPLE = "2026-11-30 08:00"
+
 
 class WholeNumber(forms.IntegerField):
     def to_python(self, value: Any) -> int | None:
@@ -18,13 +23,20 @@ class DecimalAmount(forms.DecimalField):
         return super().to_python(in_ascii(value))
 
 
-class DateAndTime(forms.DateTimeField):
-    """In UTC, as `datetime-local` sends it; an offset is heeded where one is written."""
+def written_as(example: str, pattern: str) -> forms.TextInput:
+    """A text field, as a browser's own shows months and a 12-hour clock in the way of its language."""
+    return forms.TextInput(
+        {"placeholder": example, "pattern": pattern, "title": f"As {example}", "autocomplete": "off"}
+    )
 
-    default_error_messages = {"invalid": "This is no date and time: 2026-11-30T08:00."}
+
+class DateAndTime(forms.DateTimeField):
+    """In UTC, on a 24-hour clock; an offset is heeded where one is written."""
+
+    default_error_messages = {"invalid": "This is no date and time: 2026-11-30 08:00."}
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(input_formats=(), widget=forms.TextInput({"type": "datetime-local"}), **given)
+        super().__init__(input_formats=(), widget=written_as(INSTANT_EXAMPLE, INSTANT_PATTERN), **given)
 
     def to_python(self, value: Any) -> Any:
         return super().to_python(in_ascii(value))
@@ -34,7 +46,7 @@ class Day(forms.DateField):
     default_error_messages = {"invalid": "This is no day: 2026-11-30."}
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(input_formats=("%Y-%m-%d",), widget=forms.TextInput({"type": "date"}), **given)
+        super().__init__(input_formats=("%Y-%m-%d",), widget=written_as("2026-11-30", DAY_PATTERN), **given)
 
     def to_python(self, value: Any) -> Any:
         return super().to_python(in_ascii(value))
@@ -47,7 +59,7 @@ class ClockTime(forms.TimeField):
     }
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(input_formats=("%H:%M", "%H:%M:%S"), widget=forms.TextInput({"type": "time"}), **given)
+        super().__init__(input_formats=("%H:%M", "%H:%M:%S"), widget=written_as("08:00", TIME_PATTERN), **given)
 
     def to_python(self, value: Any) -> Any:
         return super().to_python(in_ascii(value))

@@ -1,6 +1,7 @@
 """What every page draws alike: icons, state glyphs, instants, and the difference between zero and no data."""
 
 from datetime import datetime
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +48,12 @@ def known(value: Any, unit: str = "") -> SafeString:
     if value is None or value == "":
         return NOT_KNOWN
     return format_html("{} {}", value, unit) if unit else conditional_escape(value)
+
+
+@register.filter
+def price(amount: Decimal | None) -> str:
+    """An amount of money as it is written: 2.5, not 2.5000. Blank: nobody knows it."""
+    return "" if amount is None else f"{amount.normalize():f}"
 
 
 @register.filter

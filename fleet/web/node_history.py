@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from edges.digests import digest
+from edges.fields import INSTANT_EXAMPLE, INSTANT_PATTERN, written_as
 from edges.offsets import with_offset
 from edges.parts import part
 from edges.requests import PersonRequest, answered, text_of
@@ -41,7 +42,7 @@ REFUSALS = (notes.BadNote, NotAllowed)
 
 
 class InstantField(forms.CharField):
-    """A date and time as a browser's own field writes it, or ISO 8601; without a zone it is UTC."""
+    """A date and time in ISO 8601; without a zone it is UTC."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(max_length=INSTANT_AT_MOST, required=False, **given)
@@ -56,12 +57,12 @@ class InstantField(forms.CharField):
         except (ValueError, OverflowError):  # of the year 1 or 9999, where UTC has another year than there is
             in_utc = None
         if in_utc is None or not text.isascii():
-            raise forms.ValidationError("This is no date and time: 2026-11-30T02:40.")
+            raise forms.ValidationError("This is no date and time: 2026-11-30 02:40.")
         return in_utc
 
 
 class HistoryForm(forms.Form):
-    at = InstantField()
+    at = InstantField(widget=written_as(INSTANT_EXAMPLE, INSTANT_PATTERN))
     before = InstantField()
     below = forms.CharField(max_length=ID_CHARS, required=False)  # the id of the last line that was shown
 
@@ -98,7 +99,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "kept": node,
         "is_gone": isinstance(node, GoneNode),
         "form": form,
-        "at": form.data.get("at", "") if at is None else f"{at:%Y-%m-%dT%H:%M:%S}",  # its field takes no zone
+        "at": form.data.get("at", "") if at is None else f"{at:%Y-%m-%d %H:%M:%S}",
         "may_note": not notes.why_not_note(request.user, node),
         "longest_note": notes.LONGEST,
         "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in LINE_KINDS.items()],

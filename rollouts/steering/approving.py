@@ -17,7 +17,7 @@ from rollouts.approvals.shown import changed_since, in_one
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Plan, Stage
 from rollouts.models.moving import record_event
-from rollouts.steering.refusals import AlreadyDecided, NotYours, Refusal, StaleBundle
+from rollouts.steering.refusals import AlreadyDecided, NotYours, ReasonNeeded, Refusal, StaleBundle
 
 __all__ = ["Bundle", "approve", "bundle_for", "reject"]
 
@@ -29,7 +29,8 @@ def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: d
 
     :raises NotYours: for the author and the last editor, and for who is in none of the groups that are asked for
     :raises StaleBundle: when plan, targets or answers are no longer what was shown
-    :raises Refusal: on a plan that does not move now, or without a reason where not every answer is green
+    :raises Refusal: on a plan that does not move now
+    :raises ReasonNeeded: without a reason where not every answer is green
     :raises AlreadyDecided: when this person has decided
     """
     asked = AskedDecision(actor, bundle_hash, because, is_rejection=False)
@@ -80,7 +81,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
                 said = f"What you saw has changed since. {in_one(changed)} Look at it again before you decide."
                 raise StaleBundle(said, changed)
             if not asked.because.strip() and (needed := why_a_reason(stage, bundle, now=now)):
-                raise Refusal(f"Say why you approve it: {needed}.")
+                raise ReasonNeeded(f"Say why you approve it: {needed}.")
             given_for = _groups_given_for(stage, asked)
             approval = Approval.objects.create(
                 stage=stage,

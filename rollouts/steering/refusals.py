@@ -49,6 +49,10 @@ class NotYours(Refusal):
     """Nobody approves what is their own."""
 
 
+class ReasonNeeded(Refusal):
+    """Nobody approves this without saying why."""
+
+
 class Blocked(Refusal):
     """The plan cannot start as things are."""
 

@@ -27,7 +27,7 @@ from rollouts.models import Stage, Verb
 from rollouts.preflight.ahead import ahead_of
 from rollouts.preflight.live.reading import live_on_page, why_no_live_check_by
 from rollouts.steering import approving
-from rollouts.steering.refusals import Refusal
+from rollouts.steering.refusals import ReasonNeeded, Refusal
 from rollouts.web.approval_table import table_of
 from rollouts.web.decision_form import DecisionForm
 from rollouts.web.loading import stage_for
@@ -67,6 +67,9 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
         decide = DECISIONS[given.pop("decision")]
         decide(stage, actor=request.user, **given, now=timezone.now())
     except BadForm:
+        return _page(request, stage_for(request.user, stage.pk), look=look, form=form, status=409)
+    except ReasonNeeded as refusal:
+        form.add_error("because", str(refusal))
         return _page(request, stage_for(request.user, stage.pk), look=look, form=form, status=409)
     except (IllegalMove, LostRace, NotAllowed, Refusal) as refusal:
         stage = stage_for(request.user, stage.pk)

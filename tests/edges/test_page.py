@@ -1,11 +1,12 @@
 """What every page draws alike."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from edges.templatetags.page import clock, glyph, time_of_day
+from edges.templatetags.page import clock, glyph, price, time_of_day
 from tests.make import NOON
 
 MARKUP = "<b>"
@@ -24,3 +25,10 @@ def test_an_instant_of_another_day_names_it_but_for_where_a_heading_does(monkeyp
     assert ">10:00:00<" in clock(today)
     assert ">2026-11-18 12:00:00<" in clock(before)
     assert ">12:00:00<" in time_of_day(before)
+
+
+def test_a_price_has_no_zeros_that_say_nothing():
+    written = {"2.5000": "2.5", "30.0000": "30", "0.0000": "0", "0.0125": "0.0125"}
+
+    assert [price(Decimal(amount)) for amount in written] == list(written.values())
+    assert price(None) == ""

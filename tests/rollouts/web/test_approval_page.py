@@ -325,9 +325,18 @@ def test_no_reason_is_needed_while_all_is_green(amy, second):
 def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
     answered(stage, "soak", "wait")
 
-    said = decide(amy, second, because="  ", look=opened(amy, second))
+    given = {
+        "decision": "approve",
+        "bundle_hash": bundle_for(second).hash,
+        "because": "  ",
+        "look": opened(amy, second),
+    }
+    response = amy.post(f"/stages/{second.pk}/approval", given)
 
-    assert "Say why you approve it: 1 answer is not green." in said
+    html, said = response.content.decode(), Page(response.content.decode()).text
+    assert response.status_code == 409
+    assert "Say why you approve it: 1 answer is not green." in html.partition('id="because"')[2].partition("</div>")[0]
+    assert html.count("Say why you approve it") == 1
     assert not second.approvals.exists()
     assert "To approve, say why: 1 answer is not green." in said
 
