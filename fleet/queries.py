@@ -69,9 +69,9 @@ class ClusterRow:
         A first list that is not complete is no trouble, while a worker is at it.
         """
         sight, cluster = self.freshness.sight, self.cluster
-        is_unseen = not sight.is_live and not self.freshness.is_loading
+        is_unseen = not sight.is_live and (sight.unwatched_since or not self.freshness.is_loading)
         troubles = [kind for kind in self.freshness.troubles if kind.state is not Freshness.LOADING]
-        return bool(is_unseen or cluster.foreign_uid or sight.behind_since or sight.unwatched_since or troubles)
+        return bool(is_unseen or cluster.foreign_uid or sight.behind_since or troubles)
 
 
 @dataclass(frozen=True)

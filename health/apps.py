@@ -10,6 +10,7 @@ class HealthConfig(AppConfig):
         from fleet.messages import listeners
         from fleet.messages import numbers as of_pages
         from fleet.pools.making import GOES_WITH
+        from fleet.web.node_gpus import SICKNESSES
         from health import wake
         from health.housekeeping import tidy
         from health.inbox.limiting import LIMITS_OF_A_POOL
@@ -17,12 +18,14 @@ class HealthConfig(AppConfig):
         from health.sources import answered
         from health.stack import pods
         from health.web.timeline import findings_then, gpus_then, lines_of_findings, lines_of_xids
+        from health.web.which_gpus import sicknesses_of
 
         listeners.JUDGED.append(wake.findings_soon.ask)
         listeners.CRASHED.append(wake.wake_crash_logs_of)
         housekeeping.ALSO.append(tidy)
         reasons.READERS.append(pods.reasons)
         GOES_WITH.extend((LIMITS_OF_A_POOL, MUTES_OF_A_POOL))
+        SICKNESSES.append(sicknesses_of)
         lines.MORE += [lines_of_findings, lines_of_xids]
         of_pages.MORE.append(answered.numbers)
         moment.TRUE_THEN += [findings_then, gpus_then]

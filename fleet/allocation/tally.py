@@ -126,8 +126,13 @@ class Tally:
     @property
     def amounts(self) -> list[tuple[str, GpuAmount]]:
         """Of what there is: the word for one, and how many."""
-        found = (("GPU", self.gpus), ("slice", self.slices), ("share", self.shares))
+        found = (("whole GPU" if self.has_parts else "GPU", self.gpus), ("slice", self.slices), ("share", self.shares))
         return [(word, amount) for word, amount in found if amount.expected]
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether some of the GPUs are cut or shared, so that the whole ones are not all."""
+        return bool(self.slices.expected or self.shares.expected)
 
     @property
     def well(self) -> int:

@@ -1,6 +1,7 @@
 """The GPUs of one node as its page shows them: how they are cut and shared, how many of what, and who is on which."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -49,6 +50,32 @@ class WayOnNode:
 
 
 @dataclass(frozen=True)
+class Sickness:
+    """What is wrong with one GPU. `rank`: 0 is the worst."""
+
+    rank: int
+    glyph: str
+    sentence: str
+    href: str = ""
+
+
+# Of the apps above: what each knows to be wrong with GPUs of a node, by their numbers. Given: number → UUID.
+SICKNESSES: list[Callable[[Node, Mapping[int, str]], Iterable[tuple[int, Sickness]]]] = []
+TAINTED = 1  # its rank, and that of a GPU that a kubelet or a label calls unhealthy
+
+
+@dataclass(frozen=True)
+class BoardOnPage:
+    board: Board
+    sicknesses: tuple[Sickness, ...]
+
+    @property
+    def rank(self) -> int:
+        """The worst first; one without a sickness last."""
+        return min((one.rank for one in self.sicknesses), default=99)
+
+
+@dataclass(frozen=True)
 class PodLine:
     pod: Pod
     allocated: str  # in words; blank: no GPU, or none any more
@@ -66,7 +93,7 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
         "resource_lines": seen.resources,
         "none_because": none_because(node),
         "ways": _ways(seen.resources, [pod for pod in pods if pod.phase not in ENDED]),
-        "boards": [board for board in seen.boards if _is_named(board)],
+        "boards": boards_on_page(node, [board for board in seen.boards if _is_named(board)]),
         "nameless": sum(not _is_named(board) for board in seen.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in seen.unplaced],
         # Whether GPUs are allocated, and of none it is told by whom.
@@ -80,6 +107,24 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
             for pod in pods
         ],
     }
+
+
+def boards_on_page(node: Node, boards: Sequence[Board]) -> list[BoardOnPage]:
+    """The sick ones first, the worst before the others. A query where an app above has findings."""
+    uuids = {board.index: board.uuid for board in boards if board.index is not None}
+    found: dict[int | None, list[Sickness]] = defaultdict(list)
+    for more in SICKNESSES:
+        for index, sickness in more(node, uuids):
+            found[index].append(sickness)
+    shown = [BoardOnPage(board, (*found[board.index], *_said_of(node, board))) for board in boards]
+    return sorted(shown, key=lambda one: one.rank)
+
+
+def _said_of(node: Node, board: Board) -> Iterator[Sickness]:
+    """By kubelets, labels and DRA drivers."""
+    unhealthy = [] if board.index is None else node.unhealthy_of(board.index, board.uuid)
+    for sentence in (*unhealthy, *(f"Tainted {taint}: takes nothing new." for taint in board.taints)):
+        yield Sickness(TAINTED, "warn", sentence)
 
 
 def none_because(node: Node) -> str:

@@ -21,6 +21,12 @@ from gpu.cordons import whose_cordon
 from people.models import User
 from people.rights import Permission, scope_of
 
+CORDON_DOES = "Keeps new pods off the node. Pods that run stay. Undo it with kubectl uncordon."
+DRAIN_DOES = (
+    "Cordons the node and evicts its pods: jobs lose work, and emptyDir volumes are deleted. It waits for "
+    "PodDisruptionBudgets, and refuses pods that nothing controls."
+)
+
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
@@ -68,6 +74,10 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
             f"kubectl{context} describe node {row.name}",
             f"kubectl{context} get node {row.name} -o yaml",
             f"kubectl{context} get pods -A --field-selector spec.nodeName={row.name} -o wide",
+        ],
+        "commands_that_change": [
+            (f"kubectl{context} cordon {row.name}", CORDON_DOES),
+            (f"kubectl{context} drain {row.name} --ignore-daemonsets --delete-emptydir-data", DRAIN_DOES),
         ],
     }
 

@@ -1,18 +1,24 @@
-"""Which GPUs of a node are missing, as far as findings say it: for the sentence of its page that says how many are."""
+"""Which GPUs of a node are missing or sick, as far as findings say it: for the page of the node."""
+
+from collections.abc import Iterator, Mapping
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils.html import format_html
 
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Node
+from fleet.web.node_gpus import Sickness
 from health.correlation import EXPLAINED_BY
 from health.inbox.reading import titles
 from health.models import Finding
+from health.rules.base import RANKS, Severity
 from wording.lists import names
 
 MISSING = "allocatable-below-expected"
+GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
 NOBODY_SAYS = "Which of them is not known: nothing that is read here names it."
 
 
@@ -32,3 +38,14 @@ def which_gpus(node: Node) -> str:
     if not named:
         return NOBODY_SAYS
     return f"Findings name {names([f'{gpu} ({names(said)})' for gpu, said in named.items()], most=8)}."
+
+
+def sicknesses_of(node: Node, uuids: Mapping[int, str]) -> Iterator[tuple[int, Sickness]]:
+    """Open findings of its GPUs, notes left out. One query."""
+    rows = Finding.objects.filter(node=node).open().exclude(severity=Severity.NOTE).worst_first()
+    for row in rows:
+        index = row.gpu_among(uuids)
+        if index in uuids:
+            href = f"{reverse('findings')}?finding={row.pk}"
+            title, severity = titles().get(row.rule, row.rule), Severity(row.severity)
+            yield index, Sickness(RANKS[severity], GLYPHS[severity], title, href)

@@ -271,6 +271,7 @@ def test_slices_and_shares_are_counted_beside_gpus_and_never_among_them(viewer):
     text = page(viewer, "/parts/fleet/overview").text
 
     assert "14 GPUs 8 whole · 2 MIG · 4 MPS" in text
+    assert "0 of 8 whole GPUs allocated" in text
     assert "3 of 14 slices allocated 1 missing" in text
     assert "5 of 32 shares allocated" in text
     assert "not counted" not in text

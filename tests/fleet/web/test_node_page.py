@@ -53,6 +53,31 @@ def test_says_how_the_cluster_is_reached_to_its_admins_alone(viewer):
     assert "kubectl --context arn:of-the-account get node gpu-001 -o yaml" in page(admin, f"/nodes/{node.pk}").text
 
 
+def test_the_sick_gpus_come_first_with_what_is_wrong(viewer):
+    node = make.a_node(make.a_cluster(), "gpu-001", gpus=4)
+    make.a_finding(node.cluster, "GPU 2 of gpu-001", node=node, rule="gpu-hot", severity="warning")
+    fallen = make.a_finding(node.cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical")
+    make.a_finding(node.cluster, "GPU 1 of gpu-001", node=node, rule="gpu-memory-full", severity="note")
+
+    seen = page(viewer, f"/parts/nodes/{node.pk}")
+
+    boards = [int(number) for number in re.findall(r"GPU (\d) 143771 MiB", seen.text)]
+    assert boards == [3, 2, 0, 1]
+    assert f"/findings?finding={fallen.pk}" in seen.links
+
+
+def test_cordon_and_drain_are_copied_with_what_they_do(viewer):
+    node = make.a_node(make.a_cluster(), "gpu-001")
+
+    text = page(viewer, f"/nodes/{node.pk}").text
+
+    assert (
+        "Keeps new pods off the node. Pods that run stay. Undo it with kubectl uncordon. kubectl cordon gpu-001" in text
+    )
+    assert "kubectl drain gpu-001 --ignore-daemonsets --delete-emptydir-data" in text
+    assert "evicts its pods" in text.partition("kubectl drain")[0]
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
