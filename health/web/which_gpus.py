@@ -45,7 +45,7 @@ def sicknesses_of(node: Node, uuids: Mapping[int, str]) -> Iterator[tuple[int, S
     rows = Finding.objects.filter(node=node).open().exclude(severity=Severity.NOTE).worst_first()
     for row in rows:
         index = row.gpu_among(uuids)
-        if index in uuids:
+        if index is not None and index in uuids:
             href = f"{reverse('findings')}?finding={row.pk}"
             title, severity = titles().get(row.rule, row.rule), Severity(row.severity)
             yield index, Sickness(RANKS[severity], GLYPHS[severity], title, href)

@@ -3,7 +3,10 @@
 import { healthOf, isFault } from "./map-colours.js";
 
 const KINDS = 16; // of health, and room for more
-const CELL_PX = [[100, 9], [600, 6], [Infinity, 5]]; // the largest cell for so many nodes
+// The largest cell for so many nodes: a small fleet fills the width, too.
+const CELL_PX = [[48, 28], [100, 20], [200, 12], [400, 8], [600, 6], [Infinity, 5]];
+const LARGE_PX = 9, LARGE_HEIGHT_PX = 240; // larger cells than that may not push the rest of the page down
+const FILLED = 0.88; // of the width: such a place is as good as a fuller one
 const LEAST_CELL_PX = 2, LEAST_NODE_PX = 3, MOST_NODE_PX = 12;
 const LABEL_PX = 14, PAD_PX = 3, GAP_PX = 5, FINE_PX = 5;
 const LETTER_PX = 6.3, COUNTS_LETTERS = 24, LEAST_GROUP_PX = 72;
@@ -57,7 +60,7 @@ export function countFaults(groups, raster) {
 export function arrange({ groups, order }, width, height, scale) {
   const px = (size) => Math.max(1, Math.round(size * scale));
   const largest = CELL_PX.find(([nodes]) => order.length <= nodes)[1];
-  let smallest;
+  let smallest, widest;
   for (const isGpus of [true, false]) {
     const [most, least] = isGpus ? [largest, LEAST_CELL_PX] : [MOST_NODE_PX, LEAST_NODE_PX];
     let before = 0;
@@ -65,15 +68,21 @@ export function arrange({ groups, order }, width, height, scale) {
       const cell = px(size), gap = px(1);
       if (cell === before) continue;
       before = cell;
+      const isLarge = isGpus && size > LARGE_PX;
+      if (widest && !isLarge) return widest;
+      const tall = isLarge ? Math.min(height, px(LARGE_HEIGHT_PX)) : height;
       for (const isRoomy of [true, false]) {
         for (const shelf of SHELVES) {
           smallest = { ...place(groups, { isGpus, cell, gap, shelf, isRoomy, width, px }), order, isGpus, cell, gap, width };
-          if (smallest.height <= height) return { ...smallest, fits: true };
+          if (smallest.height > tall) continue;
+          const found = { ...smallest, fits: true };
+          if (found.filled >= FILLED * width || !isLarge) return found;
+          if (!widest || found.filled > widest.filled) widest = found;
         }
       }
     }
   }
-  return { ...smallest, fits: false };
+  return widest ?? { ...smallest, fits: false };
 }
 
 function place(groups, { isGpus, cell, gap, shelf, isRoomy, width, px }) {
@@ -103,7 +112,7 @@ function place(groups, { isGpus, cell, gap, shelf, isRoomy, width, px }) {
     low = Math.max(low, tall);
     if (isWide) newShelf();
   }
-  return { boxes, height: y + low + 1 };
+  return { boxes, height: y + low + 1, filled: boxes.reduce((most, each) => Math.max(most, each.x + each.width), 0) };
 }
 
 // The box that a place in the order is in.
