@@ -344,3 +344,32 @@ def test_what_is_not_had_of_any_cluster_blanks_the_map(page):
     assert [step["bytes"] for step in told["said"]] == [[255, 255, 62, 62], None, [61, 61, 62, 62]]
     assert told["said"][1]["told"].startswith("The temperature of the GPUs was not fetched (it answered 500).")
     assert "not fetched" not in told["said"][2]["told"]
+
+
+@pytest.mark.parametrize(
+    ("pools", "filled", "height"),
+    [
+        ([29, 5, 22, 8], (0.88, 1), (160, 241)),
+        ([64], (0.88, 1), (160, 241)),
+        ([8], (0.25, 1), (120, 241)),
+        ([3000, 1500, 500], (0.88, 1), (400, 701)),
+    ],
+)
+def test_the_map_fills_the_width_with_few_nodes_as_with_many(page: Page, pools, filled, height):
+    opened(page)
+    arrange = """async (pools) => {
+        const { arrange } = await import('/static/js/map-arrange.js');
+        let start = 0;
+        const groups = pools.map((number) => {
+            const nodes = Array.from({ length: number }, (_, at) => start + at);
+            start += number;
+            return { title: 'h100', nodes, columns: 4, rows: 2, start: nodes[0] };
+        });
+        const found = arrange({ groups, order: new Uint32Array(start) }, 1540, 700, 1);
+        return [found.filled / 1540, found.height];
+    }"""
+
+    width, tall = page.evaluate(arrange, pools)
+
+    assert filled[0] <= width <= filled[1]
+    assert height[0] <= tall < height[1]
