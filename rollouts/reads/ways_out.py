@@ -7,8 +7,9 @@ from django.conf import settings
 from rollouts.gates.base import NO_PROOF, Answer
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import Stage
+from rollouts.models import Stage, Verb
 from rollouts.models.gate_answer import KeptAnswer
+from rollouts.verbs import VERBS
 
 GAINS_TEST_JOBS = frozenset({StageState.PROMOTING, StageState.SOAKING, StageState.HALTED})
 TEST_JOB, OTHER_NODES, TENANTS, OVERRIDE = "test-job", "other-nodes", "tenants", "override"
@@ -43,7 +44,7 @@ def ways_out(stage: Stage, answer: KeptAnswer) -> list[WayOut]:
             OTHER_NODES,
             "Pick other nodes",
             "Roll back, then draft a plan whose canary takes nodes with tenants.",
-            f"/api/v1/plans/{stage.plan_id}/rollback",
+            f"/api/v1/plans/{stage.plan_id}/{VERBS[Verb.ROLLBACK].resource}",
         ),
         WayOut(
             OVERRIDE,

@@ -1,6 +1,7 @@
 """A gate that has nothing to look at offers what would prove it: on the plan's page and over REST."""
 
 import pytest
+from django.urls import resolve
 
 from rollouts.gates.base import NO_PROOF
 from rollouts.models import Stage
@@ -39,6 +40,7 @@ def test_rest_lists_the_same_choices_and_takes_the_first(stage):
     ada = calling(make.a_user("ada", role="operator"))
     ways = ada.get(f"/api/v1/stages/{stage.pk}").json()["ways_out"]
     assert [way["key"] for way in ways] == ["test-job", "tenants", "other-nodes", "override"]
+    assert all(resolve(way["resource"]) for way in ways if way["resource"])
 
     assert ada.post(ways[0]["resource"], {"because": "The canary is idle."}, format="json").status_code == 204
 
