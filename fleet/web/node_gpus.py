@@ -37,8 +37,13 @@ class WayOnNode:
     pods: list[Pod] = field(default_factory=list)
 
     @property
-    def allocatable(self) -> int:
-        return sum(part.to_be_had for part in self.parts if not part.is_second)
+    def expected(self) -> int:
+        """Those that are missing included: a pod may still have one of them."""
+        return sum(part.expected or 0 for part in self.parts if not part.is_second)
+
+    @property
+    def missing(self) -> int:
+        return sum(part.missing or 0 for part in self.parts if not part.is_second)
 
     @property
     def requested(self) -> int:

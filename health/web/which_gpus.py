@@ -12,7 +12,7 @@ from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_gpus import Sickness
 from health.correlation import EXPLAINED_BY
-from health.inbox.reading import titles
+from health.inbox.reading import code_of, titles
 from health.models import Finding
 from health.rules.base import RANKS, Severity
 from wording.lists import names
@@ -47,5 +47,5 @@ def sicknesses_of(node: Node, uuids: Mapping[int, str]) -> Iterator[tuple[int, S
         index = row.gpu_among(uuids)
         if index is not None and index in uuids:
             href = f"{reverse('findings')}?finding={row.pk}"
-            title, severity = titles().get(row.rule, row.rule), Severity(row.severity)
+            title, severity = code_of(row)[0] or titles().get(row.rule, row.rule), Severity(row.severity)
             yield index, Sickness(RANKS[severity], GLYPHS[severity], title, href)

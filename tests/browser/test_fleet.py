@@ -131,3 +131,12 @@ def test_no_page_scrolls_sideways_on_a_phone(window, place):
     page.goto(place if place.startswith("/") else page.locator(place).first.get_attribute("href"))
 
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_each_place_of_the_menu_is_on_the_screen_of_a_phone(window):
+    page = window("viewer", viewport=PHONE).page
+
+    for link in page.locator(".places a").all():
+        box = link.bounding_box()
+        assert box["x"] >= 0, link.inner_text()
+        assert box["x"] + box["width"] <= PHONE["width"], link.inner_text()

@@ -63,7 +63,14 @@ def test_the_sick_gpus_come_first_with_what_is_wrong(viewer):
 
     boards = [int(number) for number in re.findall(r"GPU (\d) 143771 MiB", seen.text)]
     assert boards == [3, 2, 0, 1]
+    assert "GPU 3 143771 MiB Xid" in seen.text
     assert f"/findings?finding={fallen.pk}" in seen.links
+
+
+def test_no_more_gpus_are_taken_than_there_are(viewer):
+    node = make.a_node(make.a_cluster(), gpus=8, gpu_allocatable=7, requested={"nvidia.com/gpu": 8})
+
+    assert "8 of 8 taken, 1 missing" in page(viewer, f"/parts/nodes/{node.pk}").text
 
 
 def test_cordon_and_drain_are_copied_with_what_they_do(viewer):
