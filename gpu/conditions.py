@@ -6,6 +6,8 @@ node-problem-detector: AKS'. aws/eks-node-monitoring-agent, pkg/reasons/reasons.
 docs.nebius.com, kubernetes/maintenance/health-checks. NVIDIA/NVSentinel, platform-connectors: a check is True with the
 reason <check>IsNotHealthy, its messages end with "Recommended Action=…;". ROCm/gpu-operator, docs/npd: AMD's.
 facebookresearch/gcm: Gcm…Problem. k3s: EtcdIsVoter. leptonai/gpud writes none, and is asked on the machine itself.
+GoogleCloudPlatform/container-engine-accelerators #497: XidCriticalError of GKE's device plugin has its Xids in the
+reason, {"31":true}, and stays until the machine starts again.
 
 A type that no list has is read by its name; where that does not tell, its polarity is unknown.
 """
@@ -19,8 +21,8 @@ from typing import Any
 from gpu.xids import XIDS, XidAction
 
 KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
-AKS, EKS, NEBIUS, AMD, GCM, K3S = (
-    "AKS", "EKS node monitoring agent", "Nebius", "AMD's node-problem-detector", "GCM", "k3s",
+AKS, EKS, GKE, NEBIUS, AMD, GCM, K3S = (
+    "AKS", "EKS node monitoring agent", "GKE's device plugin", "Nebius", "AMD's node-problem-detector", "GCM", "k3s",
 )  # fmt: skip
 UNNAMED = "unknown detector"
 READY = "Ready"  # the kubelet's, which has rules of its own
@@ -87,6 +89,7 @@ REPORTERS: Mapping[str, str] = {
     ),
     **dict.fromkeys(("NebiusGPUError", "NebiusContainerRuntimeError", "NebiusBootDiskIOError"), NEBIUS),
     "AMDGPUUnhealthy": AMD,
+    "XidCriticalError": GKE,
     "EtcdIsVoter": K3S,
 }  # fmt: skip
 BAD_WHEN_FALSE = frozenset({"EtcdIsVoter"})  # beside those whose name says it
@@ -133,10 +136,13 @@ _XID = re.compile(
     re.IGNORECASE,
 )
 _ERROR_CODE = re.compile(r"ErrorCode:(?:XID_)?(\d{1,3})\b")
+_IN_JSON = re.compile(r"[{,]\s*\"(\d{1,3})\"\s*:\s*true")
 NONE = "NONE"
 # Of an IMEX daemon, which DCGM's watch of NVLink looks at as well: it runs only while a ComputeDomain is active.
 IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
 ROW_REMAP = 63
+# Of the agent of EKS, as it loses DCGM's host engine. It stays when DCGM is back (eks-node-monitoring-agent #266).
+DCGM_LOST = "DCGMError: "
 
 
 def is_a_fault_report(name: str) -> bool:
@@ -197,7 +203,7 @@ def xids_in(name: str, text: str) -> list[int]:
     for match in _XID.finditer(text):
         found += [int(each) for each in match[1].split(",")]
     if not {"xid", "xids"}.isdisjoint(_words(name)):
-        found += [int(match[1]) for match in _ERROR_CODE.finditer(text)]
+        found += [int(match[1]) for pattern in (_ERROR_CODE, _IN_JSON) for match in pattern.finditer(text)]
     return found
 
 
@@ -213,8 +219,11 @@ def _is_harmless(name: str, item: str) -> bool:
     xids = xids_in(name, item)
     if xids:
         return all(map(is_applications, xids))
-    actions = [match[1].upper() for match in _ACTION.finditer(item)]
-    return bool(actions) and set(actions) == {NONE}
+    return _asks_for_nothing(item)
+
+
+def _asks_for_nothing(item: str) -> bool:
+    return {match[1].upper() for match in _ACTION.finditer(item)} == {NONE}
 
 
 def _reporter_of(name: str, reason: str) -> str:
@@ -238,7 +247,7 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
     """Of one of the faults that a condition reports."""
     if _is_notice(name) or _is_harmless(name, item):
         return ConditionSeverity.NOTE
-    if IMEX_UNHEALTHY in item:
+    if IMEX_UNHEALTHY in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL

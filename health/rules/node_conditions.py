@@ -10,8 +10,10 @@ from typing import ClassVar
 
 from gpu.conditions import (
     AFTER_A_BOOT,
+    DCGM_LOST,
     DETECTOR,
     EKS,
+    GKE,
     IMEX_UNHEALTHY,
     NEBIUS,
     NETWORK,
@@ -42,7 +44,6 @@ RECOMMENDED = {
     "NODE_REBOOT": "reboot the node",
     "REPLACE_VM": "replace the node",
 }
-UPGRADE_REASON = "DCGMError: "  # of the agent of EKS, as it loses DCGM's host engine
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class NodeConditions:
 
 
 def _is_usual_during_upgrade(condition: NodeCondition) -> bool:
-    return condition.type in USUAL_DURING_UPGRADE or condition.message.startswith(UPGRADE_REASON)
+    return condition.type in USUAL_DURING_UPGRADE or condition.message.startswith(DCGM_LOST)
 
 
 def _messages(bad: Sequence[NodeCondition], most: int) -> str:
@@ -106,6 +107,10 @@ def _probable_cause(bad: Sequence[NodeCondition], node: NodeFacts) -> str:
             "IMEX does not run while no ComputeDomain is active, and DCGM's watch of NVLink reports that. It is no "
             "fault of the NVLink hardware."
         )
+    if any(each.message.startswith(DCGM_LOST) for each in bad):
+        parts.append(
+            "The agent lost DCGM's host engine: that says nothing of a GPU. It keeps the condition when DCGM is back."
+        )
     xids = sorted({xid for each in bad if each.severity is Severity.NOTE for xid in each.xids if is_applications(xid)})
     if xids:
         parts.append(f"An application failed: no GPU is blamed for Xid {names([str(xid) for xid in xids])}.")
@@ -123,6 +128,9 @@ def _action(bad: Sequence[NodeCondition]) -> str:
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_of_xids(faults), True),
         "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself.": NVSENTINEL in by,
+        "Look at the pod dcgm-server on it. Where that runs, delete the agent's pod on it: the condition is written "
+        "anew.": any(each.message.startswith(DCGM_LOST) for each in bad),
+        "GKE's condition stays until the node's machine is started again.": any(each.reporter == GKE for each in bad),
         "With auto repair on EKS reboots or replaces the node by itself.": EKS in by,
         "Nebius cordons, drains and restarts the node by itself.": NEBIUS in by,
         "Look at what uses up what the machine runs out of, before pods are evicted.": bool(rest & RUNS_OUT),
@@ -135,7 +143,7 @@ def _action(bad: Sequence[NodeCondition]) -> str:
 
 def _needs_the_log(by: Collection[str]) -> bool:
     """Whether a detector is among them that says no more itself: not the kubelet, and nobody who repairs."""
-    return DETECTOR in by or bool(set(by) - {DETECTOR, NVSENTINEL, EKS, NEBIUS, "kubelet"})
+    return DETECTOR in by or bool(set(by) - {DETECTOR, NVSENTINEL, EKS, GKE, NEBIUS, "kubelet"})
 
 
 def _recommended(bad: Sequence[NodeCondition]) -> list[str]:

@@ -52,6 +52,11 @@ EXPECTED = {
     "amd-hot": ("critical", "AMDGPUUnhealthy (Temperature Threshold Exceeded"),
     "gcm-xid": ("critical", "GPU has fallen off the bus"),
     "gke-readonly": ("warning", "ReadonlyFilesystem"),
+    "gke-xid-application": ("note", "XidCriticalError ({\"31\":true}"),
+    "gke-xid-hardware": ("critical", "GKE's device plugin says of gke-xid-hardware: XidCriticalError"),
+    "eks-dcgm-lost": ("warning", "DCGMError: failed to initialize DCGM"),
+    "nvs-xid-31-none": ("note", "Detected XID 31 for GPU 4"),
+    "nvs-xid-145-none": ("warning", "145, RLW_SRC_TRACK Nonfatal"),
     "soperator": ("warning", "HardwareIssuesSuspected (DCGMFailed: health check all_reduce failed)"),
 }
 
@@ -95,6 +100,20 @@ def test_a_long_message_is_whole_in_the_evidence(found):
 )
 def test_the_page_of_a_node_tells_each_condition_by_its_polarity(name, says):
     assert says in page(visiting(make.a_user(role="viewer")), f"/nodes/{seen(name).pk}").text
+
+
+@pytest.mark.parametrize(
+    ("node", "cause", "does"),
+    [
+        ("gke-xid-application", "no GPU is blamed for Xid 31", "Nothing has to be done to the hardware"),
+        ("gke-xid-hardware", "", "Xid 48:"),
+        ("eks-dcgm-lost", "says nothing of a GPU", "delete the agent's pod"),
+        ("nvs-xid-145-none", "", "NVSentinel recommends NONE (do nothing)."),
+    ],
+)
+def test_what_is_advised_fits_what_the_condition_says(found, node, cause, does):
+    assert cause in found[node].probable_cause
+    assert does in found[node].action
 
 
 def test_a_cordon_that_nvsentinel_has_left_behind_is_found_with_its_command(found):
