@@ -52,7 +52,7 @@ EXPECTED = {
     "amd-hot": ("critical", "AMDGPUUnhealthy (Temperature Threshold Exceeded"),
     "gcm-xid": ("critical", "GPU has fallen off the bus"),
     "gke-readonly": ("warning", "ReadonlyFilesystem"),
-    "gke-xid-application": ("note", "XidCriticalError ({\"31\":true}"),
+    "gke-xid-application": ("note", 'XidCriticalError ({"31":true}'),
     "gke-xid-hardware": ("critical", "GKE's device plugin says of gke-xid-hardware: XidCriticalError"),
     "eks-dcgm-lost": ("warning", "DCGMError: failed to initialize DCGM"),
     "nvs-xid-31-none": ("note", "Detected XID 31 for GPU 4"),

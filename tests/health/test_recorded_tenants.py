@@ -106,6 +106,8 @@ def reason(name: str) -> PodReason:
         ("start-error-silent", "never_started", "back-off", "cannot be started", "It has no log"),
         ("not-registered", "dra_not_registered", "not registered", "compute-domain.nvidia.com", "DRA driver's pod"),
         ("prepare-times-out", "dra_prepare_failed", "DeadlineExceeded", "cannot prepare", "DRA driver's pod"),
+        ("empty-device", "dra_empty_device", "empty device edits", "no device for its claim", "DRA driver's pod"),
+        ("all-held", "gpus_all_held", "used: 8", "8 of 8 were held when it came", "beside the scheduler"),
         ("slice-no-room", "dra_no_room", "1g.20gb", "cannot be cut", "slices"),
         ("too-big", "cuda_out_of_memory", "Tried to allocate", "GPU memory", "smaller"),
         ("no-fabric", "cuda_fabric", "802", "NVSwitch", "fabric manager"),

@@ -3,9 +3,11 @@
 client-go: `… is forbidden: User "system:serviceaccount:…" cannot list resource …`, `dial tcp 10.96.0.1:443: i/o
 timeout`, `the server could not find the requested resource (post nodefeatures.nfd.k8s-sigs.io)`; runc: `exec format
 error`; the kernel: `bind: address already in use`, `no space left on device`; kubernetes, pkg/kubelet/prober:
-`Liveness probe failed`.
+`Liveness probe failed`. node-feature-discovery: workers that report to nfd-master (gpu-operator #429, k8s-device-plugin
+#438; kubernetes-sigs/node-feature-discovery #539).
 """
 
+from gpu.operands import GFD, NFD
 from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
 from health.stack.causes.crash import CRASHES
 from kube.log_lines import LineWeight, weight
@@ -16,6 +18,14 @@ NO_NFD_API = Saying(
           r"nodefeature\S*nfd\.k8s-sigs\.io\S* not found"),
     "The API server does not know NodeFeatures, by which features of a node are told.",
     "Install the definitions of node feature discovery (nfd-api-crds.yaml), of its own version.",
+)  # fmt: skip
+NO_NFD_MASTER = Saying(
+    "nfd_master_unreachable",
+    words(r"(node-feature-discovery|nfd)-master.{0,300}(no such host|connection refused|i/o timeout|deadline)",
+          r"failed to advertise (labels|features)"),
+    "It cannot reach nfd-master, which writes the labels of this node's features: operands select nodes by these.",
+    "Look at the pod and the Service of nfd-master, at cluster DNS, and at the network between this node and that pod.",
+    frozenset({NFD, GFD}),
 )  # fmt: skip
 FORBIDDEN = Saying(
     "api_forbidden",
@@ -76,5 +86,14 @@ def killed_by_probe(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[CauseRule, ...] = (NO_NFD_API, FORBIDDEN, NO_API, OTHER_MACHINE, OTHER_LIBC, PORT_TAKEN, DISK_FULL)
+RULES: tuple[CauseRule, ...] = (
+    NO_NFD_API,
+    FORBIDDEN,
+    NO_NFD_MASTER,
+    NO_API,
+    OTHER_MACHINE,
+    OTHER_LIBC,
+    PORT_TAKEN,
+    DISK_FULL,
+)
 LAST: tuple[CauseRule, ...] = (killed_by_probe,)

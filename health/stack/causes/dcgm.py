@@ -4,6 +4,7 @@ dcgm-exporter, internal/pkg/dcgmprovider/dcgm.go: "Attempting to connect to remo
 "Failed to connect to remote hostengine", earlier "Error connecting to nv-hostengine: Host engine connection
 invalid/disconnected" (gpu-operator #414), or nothing but a caught panic (dcgm-exporter #536). "This request is serviced
 by a module of DCGM that is not currently loaded" (dcgm-exporter #22, #707; DCGM #219: 4.2.3 mends some of it).
+"CacheManager Init Failed. Error: -17" (dcgm-exporter #443; dcgm_structs.h: -17 is DCGM_ST_NO_PERMISSION).
 "DCGM initialization error" (gpu-monitoring-tools #96), "libdcgm.so not Found", "Failed to start host engine server"
 (#54). internal/pkg/counters: "could not find DCGM field". internal/pkg/transformation/hpc.go: "Unable to access HPC job
 mapping file directory … Ignoring": its series then lack hpc_job.
@@ -70,10 +71,17 @@ NO_LIBRARY = Saying(
     "Take an image that has it, or install datacenter-gpu-manager where it runs without one.",
     OF_DCGM,
 )
+NO_RIGHTS = Saying(
+    "dcgm_no_rights",
+    words(r"cachemanager init failed\. error: -17\b", "DCGM_ST_NO_PERMISSION", "DCGM_ST_REQUIRES_ROOT"),
+    "DCGM may not read a GPU of this node: its container lacks the rights (DCGM_ST_NO_PERMISSION).",
+    "Look at its security context: it needs root, and privileged or SYS_ADMIN.",
+    OF_DCGM,
+)
 NO_START = Saying(
     "dcgm_no_start",
     words("error starting nv-hostengine", "failed to start (dcgm|host engine)", "dcgm initialization error",
-          "host ?engine (is )?already running", "err: failed to start"),
+          "host ?engine (is )?already running", "err: failed to start", "cachemanager init failed"),
     "DCGM's host engine does not start on this node.",
     "Look whether nvidia-smi runs in the driver pod or on the host, whether another nv-hostengine has the port, and "
     "whether this DCGM knows the driver.",
@@ -98,6 +106,6 @@ NO_JOBS = Saying(
     frozenset(DCGM_EXPORTERS),
 )
 
-RULES: tuple[CauseRule, ...] = (no_host_engine, NO_MODULE, NO_LIBRARY, NO_FIELD)
+RULES: tuple[CauseRule, ...] = (no_host_engine, NO_RIGHTS, NO_MODULE, NO_LIBRARY, NO_FIELD)
 # Most often it is the driver's library or module that is missing, and that is said beside it.
 LAST: tuple[CauseRule, ...] = (NO_START, NO_JOBS)

@@ -10,6 +10,9 @@ none of its own: "error getting device memory: Not Supported" before plugin 0.17
 … Not Supported" of the DRA driver before dra-driver-nvidia-gpu #1115. "Failed to initialize NVML: Unknown Error" is
 what a container says that systemd took its devices from (gpu-operator #485). "error waiting for MPS daemon: error
 checking MPS daemon health: …": k8s-device-plugin #1094.
+The MPS daemon's own: "error setting SELinux context: lsetxattr … permission denied" (k8s-device-plugin #1105), "Server
+95 exited with status 1" (#685, #1614). "Failed to initialize NVML: ERROR_UNKNOWN" of a container without rights to the
+devices (HAMi #452). "failed to check for empty MIG-enabled devices: NVML error: Not Found" (gpu-feature-discovery #24).
 """
 
 from dataclasses import replace
@@ -41,6 +44,31 @@ MIG_STRATEGY = Saying(
     "Cut all alike with nvidia.com/mig.config, or choose mig.strategy: mixed in the ClusterPolicy.",
     frozenset({DEVICE_PLUGIN, GFD}),
     alone="Cut all alike, or choose migStrategy: mixed for it.",
+)  # fmt: skip
+MIG_NOT_SEEN = Saying(
+    "mig_not_seen",
+    words(r"(empty mig-enabled devices|visiting mig device|mig resource labeler).*(not found|unknown error)"),
+    "A GPU of this node has MIG on, and the driver does not show its slices to this container.",
+    "Look at nvidia-smi -L and nvidia-smi mig -lgi on the node: slices are lost with a reboot. Apply the MIG layout "
+    "again, then delete this pod.",
+    frozenset({DEVICE_PLUGIN, GFD}),
+)
+MPS_SELINUX = Saying(
+    "mps_selinux",
+    words("(setting selinux context|lsetxattr).*(permission denied|not permitted)"),
+    "SELinux on this node does not let it label the folder that it shares with its clients.",
+    "Give it the rights (privileged, and seLinuxOptions of a type that may relabel), or share the GPUs by time slices "
+    "here.",
+    frozenset({"mps-control-daemon"}),
+)
+MPS_SERVER = Saying(
+    "mps_server",
+    words(r"server \d+ exited with status [1-9]", "server encountered a fatal exception",
+          "failed to start ?: ?(invalid argument|operation not supported)"),
+    "The MPS server does not start on the GPUs of this node: no client gets one.",
+    "Look at the server's own log beside it (CUDA_MPS_LOG_DIRECTORY) and at NVRM lines in dmesg. Where it fails on one "
+    "model of GPU only, share that by time slices.",
+    frozenset({"mps-control-daemon"}),
 )  # fmt: skip
 MPS = Saying(
     "mps_not_ready",
@@ -119,6 +147,12 @@ NO_HANDLE = Saying(
     "Look in the kernel's log for NVRM and Xid lines of that GPU. Drain the node and reboot it; if it fails again, the "
     "board, its power or its slot is broken.",
 )
+NO_RIGHTS = Saying(
+    "devices_refused",
+    words("initialize nvml: error_unknown", r"nvml\.init: error_unknown"),
+    "It sees the driver's library and may not use the GPU devices.",
+    "Look at its security context (privileged), and whether nvidia-smi runs on the node. Then delete this pod.",
+)
 DEVICES_TAKEN = Saying(
     "devices_taken",
     words(r"(initialize nvml|nvml\.init): unknown error"),
@@ -189,8 +223,12 @@ RULES: tuple[CauseRule, ...] = (
     NONE_FREE,
     OPEN_FILES,
     MEMORY,
+    MIG_NOT_SEEN,
     MIG_STRATEGY,
+    MPS_SELINUX,
+    MPS_SERVER,
     MPS,
+    NO_RIGHTS,
     DEVICES_TAKEN,
     SHARING_CONFIG,
     PRIVILEGES,

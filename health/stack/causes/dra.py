@@ -5,7 +5,8 @@ by #865; the fabric's state at boot: #1264, CrashOnNVLinkFabricErrors), hack/kub
 Has the NVIDIA GPU driver been set up?"), a ResourceSlice without devices (#1008). "create resource slice: … is invalid:
 …" of k8s.io/dynamic-resource-allocation, resourceslice/resourceslicecontroller.go: ROCm/gpu-operator #609 and
 ROCm/k8s-gpu-dra-driver #56, mended by its #68. nvidia-imex: "Failed to allocate Imex session with error NV_ERR_IN_USE"
-(dra-driver-nvidia-gpu #524), "No matching network interface found for any IP addresses" (#289).
+(dra-driver-nvidia-gpu #524), "No matching network interface found for any IP addresses" (#289). "checkpoint is
+corrupted" (#1080, #1100), after a downgrade, too (#1066).
 """
 
 from gpu.operands import AMD_DRA, COMPUTE_DOMAIN, DRA_DRIVER, INTEL_DRA
@@ -40,6 +41,14 @@ NO_DRIVER = Saying(
     "operator's, / for the host's.",
     frozenset({DRA_DRIVER}),
     alone="Look whether nvidia-smi runs on the node. The chart's nvidiaDriverRoot is / for a driver of the host.",
+)
+CHECKPOINT = Saying(
+    "dra_checkpoint",
+    words("checkpoint is corrupted", "corrupt ?checkpoint", "unable to (get|sync|read) checkpoint"),
+    "It does not start: its record of prepared claims on this node is damaged, or of another release of the driver.",
+    "Drain the pods that have claims from the node. On the node, remove checkpoint.json in the driver's folder below "
+    "/var/lib/kubelet/plugins (gpu.nvidia.com, compute-domain.nvidia.com). Then delete this pod.",
+    OF_DRA,
 )
 NO_API = Saying(
     "dra_not_served",
@@ -126,6 +135,7 @@ RULES: tuple[CauseRule, ...] = (
     EMPTY_UUID,
     FABRIC,
     NO_DRIVER,
+    CHECKPOINT,
     NO_API,
     VERSION_REFUSED,
     SLICE_REFUSED,

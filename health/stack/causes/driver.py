@@ -18,6 +18,11 @@ The lines are those of NVIDIA's own scripts and programs:
 - the fabric manager on NVSwitch: "fabric manager NVIDIA GPU driver interface version … don't match with driver version"
   (gpu-driver-container #735, gpu-operator #544), "Unknown option: …/fabricmanager.cfg" (#1595), NVLink5 without
   ib_umad (#2781); the script ends where it does not start since gpu-driver-container #908.
+- apt and dnf, where a mirror has dropped a version (404: gpu-operator #1244) or is not trusted.
+- the sidecars nvidia-fs-ctr and nvidia-gdrcopy-ctr, whose images for other systems than Ubuntu lack the program that
+  the operator calls: "exec: nvidia-gds-driver: not found" (gpu-operator #2416, #2911).
+- Google's installer: "failed to verify GPU driver installation" (container-engine-accelerators #237), "ln:
+  /root/home/kubernetes/bin/nvidia: cannot overwrite directory" (#132).
 - the kernel's words that the script repeats: "requires use of the NVIDIA open kernel modules", "RmInitAdapter failed",
   "Lockdown: … unsigned module loading is restricted".
 """
@@ -128,6 +133,22 @@ NOT_DRAINED = Saying(
     "loses their data.",
     OF_DRIVER,
 )  # fmt: skip
+PACKAGES_GONE = Saying(
+    "packages_gone",
+    words(r"^e: failed to fetch .*\b404\b", r"404 +not found \[ip", "status code: 404 for"),
+    "The package repository answers and no longer has a version that the driver's image asks for (404): the image's "
+    "list of packages is older than the repository.",
+    "Take a newer build or version of the driver image. A mirror in repoConfig must keep the versions that its lists "
+    "name.",
+    OF_DRIVER,
+)
+PACKAGES_UNTRUSTED = Saying(
+    "packages_untrusted",
+    words("certificate verification failed", "ssl certificate problem", "certificate is not trusted"),
+    "The driver's container does not trust the certificate of the package repositories, or of a proxy before them.",
+    "Give it the authority that signed the certificate: certConfig of the driver names a ConfigMap with it.",
+    OF_DRIVER,
+)
 PACKAGES_UNREACHABLE = Saying(
     "packages_unreachable",
     words("temporary failure resolving", "could not resolve host", r"^e: failed to fetch", "cannot download repomd"),
@@ -278,6 +299,29 @@ TWO_DRIVERS = Saying(
     "Two driver DaemonSets select the node, or an old container did not end: look at the driver pods on it.",
     OF_DRIVER,
 )
+NO_STORAGE_DRIVER = Saying(
+    "gds_not_in_image",
+    words(r"exec: \"?(?P<program>nvidia-(gds|gdrcopy)-driver)\"?: (executable file )?not found"),
+    "Its image has no {program} for this system: such images are built for Ubuntu and OpenShift.",
+    "Switch gds and gdrcopy off in the ClusterPolicy where {os} is not one of these: the driver pod does not become "
+    "ready before all its containers are.",
+    OF_DRIVER,
+)
+NOT_VERIFIED = Saying(
+    "driver_not_verified",
+    words("failed to verify gpu driver installation"),
+    "The driver was installed, and nvidia-smi does not run on it.",
+    "Look at NVRM lines in the kernel's log (dmesg): a driver that does not know the GPU, or modules for another "
+    "kernel. A newer node image brings a driver that fits its kernel.",
+    OF_DRIVER,
+)
+LEFT_OVER = Saying(
+    "installer_leftover",
+    words(r"ln: '?(?P<path>/[^':]+)'?: cannot overwrite directory"),
+    "A folder is where the installer makes a link: {path}, left by an earlier installation.",
+    "On the node: remove that folder (/root in the path is the node's /). Then delete this pod.",
+    OF_DRIVER,
+)
 HOST_DRIVER = Saying(
     "host_driver",
     words("driver is pre-installed on host"),
@@ -304,6 +348,10 @@ RULES: tuple[CauseRule, ...] = (
     VGPU_LICENCE,
     NO_TOOLKIT,
     ENTITLEMENT,
+    NO_STORAGE_DRIVER,
+    LEFT_OVER,
+    PACKAGES_GONE,
+    PACKAGES_UNTRUSTED,
     PACKAGES_UNREACHABLE,
     NO_PRECOMPILED,
     KERNEL_HEADERS,
@@ -314,6 +362,7 @@ RULES: tuple[CauseRule, ...] = (
     FIRMWARE,
     NO_DEVICES,
     RDMA,
+    NOT_VERIFIED,
     CANNOT_TALK,
     NOT_LOADABLE,
 )

@@ -2,14 +2,17 @@
 
 nvidia.com/mig.config.state is pending, rebooting, success or failed (mig-parted, pkg/mig/reconfigure/reconfigure.go).
 In its log: "In use by another client" and "… is currently in use by one or more other processes" of nvidia-smi's reset,
-"Resetting GPU … is not supported." of the same (gpu-operator #1606,
-a virtual machine), "… not present in the configuration file" and "unable to select" (cmd/nvidia-mig-parted).
+"Resetting GPU … is not supported." of the same (gpu-operator #1606, a virtual machine), "Error getting GPU instance
+profile info for '1g.6gb': ERROR_NOT_SUPPORTED" (mig-parted #157), "… not present in the configuration file" and "unable
+to select" (cmd/nvidia-mig-parted).
 """
 
 from gpu.operands import MIG_MANAGER
 from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
+from kube.log_lines import telling
 
 OF_MIG = frozenset({MIG_MANAGER})
+ASSERTED = words("assertion failure: selected configuration not currently")  # of every run that changes a layout
 
 IN_USE = Saying(
     "mig_in_use",
@@ -29,7 +32,7 @@ UNKNOWN_CONFIG = Saying(
 )  # fmt: skip
 NOT_SUPPORTED = Saying(
     "mig_not_possible",
-    words("insufficient resources", "unsupported mig profile", "profile.*not supported", "not mig.?capable",
+    words("insufficient resources", "unsupported mig profile", "profile.*not[_ ]supported", "not mig.?capable",
           "invalid mig device"),
     "The GPUs of this node cannot be cut as that MIG configuration wants.",
     "Choose one that fits the product: nvidia-smi mig -lgip lists its profiles.",
@@ -49,7 +52,8 @@ NEEDS_REBOOT = Saying(
 def failed(signs: Signs) -> Cause | None:
     if signs.operand != MIG_MANAGER or signs.mig_state != "failed":
         return None
-    said = signs.pod.telling if signs.pod else ""
+    pod = signs.pod
+    said = (telling([line for line in pod.log if not ASSERTED.search(line)]) or pod.last_words) if pod else ""
     if known := next((cause for rule in RULES if (cause := rule(signs))), None):
         return known
     return Cause(

@@ -8,6 +8,12 @@
 - nvidia-container-toolkit, cmd/nvidia-ctk-installer: "unable to setup runtime: unable to restart containerd: …".
 - files of a driver that is gone: `error mounting "/run/nvidia/driver/usr/lib/…/libnvidia-egl-gbm.so.1.1.1" to rootfs …
   no such file or directory` (gpu-operator #778), "mount error: stat failed: …".
+- libnvidia-container: "ldcache error: process /sbin/ldconfig terminated with signal 9" (k8s-device-plugin #1400), "…
+  failed with error code: 1" (libnvidia-container #177), "detection error: nvml error: unknown error"
+  (volcano-vgpu-device-plugin #123). Of CDI's hook: "No help topic for 'disable-device-node-modification'"
+  (dra-driver-nvidia-gpu #568). CRI-O says no more of a hook than its exit code (gpu-operator #1598).
+- a runtime that was removed: "fork/exec /etc/docker-runtimes.d/nvidia: no such file" (nvidia-container-toolkit #145).
+- Docker: "unknown or invalid runtime name: nvidia", "could not select device driver "nvidia" with capabilities".
 - "failed to add device rules: unable to find any existing device filters attached to the cgroup" (libnvidia-container
   #154; with #176 and nvidia-container-toolkit #139, which says what the latest release does); "cgroup subsystem devices
   not found" (k8s-device-plugin #324).
@@ -27,6 +33,14 @@ NO_HANDLER = Saying(
     "The toolkit writes it into {runtime}'s configuration and restarts it: look whether the toolkit is ready here, "
     "whether it writes the file that {runtime} reads, and whether something overwrote that since.",
     alone="On the node: nvidia-ctk runtime configure --runtime={runtime}, then restart {runtime}.",
+)
+NO_DOCKER_RUNTIME = Saying(
+    "docker_no_nvidia",
+    words(r"unknown or invalid runtime name: nvidia", r'could not select device driver \\?"(nvidia)?\\?" with capab'),
+    "Docker on this node has no NVIDIA runtime: NVIDIA's container toolkit is not there, or not in its configuration.",
+    "Look whether the toolkit is ready here and wrote /etc/docker/daemon.json, and whether Docker was restarted since.",
+    alone="On the node: install the NVIDIA Container Toolkit, then nvidia-ctk runtime configure --runtime=docker, and "
+    "restart Docker.",
 )
 NO_RUNTIME_CLASS = Saying(
     "no_runtime_class",
@@ -76,7 +90,11 @@ REQUIREMENT = Saying(
 )
 RUNTIME_GONE = Saying(
     "runtime_gone",
-    words(r"nvidia-container-runtime\S* no such file"),
+    words(
+        r"nvidia-container-runtime\S* no such file",
+        r'exec: \\?"[^"]*nvidia-container-runtime[^"]*\\?": (executable file not found|stat )',
+        r"fork/exec /\S*nvidia[^/\s]*: no such file",
+    ),
     "{runtime} is to start containers with the NVIDIA runtime, whose program is not on this node.",
     "The toolkit installs it to /usr/local/nvidia/toolkit: look whether the toolkit is ready here, or was removed and "
     "left its entry in {runtime}'s configuration.",
@@ -140,6 +158,37 @@ RUNTIME_DOWN = Saying(
     "restarted: what it cannot read of it, it says there.",
     alone="On the node: systemctl status {runtime}, and its journal.",
 )
+LDCONFIG = Saying(
+    "toolkit_ldconfig",
+    words(r"ldcache error: process (?P<program>\S+) (?P<end>terminated with signal \d+|failed with error code: \d+)"),
+    "NVIDIA's container toolkit runs {program} in each new container, and it {end}.",
+    "Look at the entry ldconfig in the toolkit's config.toml: with @ before the path it is the host's own, which on "
+    "Ubuntu is /sbin/ldconfig.real. An update of the host may have changed it. CDI runs the container without it.",
+)
+NVML_UNKNOWN = Saying(
+    "gpu_unreadable",
+    words(r"(detection|initialization) error: nvml error: unknown error"),
+    "NVIDIA's container toolkit cannot read a GPU of this node: no container gets one.",
+    "Look at nvidia-smi on the node, and in the kernel's log for NVRM and Xid lines of a GPU that does not answer. "
+    "Drain the node and reboot it.",
+)
+HOOK_TOO_OLD = Saying(
+    "toolkit_too_old",
+    words(r"no help topic for '(?P<command>[\w-]+)'"),
+    "NVIDIA's hook on this node does not know {command}: it is older than what wrote the CDI file.",
+    "Update the NVIDIA Container Toolkit on the node (nvidia-ctk --version), then delete the pod of the driver or "
+    "plugin that writes the CDI files, and this one.",
+)
+HOOK_EXIT = Saying(
+    "toolkit_hook",
+    words(
+        r"error executing hook `?(?P<hook>/\S*nvidia[^`\s]*)`?",
+        "nvidia-container-runtime did not terminate successfully",
+    ),
+    "NVIDIA's container toolkit cannot prepare the container on this node, and {runtime} gives only its exit code.",
+    "The reason is in the journal of {runtime} on the node. Look whether nvidia-smi runs there, and whether the "
+    "toolkit is of a release that knows the driver and {runtime}.",
+)
 NO_PROGRAM = Saying(
     "no_such_program",
     words(r'exec: \\?"(?P<program>[^"\\]+)\\?": (executable file not found|stat .*no such file)'),
@@ -160,9 +209,19 @@ MOUNT = Saying(
 )
 
 # What others' rules would take for a lack of rights or of the library.
-FIRST: tuple[CauseRule, ...] = (DEVICE_FILTER, STALE_FILE, LIBRARY_MISMATCH, NO_MODULE, CDI_SPEC)
+FIRST: tuple[CauseRule, ...] = (
+    DEVICE_FILTER,
+    STALE_FILE,
+    LIBRARY_MISMATCH,
+    NO_MODULE,
+    LDCONFIG,
+    NVML_UNKNOWN,
+    HOOK_TOO_OLD,
+    CDI_SPEC,
+)
 RULES: tuple[CauseRule, ...] = (
     NO_HANDLER,
+    NO_DOCKER_RUNTIME,
     NO_RUNTIME_CLASS,
     CDI,
     NO_ANSWER,
@@ -171,6 +230,7 @@ RULES: tuple[CauseRule, ...] = (
     RUNTIME_CONFIG,
     RUNTIME_RESTART,
     RUNTIME_DOWN,
+    HOOK_EXIT,
     NO_PROGRAM,
     SANDBOX,
     MOUNT,

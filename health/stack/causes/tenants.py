@@ -13,6 +13,15 @@
   Ready: current node not ready in ComputeDomain".
 - kubernetes, pkg/scheduler: "cannot allocate all claims", "Insufficient nvidia.com/gpu"; pkg/volume: "Multi-Attach
   error"; CUDA's runtime and PyTorch: the names of errors in what a container leaves as its termination message.
+- dra-driver-nvidia-gpu: "invalid device, empty device edits" (#1144), "requested device channel-0 is already allocated
+  to different claim" (#1162), "error setting time slice" on a Tesla P4 (#41, #222), /dev/nvidia* made after the CDI
+  file (#1380). kubernetes #129402, #131957: a pod with prepared claims ends only once its driver gave them back.
+- kubernetes, pkg/kubelet/lifecycle/predicate.go: "Node didn't have enough resource: nvidia.com/gpu, requested: 1, used:
+  8, capacity: 8". Volcano's and HAMi's vGPU: "device number not matched" (volcano-vgpu-device-plugin #93).
+- CUDA, driver_types.h: 805 to 810 are of MPS (nvidia-container-toolkit #714). nccl-tests: "Test NCCL failure"
+  (dra-driver-nvidia-gpu #957). PyTorch, torch/csrc/DataLoader.cpp: "DataLoader worker … is killed by signal". ROCm:
+  "Unable to open /dev/kfd read-write", "no ROCm-capable device is detected", "Tensile host: No devices found" (ollama
+  #6685).
 """
 
 import re
@@ -20,6 +29,7 @@ from dataclasses import replace
 
 from gpu.compatibility import the_matrix
 from gpu.compatibility.ranges import is_older, order
+from gpu.resources import is_gpu_resource
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes import cluster, configuration, device_plugin, images, runtime, waiting
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Saying, Signs, Weight, words
@@ -50,9 +60,15 @@ NONE_FREE = Saying(
 )
 UNREGISTERED = Saying(
     "plugin_unregistered",
-    words(r"cannot allocate unregistered device (?P<resource>[^\s,;]+)"),
+    words(r"can(not|'t) allocate unregistered device (?P<resource>[^\s,;]+)"),
     "The kubelet refused it: no device plugin has registered {resource} since the kubelet started.",
     f"Look at the device plugin of this node: it must register again after a restart of the kubelet. {AGAIN}",
+)
+NOT_THE_POD = Saying(
+    "vgpu_other_pod",
+    words("device number not matched"),
+    "The kubelet refused it: the vGPU plugin was asked for another pod than its scheduler had planned for this node.",
+    f"Several pods started on the node at one moment, most often. Take a newer release of the vGPU plugin. {AGAIN}",
 )
 PLUGIN_FAILED = Saying(
     "plugin_allocate_failed",
@@ -132,6 +148,27 @@ MIG_CUT = Saying(
     "The GPU of its claim cannot be cut as the claim wants: other slices take the room.",
     "Delete the pod, so that another GPU is chosen, or end what holds the slices.",
 )
+EMPTY_DEVICE = Saying(
+    "dra_empty_device",
+    words("empty device edits"),
+    "The DRA driver writes no device for its claim into the CDI file: what it knows of the GPU driver's files is from "
+    "before the driver or the toolkit was replaced.",
+    "Delete the DRA driver's pod on this node: it reads the files again, and this pod starts by itself.",
+)
+HELD_BY_CLAIM = Saying(
+    "dra_device_held",
+    words(r"requested device (?P<device>\S+) is already allocated to different claim (?P<claim>[\w-]+)"),
+    "On this node, {device} is still prepared for another claim (UID {claim}).",
+    "Look whether a pod still uses that claim. Where none does, the DRA driver's checkpoint on the node is stale: take "
+    "a newer release of the driver, and remove checkpoint.json once no pod with a claim is left on the node.",
+)
+TIME_SLICE = Saying(
+    "dra_time_slice",
+    words("error setting time ?slice", "failed to set timeslice"),
+    "The DRA driver cannot set a time slice on the GPU of its claim.",
+    "GPUs before Volta know no time slices: take another GPU, or a release that sets none where the feature gate "
+    "TimeSlicingSettings is off. On others, the DRA driver's log has what nvidia-smi says.",
+)
 PREPARE = Saying(
     "dra_prepare_failed",
     words("failed to prepare dynamic resources", "noderesources? failed", "nodeprepareresources"),
@@ -146,6 +183,14 @@ NO_TEMPLATE = Saying(
     "A ResourceClaim or its template that the pod names is not there.",
     "Make it in the pod's namespace, or correct the name in the pod's resourceClaims.",
 )  # fmt: skip
+CLAIM_TO_COME = Saying(
+    "claim_not_made_yet",
+    words(r"waiting for .{0,60}to create the resourceclaim \"?(?P<claim>[^\s\".]+)"),
+    "It waits for its ResourceClaim {claim}, which is not made yet.",
+    "kube-controller-manager makes it of the pod's template: Events of the pod say what hinders it. Where its driver "
+    "has a controller of its own, look at that pod.",
+    weight=Weight.WAITING,
+)
 NO_CLASS = Saying(
     "device_class_missing",
     words(r"device ?class \\?\"?(?P<name>[^\s\"\\]+)\\?\"? (does not exist|not found)"),
@@ -165,6 +210,21 @@ MOUNT = Saying(
     "A volume of the pod cannot be mounted on this node.",
     "The line names the volume: a ConfigMap, Secret, claim or host path that is not there, or a storage driver that "
     "does not answer.",
+)
+SHARED_MEMORY = Saying(
+    "shared_memory",
+    words("(out of|insufficient) shared memory", "raise your shared memory limit",
+          r"no space left.{0,80}/dev/shm\b", r"shared memory segment /dev/shm\b"),
+    "The program ran out of /dev/shm: a container has 64 MiB of it, unless its pod asks for more. That is no memory of "
+    "a GPU.",
+    "Mount an emptyDir with medium: Memory at /dev/shm. What is in it counts against the container's memory limit.",
+)  # fmt: skip
+WORKER_KILLED = Saying(
+    "host_memory_worker",
+    words("dataloader worker .{0,60}killed by signal: killed"),
+    "A process of the program was killed: most often, the container used more of the node's memory than its limit. "
+    "That is no memory of a GPU.",
+    "Raise its memory limit, or start fewer workers. What is in /dev/shm counts.",
 )
 CUDA_MEMORY = Saying(
     "cuda_out_of_memory",
@@ -210,9 +270,45 @@ CUDA_KERNEL = Saying(
     "The program was not built for this GPU, or with a newer CUDA than the driver knows.",
     "Take a build for the GPU's compute capability, or a newer driver.",
 )  # fmt: skip
+CUDA_MPS = Saying(
+    "cuda_mps",
+    words("mps client failed to connect", r"cuda(_?error)_?mps\w+", "mps server is not ready",
+          "mps server and the mps client"),
+    "CUDA cannot use MPS in its container: the control daemon or its server does not answer on this node.",
+    "Look at the MPS control daemon's pod on this node. The device plugin sets CUDA_MPS_PIPE_DIRECTORY where it shares "
+    "by MPS: an image or a pod that sets it itself must not.",
+)  # fmt: skip
+SMI_FAILED = Saying(
+    "smi_without_driver",
+    words("couldn't communicate with the nvidia driver"),
+    "nvidia-smi in its container does not reach the driver: the container has no GPU device, or no driver is loaded.",
+    "Run nvidia-smi on the node. Where it works there, look whether the container asks for a GPU. Of a claim: the DRA "
+    "driver may have started before /dev/nvidia0 was there. Delete its pod on this node, then this pod and its claim.",
+)
+CUDA_XID = Saying(
+    "cuda_xid",
+    words(r"gpu (?P<gpu>[0-9a-f]{4,8}:[0-9a-f:.]+): detected critical xid", "critical xid error"),
+    "The program saw a critical Xid of a GPU on this node: {gpu}.",
+    "Look at the GPU's findings and at NVRM lines in the kernel's log: they have the Xid's number. Drain the node.",
+)
+KFD = Saying(
+    "amd_kfd",
+    words(r"/dev/kfd\b.{0,60}(permission denied|operation not permitted|no such file)"),
+    "The program may not open AMD's device /dev/kfd.",
+    "Look whether the container itself asks for amd.com/gpu. Where it does not run as root, it needs the node's group "
+    "of /dev/kfd (render, or video): securityContext.supplementalGroups.",
+)
+HIP_NO_DEVICE = Saying(
+    "hip_none_given",
+    words("no hip gpus are available", "no rocm-capable device is detected", "hiperrornodevice",
+          "tensile host: no devices found"),
+    "The program finds no GPU of AMD's in its container.",
+    "Look whether the container itself asks for amd.com/gpu, whether its ROCm knows this GPU, and at rocm-smi on the "
+    "node.",
+)  # fmt: skip
 CUDA_NO_DEVICE = Saying(
     "cuda_none_given",
-    words("no cuda-capable device is detected", "cudaerrornodevice", "no (cuda|hip) gpus are available",
+    words("no cuda-capable device is detected", "cudaerrornodevice", "no cuda gpus are available",
           "found no nvidia driver on your system", "no (nvidia|cuda) gpus? (was |were )?(found|detected|available)"),
     "The program finds no GPU in its container.",
     "Look whether the container itself asks for a GPU, and whether it starts with NVIDIA's runtime (runtimeClassName, "
@@ -251,16 +347,30 @@ CUDA_UNKNOWN = Saying(
 )
 NCCL = Saying(
     "nccl_failed",
-    words("nccl error", r"nccl\w*exception", "watchdog caught collective operation timeout"),
+    words("nccl error", "nccl failure", r"nccl\w*exception", "watchdog caught collective operation timeout",
+          r"nccl(unhandledcuda|system|internal|remote)error", r"unhandled (cuda|system) error"),
     "A collective operation of NCCL failed between the GPUs of its job.",
     "Look for the rank that failed first: the others only lose it. Then at the network, the NVLinks and the Xids of "
     "that rank's node; NCCL_DEBUG=INFO names the step.",
+)  # fmt: skip
+GPU_ERROR = Saying(
+    "gpu_program_error",
+    words(r"\b(?P<api>cuda|hip) error: (?P<error>[a-z][^:\n]{3,80}?)(?=[.:\n]|$)"),
+    "The program ended with an error of {api}: {error}.",
+    "Look whether other workloads fail so on this node alone: then the driver, or the GPU, is to blame. Else it is the "
+    "program, or a library built for another release than the node's driver.",
 )
 OF_CUDA: tuple[CauseRule, ...] = (
-    CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MISMATCH, CUDA_COMPATIBILITY, CUDA_KERNEL, CUDA_NO_DEVICE, CUDA_ORDINAL,
-    CUDA_BUSY, CUDA_ACCESS, CUDA_UNKNOWN, NCCL,
+    SHARED_MEMORY, WORKER_KILLED, CUDA_XID, CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MPS, CUDA_MISMATCH,
+    CUDA_COMPATIBILITY, CUDA_KERNEL, KFD, HIP_NO_DEVICE, CUDA_NO_DEVICE, CUDA_ORDINAL, CUDA_BUSY, CUDA_ACCESS,
+    CUDA_UNKNOWN, NCCL, SMI_FAILED,
 )  # fmt: skip
 
+TAKEN = re.compile(
+    r"enough resource: (?P<resource>[\w.-]+/[\w.-]+), requested: (?P<asks>\d+), used: (?P<used>\d+), "
+    r"capacity: (?P<has>\d+)",
+    re.IGNORECASE,
+)
 CUDA_TOO_OLD = Saying(
     "cuda_driver_old",
     words(
@@ -290,6 +400,36 @@ def driver_too_old(signs: Signs) -> Cause | None:
         "does not get the driver.",
         action="Look whether the container asks for a GPU, and whether it starts with NVIDIA's runtime "
         "(runtimeClassName, or CDI).",
+    )
+
+
+def all_taken(signs: Signs) -> Cause | None:
+    """The kubelet counts again when a pod comes: what is held may have changed since the scheduler looked."""
+    said = next((found for line in signs.everything_said() if (found := TAKEN.search(line))), None)
+    if said is None or not is_gpu_resource(said["resource"]):
+        return None
+    asks, used, has = (int(said[name]) for name in ("asks", "used", "has"))
+    asked = f"The kubelet refused it: it asks for {asks} of {said['resource']}"
+    held = f"{asked}, and {used} of {has} were held when it came."
+    helps = "Look who places pods there beside the scheduler: spec.nodeName, or a second scheduler."
+    if has < asks:
+        held = f"{asked}, and the node offered {has} when it came."
+        helps = "Look at the device plugin of this node: after a restart of the kubelet it must register again."
+    return Cause("gpus_all_held", Weight.WRONG, held, f"{helps} {AGAIN}", said.string.strip())
+
+
+def waits_for_unprepare(signs: Signs) -> Cause | None:
+    """It is being deleted, and its DRA driver is not there to give the devices back."""
+    gone = NOT_REGISTERED(signs)
+    if signs.pod is None or not signs.pod.is_leaving or gone is None:
+        return None
+    return replace(
+        gone,
+        key="dra_not_given_back",
+        sentence="The pod is being deleted, and waits: its DRA driver has to give the devices back, and is not "
+        "registered on this node.",
+        action="Get the DRA driver's pod on this node to run: the kubelet then ends this pod by itself. Where the "
+        "driver is gone for good, install it again, or reboot the node and delete the pod with --force.",
     )
 
 
@@ -516,15 +656,18 @@ def not_ready(signs: Signs) -> Cause | None:
 
 
 KUBELET: tuple[CauseRule, ...] = (
+    all_taken,
     SHARED_TOO_LARGE,
     device_plugin.GPU_LOST,
     NOT_HEALTHY,
     NONE_FREE,
     UNREGISTERED,
+    NOT_THE_POD,
     PLUGIN_FAILED,
 )
 OF_DRA: tuple[CauseRule, ...] = (
-    waits_for_domain, DOMAIN_NAMESPACE, MIG_CUT, NOT_REGISTERED, NO_TEMPLATE, NO_CLASS, PREPARE,
+    waits_for_domain, DOMAIN_NAMESPACE, MIG_CUT, NOT_REGISTERED, CLAIM_TO_COME, NO_TEMPLATE, NO_CLASS, EMPTY_DEVICE,
+    HELD_BY_CLAIM, TIME_SLICE, PREPARE,
 )  # fmt: skip
 # By words: what the pod says of itself, then what Events say of it.
 BY_WORDS: tuple[CauseRule, ...] = (
@@ -543,6 +686,7 @@ BY_WORDS: tuple[CauseRule, ...] = (
     device_plugin.DEVICES_TAKEN,
     *OF_CUDA,
     driver_too_old,
+    GPU_ERROR,
     out_of_memory,
     cluster.OTHER_MACHINE,
     HOOK,
@@ -552,7 +696,7 @@ BY_WORDS: tuple[CauseRule, ...] = (
     NO_RUNC,
     cluster.DISK_FULL,
 )
-FIRST: tuple[CauseRule, ...] = (waiting.leaving, waiting.node_silent, gated)
+FIRST: tuple[CauseRule, ...] = (waits_for_unprepare, waiting.leaving, waiting.node_silent, gated)
 PLACING: tuple[CauseRule, ...] = (waits_for_claim, finds_no_room, waits_for_gang, fits_no_node)
 LAST: tuple[CauseRule, ...] = (refused_by_kubelet, failed, crashed, being_created, other, not_ready)
 
@@ -565,5 +709,5 @@ def why_waits(signs: Signs) -> Cause | None:
     if signs.pod is None:
         return None
     alone = replace(signs, pod=replace(signs.pod, events=()))
-    turns = ((FIRST, alone), (BY_WORDS, alone), (BY_WORDS, signs), (PLACING, signs), (LAST, signs))
+    turns = ((FIRST, signs), (BY_WORDS, alone), (BY_WORDS, signs), (PLACING, signs), (LAST, signs))
     return next((cause for rules, given in turns for rule in rules if (cause := rule(given))), None)

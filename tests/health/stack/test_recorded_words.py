@@ -13,6 +13,7 @@ from tests.health.logs import logged
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
 
 SAID = yaml.safe_load((Path(__file__).parent / "recorded_words.yaml").read_text())
+OF_PODS = yaml.safe_load((Path(__file__).parent / "recorded_words_of_tenants.yaml").read_text())
 HOOK = (
     "failed to create shim task: error running hook #0: exit status 1, stdout: , stderr: Auto-detected mode as 'legacy'"
 )
@@ -30,6 +31,42 @@ def test_what_was_said_is_understood(said):
     assert cause.action
     assert not is_frame(cause.said or "x")
     assert "{" not in cause.sentence + cause.action
+
+
+@pytest.mark.parametrize("said", OF_PODS, ids=lambda said: f"{said['key']}: {said['source']}")
+def test_what_was_said_of_a_tenants_pod_is_understood(said):
+    events = [an_event(said["event"][1], said["event"][0])] if "event" in said else []
+    given = said.get("pod", {"phase": "Pending"} if events else {"reason": "CrashLoopBackOff", "restarts": 3})
+    pod = a_pod(events=events, container="main", last_words=said.get("last_words", ""), is_overdue=True, **given)
+    cause = why_waits(signs("", pod, is_placed=said.get("is_placed", True)))
+
+    assert cause is not None
+    assert cause.key == said["key"]
+    assert cause.said
+    assert cause.action
+    assert "{" not in cause.sentence + cause.action
+
+
+def test_what_was_held_when_a_pod_came_is_no_fault_of_the_plugin():
+    enough = "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu, requested: 1, used: {}, capacity: {}"
+    held, none = (
+        why_waits(signs("", a_pod(phase="Failed", message=f"OutOfnvidia.com/gpu: {enough.format(*numbers)}")))
+        for numbers in ((8, 8), (0, 0))
+    )
+
+    assert "8 of 8 were held when it came" in held.sentence
+    assert "device plugin" not in held.action
+    assert "the node offered 0 when it came" in none.sentence
+    assert "device plugin" in none.action
+
+
+def test_the_assertion_that_begins_a_run_of_the_mig_manager_is_not_why_it_failed():
+    """gpu-operator #322: it is at the level fatal in every run."""
+    asserted = 'level=fatal msg="Assertion failure: selected configuration not currently applied"'
+    failed = 'level=error msg="Failed to apply MIG config: exit status 1"'
+    cause = why(signs("mig-manager", a_pod(is_ready=True, log=[asserted, failed]), mig_state="failed"))
+
+    assert (cause.key, cause.said) == ("mig_failed", failed)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +259,11 @@ def test_an_exporter_that_lost_its_engine_after_it_had_answered_says_so():
         ("amd-dra-driver", "Found full AMD GPU: gpu-1-128, compute type: spx, memory type: nps1"),
         # dcgm-exporter that reached its host engine at the second try
         ("dcgm-exporter", 'level=info msg="DCGM successfully initialized!"'),
+        # nvidia-cuda-mps-control, for every client (k8s-device-plugin #679)
+        ("mps-control-daemon", "[2024-04-25 02:10:31.153 Control    74] User did not send valid credentials"),
+        ("mps-control-daemon", "[2024-04-25 02:10:31.153 Control    74] Server 95 exited with status 0"),
+        # apt, where one mirror of several lacks a list
+        ("driver", "Ign:6 http://us.archive.ubuntu.com/ubuntu jammy-updates/main amd64 libpython3.10-minimal"),
         # mig-parted, every run
         ("mig-manager", "Asserting that the requested configuration is present in the configuration file"),
     ],
@@ -247,6 +289,9 @@ def test_every_saying_of_tenants_has_a_key_of_its_own():
         "NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.",
         "UserWarning: expandable_segments not supported on this platform",
         "Saved checkpoint 400 of 400, memory used 71.2 GiB of 79.3 GiB",
+        "CUDA error checking is on",
+        "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct, /dev/shm is used",
+        "MPS server is ready",
         # nvidia-container-cli and kubelet
         'Successfully pulled image "registry.example/app:1" in 2m11s. Image size: 21474836480 bytes.',
         "Started container main",
@@ -287,7 +332,7 @@ def test_an_operand_that_never_ran_has_no_log_to_read(reason):
             "cuda_out_of_memory",
         ),
         # PyTorch, c10/cuda and c10/hip, torch/csrc/distributed
-        ("RuntimeError: No HIP GPUs are available", "cuda_none_given"),
+        ("RuntimeError: No HIP GPUs are available", "hip_none_given"),
         ("RuntimeError: CUDA error: device-side assert triggered", "cuda_illegal_access"),
         ("RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment", "cuda_unknown"),
         (
