@@ -6,7 +6,7 @@ from fleet.models import Cluster
 from fleet.observe.lease import shutdown
 from health import wake
 from health.exporters import rounds
-from health.inbox import trying, unheard
+from health.inbox import muting, trying, unheard
 from health.judging import sweeping
 from health.judging.looking import look
 from health.logs import crashes
@@ -30,6 +30,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
     if cluster is not None:
         now = timezone.now()
         look(cluster, now=now)
+        muting.go_on(cluster, now=now)
         unheard.resolve_late(cluster, looked_at=now)
         try:
             sweeping.judged(cluster_id, now=now)

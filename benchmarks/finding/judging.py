@@ -19,6 +19,8 @@ class LookCost:
     keep_s: float  # a frame into Redis
     queries: int
     kib: int  # that a frame takes there
+    longest_write_ms: float  # by the clock: of what opens and ends a finding on every node at once
+    findings: int  # that did
 
 
 def judge(nodes: int) -> LookCost:
@@ -43,7 +45,26 @@ def judge(nodes: int) -> LookCost:
     queries, connection.force_debug_cursor = len(connection.queries), False
     looks = sorted(_cpu_s(lambda: look(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
     gpus = sorted(_cpu_s(lambda: judge_gpus(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
-    return LookCost(looks[1], gpus[1], keep_s, queries, 16 * len(reading.frame.devices) * 20 // 1024)
+    longest_ms, findings = _at_once(cluster, now + timedelta(minutes=1))
+    kib = 16 * len(reading.frame.devices) * 20 // 1024
+    return LookCost(looks[1], gpus[1], keep_s, queries, kib, longest_ms, findings)
+
+
+def _at_once(cluster: Any, now: Any) -> tuple[float, int]:
+    """Every node lacks a GPU, and later none does: the longest transaction, and how many findings that makes."""
+    from benchmarks.writes import watch_writes
+    from fleet.models import Bookmark, Node
+    from health.judging.looking import look
+
+    found, longest_ms = 0, 0.0
+    for minutes, there in ((0, 7), (3, 7), (6, 8)):
+        at = now + timedelta(minutes=minutes)
+        Node.objects.filter(cluster=cluster).update(allocatable={GPU: there})
+        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        with watch_writes() as writes:
+            found = max(found, look(cluster, now=at))
+        longest_ms = max(longest_ms, writes.longest_ms)
+    return longest_ms, found
 
 
 def _cluster(nodes: int, now: Any) -> Any:

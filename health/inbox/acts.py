@@ -3,7 +3,7 @@
 It takes the lock that a look takes: neither writes over the other.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -139,7 +139,7 @@ def _tell(
                 return
             act()
             record(finding, verb, actor=actor, because=because, key=key, now=now, to=to)
-            recount(cluster, now=now)
+            recount(cluster, [finding.node_id], now=now)
     except IntegrityError:
         if _is_done(finding, asked):
             return
@@ -173,10 +173,13 @@ def record(
     )
 
 
-def recount(cluster: Cluster, *, now: datetime) -> None:
-    """Count on nodes anew, and tell browsers once it is written. Within the transaction of the act."""
-    nodes = count_on_nodes(cluster)
-    transaction.on_commit(lambda: announce_findings(cluster.pk, nodes=nodes, at=now), robust=True)
+def recount(cluster: Cluster, nodes: Collection[int | None] | None = None, *, now: datetime) -> None:
+    """Count on nodes anew, and tell browsers once it is written. Of one act within its transaction.
+
+    `nodes`: the keys of those that may have changed; None: all.
+    """
+    changed = count_on_nodes(cluster, nodes)
+    transaction.on_commit(lambda: announce_findings(cluster.pk, nodes=changed, at=now), robust=True)
 
 
 def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns: str) -> None:

@@ -1,24 +1,31 @@
-"""Muting what a rule finds in a scope, and lifting that. Each is one transaction."""
+"""Muting what a rule finds in a scope, and lifting that. Each is one transaction; what it silences, or opens, follows.
 
+In slices: a cluster may have thousands of findings. What a request leaves, or one that dies, the next look does.
+"""
+
+import math
+import time
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.slices import slices
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.acts import record, recount
 from health.inbox.reading import titles
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.verbs import MUTABLE
-from health.judging.opening import Openings
+from health.judging.opening import Openings, lock_findings, unmute
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
 from health.models.mute import MuteQuerySet
 from people.models import AuditEntry
 from wording.instants import to_the_minute
 
+PATIENCE_S = 2.0  # a request silences for so long: the next look does the rest
 MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
 SCOPES = ("finding", "node", "pool", "cluster")
 
@@ -73,17 +80,22 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
     try:
         with transaction.atomic():
             _require_pool(row)
-            cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
+            Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
             _require_node(row)
             row.save(force_insert=True)
             _record(row, "mute", actor=actor, because=because, now=now)
-            _silence(row, now=now)
-            recount(cluster, now=now)
     except IntegrityError:
         if same := _given(row, now=now):
             return same
         raise
+    _silence(row, until=time.monotonic() + PATIENCE_S, now=now)
     return row
+
+
+def go_on(cluster: Cluster, *, now: datetime) -> None:
+    """Silence what a mute covers that was left unsilenced. One query where no mute is in force, two more for each."""
+    for row in Mute.objects.in_force(now=now).filter(cluster=cluster).select_related("cluster", "pool").order_by("pk"):
+        _silence(row, until=math.inf, now=now)
 
 
 def _require_pool(row: Mute) -> None:
@@ -138,8 +150,8 @@ def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
             raise FindingRefusal(f"{how}: there is nothing to lift.")
         row.refresh_from_db()
         _record(row, "lift", actor=actor, because=because, now=now)
-        Openings.of(cluster, now=now).unmute()
-        recount(cluster, now=now)
+    unmute(cluster, now=now)
+    recount(cluster, now=now)
 
 
 def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
@@ -159,14 +171,30 @@ def _end(pool: Pool, actor: str, now: datetime) -> None:
 MUTES_OF_A_POOL = GoesWithPool(_said, _end)
 
 
-def _silence(row: Mute, *, now: datetime) -> None:
-    """Those that it covers now, one guarded write each. What would open meanwhile waits for our lock."""
+def _silence(row: Mute, *, until: float, now: datetime) -> None:
+    """Those that it covers now, one guarded write each. What would open meanwhile waits for our lock.
+
+    `until`: by the monotonic clock, no slice is begun after it.
+    """
     openings = Openings(row.cluster, now, (row,))
-    open_now = Finding.objects.filter(cluster=row.cluster, rule=row.rule, state__in=MUTABLE).select_related("node")
-    for finding in open_now.order_by("pk"):
-        if openings.is_muted(finding, finding.node.name if finding.node else ""):
-            finding.move(FindingState.MUTED, now=now)
-            record(finding, "mute", actor=row.by, because=row.because, now=now)
+    mutable = Finding.objects.filter(cluster=row.cluster, rule=row.rule, state__in=MUTABLE).select_related("node")
+    covered = [each.pk for each in mutable.order_by("pk") if openings.is_muted(each, _node_name(each))]
+    for some in slices(covered):
+        if time.monotonic() > until:
+            break
+        with lock_findings(row.cluster):
+            if not Mute.objects.in_force(now=now).filter(pk=row.pk).exists():
+                break
+            rows = mutable.in_bulk(some.rows)
+            for finding in (rows[pk] for pk in some if pk in rows):
+                finding.move(FindingState.MUTED, now=now)
+                record(finding, "mute", actor=row.by, because=row.because, now=now)
+    if covered:
+        recount(row.cluster, now=now)
+
+
+def _node_name(finding: Finding) -> str:
+    return finding.node.name if finding.node else ""
 
 
 def _problems(because: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:

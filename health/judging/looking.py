@@ -3,22 +3,22 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Q
 
+from edges.slices import Slice, slices
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.sight import ClusterSight, Sight, sight_of
 from fleet.freshness.threads import threads
-from fleet.models import Bookmark, Cluster, ExporterRound, Node, Observer
+from fleet.models import Bookmark, Cluster, ExporterRound, Node, NodeEvent, Observer
 from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
 from health.judging.idling import is_due
 from health.judging.nodes import judge_nodes
-from health.judging.opening import Openings, correlate, is_told_again, note
+from health.judging.opening import Openings, correlate, is_told_again, lock_findings, note, noted, unmute
 from health.judging.rejecting import rejected_owners
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
@@ -28,6 +28,7 @@ from health.judging.turning import turn
 from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
+from health.models.finding import FindingQuerySet
 from health.rules import RULES
 from health.rules.base import NODE, NODES, OWNER, ClusterFacts, KeptBy, RejectedOwner, Rule, Severity, Wrong
 from health.rules.claims_waiting import ClaimsWaiting
@@ -56,7 +57,7 @@ RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 49 queries, and changes."""
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 51 queries, and changes."""
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -87,13 +88,9 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     judged = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.judged)
     if live.issuperset((NODES,)):
         judged |= OF_GONE_NODES
-    with transaction.atomic():
-        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two looks at once would open it twice
-        Observer.lock(cluster.pk)  # what is there stays there until it is written
-        openings = Openings.of(cluster, now=now)
-        told = _write(cluster, signals, judged, gpus.can_tell, openings, now=now)
-        told += openings.unmute() + correlate(cluster)
-        nodes = count_on_nodes(cluster)
+    told = _write(cluster, signals, judged, gpus.can_tell, now=now)
+    told += unmute(cluster, now=now) + correlate(cluster)
+    nodes = count_on_nodes(cluster)
     if told or nodes:
         announce_findings(cluster.pk, nodes=nodes, at=now)
     return told
@@ -154,43 +151,77 @@ def _of_cluster(
 
 
 def _write(
-    cluster: Cluster,
-    signals: Collection[Signal],
-    judged: Q,
-    can_tell: Callable[[Finding], bool],
-    openings: Openings,
-    *,
-    now: datetime,
+    cluster: Cluster, signals: Collection[Signal], judged: Q, can_tell: Callable[[Finding], bool], *, now: datetime
 ) -> int:
-    shadows = RuleShadow.objects.rules()
-    waiting = {
-        (finding.rule, finding.identity): finding
-        for finding in Finding.objects.unresolved().filter(judged, cluster=cluster).select_related("node")
-    }
-    out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
-    # What opened while a person put its rule on trial, or ended that.
-    waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
-    told = len(out)
-    known_nodes = {finding.node_id for finding in waiting.values()}
-    for signal in _of_what_is_there(signals, known_nodes):
-        known = waiting.pop(signal.key, None) or waiting.pop((signal.rule.key, signal.subject.name), None)
-        if known is not None and known.node_id != signal.subject.node_id:  # of a node that had its name, or its board
-            told += _resolve(known, now=now)
-            known = None
-        finding = known or _new(cluster, signal, shadows, now=now)
-        told += _update(finding, signal, openings, now=now)
-    for finding in waiting.values():
-        if finding.rule not in GPU_KEYS or can_tell(finding):
-            told += _resolve(finding, now=now)
+    """In slices: a worker that dies between two leaves the rest to the next look."""
+    unresolved = Finding.objects.unresolved().filter(judged, cluster=cluster)
+    silent = set(unresolved.order_by().values_list("pk", flat=True))  # of these no signal was met yet
+    told = 0
+    for some in slices(signals):
+        with lock_findings(cluster):
+            told += _write_some(cluster, some, unresolved, silent, now=now)
+    for over in slices(sorted(silent)):
+        with lock_findings(cluster):
+            told += _resolve_some(cluster, over, unresolved, can_tell, now=now)
     return told
 
 
-def _of_what_is_there(signals: Collection[Signal], known_nodes: Collection[int | None]) -> Iterator[Signal]:
-    """Without what was judged of nodes that have gone since. One query where any is about a node without findings."""
+def _write_some(
+    cluster: Cluster, some: Slice[Signal], unresolved: FindingQuerySet, silent: set[int], *, now: datetime
+) -> int:
+    shadows, about = RuleShadow.objects.rules(), _about(some.rows)
+    openings = Openings.of(cluster, now=now, about=about)
+    waiting, told = _waiting(unresolved.filter(about), shadows, openings)
+    gone = _gone(some.rows, {finding.node_id for finding in waiting.values()})
+    for signal in some:
+        if signal.subject.node_id in gone:
+            continue
+        known = waiting.pop(signal.key, None) or waiting.pop((signal.rule.key, signal.subject.name), None)
+        if known is not None:
+            silent.discard(known.pk)
+        if known is not None and known.node_id != signal.subject.node_id:  # of a node that had its name, or its board
+            told += _resolve([known], now=now)
+            known = None
+        finding = known or _new(cluster, signal, shadows, now=now)
+        told += _update(finding, signal, openings, now=now)
+    return told
+
+
+def _resolve_some(
+    cluster: Cluster,
+    over: Slice[int],
+    unresolved: FindingQuerySet,
+    can_tell: Callable[[Finding], bool],
+    *,
+    now: datetime,
+) -> int:
+    openings = Openings.of(cluster, now=now)
+    waiting, told = _waiting(unresolved.filter(pk__in=over.whole()), RuleShadow.objects.rules(), openings)
+    ended = [one for one in waiting.values() if one.rule not in GPU_KEYS or can_tell(one)]
+    return told + _resolve(ended, now=now)
+
+
+def _waiting(
+    rows: FindingQuerySet, shadows: frozenset[str], openings: Openings
+) -> tuple[dict[tuple[str, str], Finding], int]:
+    """By rule and identity; and how many opened while a person put their rule on trial, or ended that."""
+    waiting = {(finding.rule, finding.identity): finding for finding in rows.select_related("node")}
+    out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
+    waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
+    return waiting, len(out)
+
+
+def _about(signals: Collection[Signal]) -> Q:
+    """The findings that these may be of, and others of the same subjects."""
+    boards = {signal.subject.gpu_uuid for signal in signals} - {""}
+    return Q(subject__in={signal.subject.name for signal in signals}) | Q(gpu_uuid__in=boards)
+
+
+def _gone(signals: Collection[Signal], known_nodes: Collection[int | None]) -> set[int]:
+    """The nodes that have gone since they were judged. One query where any is about a node without findings."""
     about = {signal.subject.node_id for signal in signals}
     unknown = {node_id for node_id in about.difference(known_nodes) if node_id is not None}
-    gone = unknown.difference(Node.objects.filter(pk__in=unknown).values_list("pk", flat=True)) if unknown else unknown
-    return (signal for signal in signals if signal.subject.node_id not in gone)
+    return unknown.difference(Node.objects.filter(pk__in=unknown).values_list("pk", flat=True)) if unknown else unknown
 
 
 def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: datetime) -> Finding:
@@ -284,15 +315,21 @@ def _worse_since(finding: Finding, at: datetime | None) -> None:
         finding.worse_since = at
 
 
-def _resolve(finding: Finding, *, now: datetime) -> int:
-    """1: somebody had been told of it. One that never opened leaves no trace."""
-    if finding.opened_at is None:
-        finding.delete()
+def _resolve(findings: Sequence[Finding], *, now: datetime) -> int:
+    """Of how many somebody had been told. What never opened leaves no trace. A number of statements that does not grow.
+
+    What was listed under one of them stands on its own from now on.
+    """
+    opened = [one for one in findings if one.opened_at is not None]
+    unopened = [one.pk for one in findings if one.opened_at is None]
+    if unopened:
+        Finding.objects.filter(pk__in=unopened).delete()
+    if not opened:
         return 0
-    finding.move(FindingState.RESOLVED, now=now)
-    node = finding.node
-    if finding.is_shadow:
-        return 0
-    if node is not None:
-        note(finding, node.uid, node.name, f"{RESOLVED}: {finding.sentence}", now=now)
-    return 1
+    Finding.move_all(opened, FindingState.RESOLVED, now=now)
+    Finding.objects.filter(parent__in=[one.pk for one in opened]).update(parent=None)
+    told = [one for one in opened if not one.is_shadow]
+    NodeEvent.objects.bulk_create(
+        noted(one, one.node.uid, one.node.name, f"{RESOLVED}: {one.sentence}", now=now) for one in told if one.node
+    )
+    return len(told)

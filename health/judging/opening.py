@@ -4,14 +4,17 @@ And of those that are open: which of them another explains, and which a mute cov
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from django.db.models import F
+from django.db import transaction
+from django.db.models import F, Q
 
-from fleet.models import Cluster, NodeEvent
+from edges.slices import slices
+from fleet.models import Cluster, NodeEvent, Observer
 from gpu.conditions import is_of_a_gpu
 from gpu.resources import Layout, boards_of
 from health.correlation import Found, causes
@@ -39,17 +42,32 @@ COMPARED = (
 UNJUDGED = {"feedback": "", "feedback_by": "", "feedback_because": ""}
 
 
+@contextmanager
+def lock_findings(cluster: Cluster) -> Iterator[None]:
+    """One transaction that writes findings of this cluster. Two at once would open one twice.
+
+    What is there stays there until it is written.
+    """
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        Observer.lock(cluster.pk)
+        yield
+
+
 @dataclass(frozen=True)
 class Openings:
-    """Of one look at a cluster. One query, and one more each where a mute is of a pool and where something opens."""
+    """Of one slice of a look at a cluster. One query, and one more each where a mute is of a pool and where something
+    opens. `about`: what the findings of the slice are about.
+    """
 
     cluster: Cluster
     now: datetime
     mutes: Collection[Mute] = field(default_factory=tuple)
+    about: Q = field(default_factory=Q)
 
     @classmethod
-    def of(cls, cluster: Cluster, *, now: datetime) -> "Openings":
-        return cls(cluster, now, tuple(Mute.objects.in_force(now=now).filter(cluster=cluster)))
+    def of(cls, cluster: Cluster, *, now: datetime, about: Q | None = None) -> "Openings":
+        return cls(cluster, now, tuple(Mute.objects.in_force(now=now).filter(cluster=cluster)), about or Q())
 
     def open(self, finding: Finding, node_name: str) -> Finding:
         """From confirming to open, or muted. The row that is so now: one that was resolved a moment ago, opened again.
@@ -106,13 +124,17 @@ class Openings:
     def is_muted(self, finding: Finding, node_name: str) -> bool:
         return any(mute.covers(finding, node_name, self._pools.get(finding.node_id or 0, ())) for mute in self.mutes)
 
-    def unmute(self) -> int:
-        """What is still wrong is told again when its mute has ended. How many; one query, and one for each."""
-        muted = Finding.objects.filter(cluster=self.cluster, state=FindingState.MUTED).select_related("node")
-        ended = [row for row in muted.order_by("pk") if not self.is_muted(row, row.node.name if row.node else "")]
-        for finding in ended:
-            finding.move(FindingState.OPEN, now=self.now)
+    def unmute(self, among: Collection[int] | None = None) -> int:
+        """What is still wrong is told again when its mute has ended. How many; one query, and one for all of them."""
+        ended = self.unmuted(among)
+        Finding.move_all(ended, FindingState.OPEN, now=self.now)
         return len(ended)
+
+    def unmuted(self, among: Collection[int] | None = None) -> list[Finding]:
+        """What no mute covers any more. `among`: keys of those that are asked for; None: all."""
+        muted = Finding.objects.filter(cluster=self.cluster, state=FindingState.MUTED).select_related("node")
+        rows = muted if among is None else muted.filter(pk__in=among)
+        return [row for row in rows.order_by("pk") if not self.is_muted(row, row.node.name if row.node else "")]
 
     @cached_property
     def _pools(self) -> Mapping[int, frozenset[int]]:
@@ -124,7 +146,8 @@ class Openings:
 
         Not what changed sides: what people were told of was over for them then.
         """
-        rows = Finding.objects.filter(cluster=self.cluster, resolved_at__gte=self.now - LATELY, resolved_because="")
+        lately = {"resolved_at__gte": self.now - LATELY, "resolved_because": ""}
+        rows = Finding.objects.filter(self.about, cluster=self.cluster, **lately)
         return {(row.rule, row.identity, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
 
 
@@ -133,19 +156,39 @@ def is_told_again(finding: Finding, severity: str) -> bool:
     return finding.state == FindingState.ACKNOWLEDGED and severity == Severity.CRITICAL
 
 
+def unmute(cluster: Cluster, *, now: datetime) -> int:
+    """Open what no mute covers any more, in slices. How many; two queries where there is none."""
+    ended = [row.pk for row in Openings.of(cluster, now=now).unmuted()]
+    opened = 0
+    for some in slices(ended):
+        with lock_findings(cluster):
+            opened += Openings.of(cluster, now=now).unmute(some.whole())
+    return opened
+
+
 def correlate(cluster: Cluster) -> int:
-    """List what another explains under that. How many changed; one query, and one for each cause."""
+    """List what another explains under that, in slices. How many changed; one query, and one for each cause."""
     told = Finding.objects.told().filter(cluster=cluster, state__in=TOLD).select_related("node")
     rows = list(told.order_by("pk").only(*COMPARED))
     found = [_found(row) for row in rows]
     explained = causes(found)
-    moved: dict[int | None, list[int]] = defaultdict(list)
-    for row in rows:
-        if row.parent_id != explained.get(row.pk):
-            moved[explained.get(row.pk)].append(row.pk)
-    for parent, children in moved.items():
-        Finding.objects.filter(pk__in=children).update(parent=parent)
-    return sum(len(children) for children in moved.values())
+    moved = [(row.pk, explained.get(row.pk)) for row in rows if row.parent_id != explained.get(row.pk)]
+    for some in slices(moved):
+        with lock_findings(cluster):
+            _list(some.whole())
+    return len(moved)
+
+
+def _list(moved: Collection[tuple[int, int | None]]) -> None:
+    """Each under its cause, where that has not been resolved since; None: on its own."""
+    by_cause: dict[int | None, list[int]] = defaultdict(list)
+    for key, cause in moved:
+        by_cause[cause].append(key)
+    asked = [cause for cause in by_cause if cause is not None]
+    there = set(Finding.objects.unresolved().filter(pk__in=asked).values_list("pk", flat=True))
+    for cause, keys in by_cause.items():
+        if cause is None or cause in there:
+            Finding.objects.filter(pk__in=keys).update(parent=cause)
 
 
 def _found(row: Finding) -> Found:

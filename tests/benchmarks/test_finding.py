@@ -21,7 +21,7 @@ def test_says_every_figure():
     assert set(said) == {
         "reference_ms", "planted", "found_ratio", "wrong_cause_ratio", "false_findings_per_1000_node_days",
         "duplicate_findings", "day_cpu_s", "ingest_ratio", "ingest_s", "ingest_rss_mib", "judge_s", "judge_gpus_s",
-        "keep_frame_s", "quiet_cpu_ratio", "minute_ms",
+        "longest_write_ms", "keep_frame_s", "quiet_cpu_ratio", "minute_ms",
         "minute_transaction_ms", "minute_plot_ms", "minutes_of_a_day_mib",
     }, ended.stderr  # fmt: skip
     assert all(value >= 0 for value in said.values())

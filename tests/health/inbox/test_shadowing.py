@@ -182,9 +182,9 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
         a_node(cluster, f"gpu-{each}", is_ready=False)
     looked(cluster, 0, 1)
 
-    with django_assert_max_num_queries(26):  # SQLite writes forty rows in two statements
+    with django_assert_max_num_queries(30):  # SQLite writes forty rows in two statements
         row = on_trial()
-    with django_assert_max_num_queries(27):
+    with django_assert_max_num_queries(31):
         shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
 
     assert Finding.objects.open().filter(rule=RULE).count() == number
