@@ -25,10 +25,10 @@ from simulator.clock import stamp
 from simulator.fleets.exporters import OWN_LABEL
 from simulator.fleets.tenants import CLAIMED
 from simulator.fleets.vendors import Accelerators
+from simulator.versions import CONTAINERD, KUBERNETES
 
 Obj = dict[str, Any]
 AGE = timedelta(days=143)
-KUBELET = "v1.33.5"
 CLAIMS_LABEL = "nvidia.com/dra-kubelet-plugin"  # the DRA driver's chart is told to run where this is
 
 
@@ -195,10 +195,10 @@ def _status(machine: Machine, now: datetime) -> Obj:
         "nodeInfo": {
             "architecture": _arch(machine),
             "bootID": _uuid(f"boot{machine.name}"),
-            "containerRuntimeVersion": "containerd://2.1.4",
+            "containerRuntimeVersion": f"containerd://{CONTAINERD}",
             "kernelVersion": machine.kernel,
             "kubeProxyVersion": "",
-            "kubeletVersion": KUBELET,
+            "kubeletVersion": KUBERNETES,
             "machineID": _hex(machine.name)[:32],
             "operatingSystem": "linux",
             "osImage": "Ubuntu 22.04.5 LTS",

@@ -5,17 +5,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from simulator.kinds import READ_WRITE, Kind
+from simulator.versions import KUBERNETES
 from simulator.wire.answers import Answer, of_json
 
 Obj = dict[str, Any]
 VERSION = {
     "major": "1",
-    "minor": "33",
-    "gitVersion": "v1.33.5",
+    "minor": KUBERNETES.split(".")[1],
+    "gitVersion": KUBERNETES,
     "gitCommit": "0000000000000000000000000000000000000000",
     "gitTreeState": "clean",
-    "buildDate": "2025-09-09T00:00:00Z",
-    "goVersion": "go1.24.6",
+    "buildDate": "2026-10-27T12:01:04Z",
+    "goVersion": "go1.26.0",
     "compiler": "gc",
     "platform": "linux/amd64",
 }

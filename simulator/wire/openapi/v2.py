@@ -3,6 +3,7 @@
 from typing import Any
 
 from simulator.store import Store
+from simulator.versions import KUBERNETES
 from simulator.wire.openapi.models import PREFIX
 from simulator.wire.openapi.published import gvk, schemas
 from simulator.wire.openapi.v3 import PATCH_PARAMETERS, object_path
@@ -20,7 +21,7 @@ def document(store: Store) -> Obj:
         found |= {name: plain(schema) for name, schema in schemas(store, kind).items()}
     return {
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": "v1.33.5"},
+        "info": {"title": "Kubernetes", "version": KUBERNETES},
         "paths": {object_path(kind): {"patch": _patch(gvk(kind), is_custom=kind.is_custom)} for kind in kinds},
         "definitions": found,
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from simulator.kinds import Kind
 from simulator.store import Store
+from simulator.versions import KUBERNETES
 from simulator.wire.openapi.published import gvk, schemas
 
 Obj = dict[str, Any]
@@ -32,7 +33,7 @@ def document(store: Store, base: str) -> Obj | None:
         found |= schemas(store, kind)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.33.5"},
+        "info": {"title": "Kubernetes", "version": KUBERNETES},
         "paths": dict(paths(kinds)),
         "components": {"schemas": found},
     }
