@@ -383,6 +383,15 @@ INSUFFICIENT = re.compile(r"insufficient (?P<resource>[a-z0-9.-]+/[\w.-]+)", re.
 NO_CPU = re.compile(r"insufficient (cpu|memory|ephemeral-storage|hugepages\S*)", re.IGNORECASE)
 TAINTED = re.compile(r"untolerated taint", re.IGNORECASE)
 SELECTED = re.compile(r"didn't match pod's node affinity|node\(s\) didn't match .*selector", re.IGNORECASE)
+# kubernetes, pkg/scheduler/framework/types.go (FitError): each node counts once, by what rejected it first. Taints of
+# node.kubernetes.io come and go with the node.
+ALL_NODES = re.compile(r"0/(?P<all>\d+) nodes are available: (?P<reasons>.*?)(?:\. preemption:|$)", re.DOTALL)
+FOR_GOOD = re.compile(
+    r"(?P<nodes>\d+) node\(s\) (?:didn't match pod's node affinity|"
+    r"had untolerated taint \{(?!node\.kubernetes\.io/))",
+    re.IGNORECASE,
+)
+SCALES_UP = "TriggeredScaleUp"  # by the cluster autoscaler, for this pod
 GANG = re.compile(r"\b(gang|pod ?groups?|min ?(member|available|count)|waiting for \d+ pods)\b", re.IGNORECASE)
 CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
 
@@ -532,6 +541,27 @@ def waits_for_gang(signs: Signs) -> Cause | None:
         "It waits for its group: all its pods are placed at once, or none.",
         "The line says how many are missing, and what for. The group needs room for all of them.",
         said,
+    )
+
+
+def matches_no_node(signs: Signs) -> Cause | None:
+    """By the scheduler's own count, which knows of every node: what is free where decides nothing then."""
+    pod = signs.pod
+    if pod is None or signs.is_placed or not SELECTED.search(pod.message):
+        return None
+    counted = ALL_NODES.search(pod.message)
+    if counted is None or any(event.reason == SCALES_UP for event in pod.events):
+        return None
+    rejected = sum(int(found["nodes"]) for found in FOR_GOOD.finditer(counted["reasons"]))
+    if rejected < int(counted["all"]):
+        return None
+    return Cause(
+        "matches_no_node",
+        Weight.WRONG,
+        "No node matches its node selector or affinity.",
+        "Compare both with the labels of your nodes, such as nvidia.com/gpu.product. It does not start before its "
+        "template is changed, or such a node is added.",
+        pod.message,
     )
 
 
@@ -697,7 +727,7 @@ BY_WORDS: tuple[CauseRule, ...] = (
     cluster.DISK_FULL,
 )
 FIRST: tuple[CauseRule, ...] = (waits_for_unprepare, waiting.leaving, waiting.node_silent, gated)
-PLACING: tuple[CauseRule, ...] = (waits_for_claim, finds_no_room, waits_for_gang, fits_no_node)
+PLACING: tuple[CauseRule, ...] = (waits_for_claim, matches_no_node, finds_no_room, waits_for_gang, fits_no_node)
 LAST: tuple[CauseRule, ...] = (refused_by_kubelet, failed, crashed, being_created, other, not_ready)
 
 
