@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.actors.exporting.loads import Load, Work
+from simulator.actors.exporting.loads import WORK_ANNOTATION, Load, Work
 from simulator.kinds import POD
 from tests.simulator.actors.exporting.scraping import NODE, samples, text, values
 from tests.simulator.actors.stage import NEW, a_fleet, a_mix
@@ -133,3 +133,25 @@ def test_a_gpu_that_is_claimed_is_at_work_and_named_where_claims_are_read():
     assert {labels["dra_pool_name"] for labels in held} == {"gpu-h100-001"}
     assert {labels["dra_device_name"] for labels in held} <= {f"gpu-{index}" for index in range(8)}
     assert all(labels["pod"] and labels["dra_claim_name"] for labels in held)
+
+
+def test_the_pods_of_a_service_are_busy_at_the_same_time_and_services_at_others():
+    """So that what the fleet does changes from minute to minute: were each pod alone, their sum would stand still."""
+    mean = [sum(Load(Work.INFERENCE, pod / 40, 1, 0.3).activity(at_s) for pod in range(40)) / 40 for at_s in range(600)]
+
+    assert max(mean) - min(mean) > 0.2
+    assert Load(Work.INFERENCE, 0.5, 1, 0.1).activity(100) != Load(Work.INFERENCE, 0.5, 1, 0.6).activity(100)
+
+
+def test_a_pod_that_says_so_holds_its_gpus_and_does_nothing():
+    pod = {
+        "metadata": {"name": "left-open", "namespace": "notebooks", "annotations": {WORK_ANNOTATION: "nothing"}},
+        "spec": {"priorityClassName": "inference"},
+    }
+    load = Load.of(pod, 2)
+
+    assert {load.activity(at_s) for at_s in range(0, 86_400, 60)} == {0.0}
+    assert load.memory > 0
+    pod["metadata"]["annotations"][WORK_ANNOTATION] = "no such work"
+    pod["metadata"]["namespace"] = "chat"
+    assert Load.of(pod, 2).work is Work.INFERENCE
