@@ -26,7 +26,14 @@ def main() -> int:
     nodes, faults = 64 if asked.nodes is None else asked.nodes, (BREAKS_WORKLOADS,)
     fleet = Fleet(asked.fleet, nodes=nodes, seed=asked.seed, speed=asked.speed, faults=faults, is_kept=True)
     return run(
-        asked.data_dir, fleet, port=asked.port, reset=asked.reset, reload=asked.reload, with_prometheus=asked.prometheus
+        asked.data_dir,
+        fleet,
+        port=asked.port,
+        reset=asked.reset,
+        reload=asked.reload,
+        with_prometheus=asked.prometheus,
+        is_still=asked.still,
+        opens_browser=asked.browser and not asked.reload,
     )
 
 
@@ -61,6 +68,8 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument(
         "--prometheus", action="store_true", help="a Prometheus beside it, the one on the PATH, that scrapes the fleet"
     )
+    words.add_argument("--still", action="store_true", help="no GPU breaks and no team asks for more, minute by minute")
+    words.add_argument("--no-browser", dest="browser", action="store_false", help="open none, also where there is one")
     words.add_argument("--smoke", action="store_true", help="drive two promotions, print the figures, and end")
     words.add_argument("--reload", action="store_true", help=argparse.SUPPRESS)  # bin/dev
     return words

@@ -7,32 +7,45 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from demo import kept, prometheus, tied
+from demo import browser, kept, prometheus, tied
 from demo.chosen import command_for
+from demo.first_steps import first_steps
 from demo.kept import NotOursError
-from demo.parts import FAULTY, NEWER, Fleet
+from demo.parts import Fleet
 from demo.prometheus import NoPrometheusError
 from demo.reloading import Changes
+from demo.script import NoAnswerError, Script
 from demo.settings import contract, write_for_shell
 from demo.stack import PASSWORD, Stack, StackError
 
 LOOK_EVERY_S = 0.5
 OURS = ("web", "observe", "rollouts", "default", "beat")  # what runs the product's code
 STARTS_AGAIN = 3  # a part that dies oftener does not come up
-BY_POLICY = "cluster-policy"  # the fleet, and the object that says the one driver version of all its nodes
 
 
 class AlreadyRunningError(Exception):
     """Another demo has this folder."""
 
 
-def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool, with_prometheus: bool = False) -> int:
-    """Run the demo to its end and return its exit status: 0 when a person ended it."""
+def run(
+    base: Path,
+    fleet: Fleet,
+    *,
+    port: int,
+    reset: bool,
+    reload: bool,
+    with_prometheus: bool = False,
+    is_still: bool = False,
+    opens_browser: bool = False,
+) -> int:
+    """Run the demo to its end and return its exit status: 0 when a person ended it. `is_still`: nothing happens in it
+    that nobody does.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)  # also where a shell started us without Ctrl-C
     try:
@@ -42,8 +55,11 @@ def run(base: Path, fleet: Fleet, *, port: int, reset: bool, reload: bool, with_
         with only_one(folder / kept.LOCK):
             prepare(folder, fleet, reset=reset)
             with Stack(folder, fleet, port=port, debug=reload, with_prometheus=with_prometheus, say=starting) as stack:
-                introduce(stack, port)
-                return watch(stack, Changes() if reload else None)
+                introduce(stack, port, is_still=is_still)
+                if opens_browser:
+                    browser.show(stack.url)
+                script = None if is_still else Script(stack.simulator_url, fleet.seed, say=tell)
+                return watch(stack, script, Changes() if reload else None)
     except (AlreadyRunningError, NotOursError, StackError, NoPrometheusError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
@@ -116,7 +132,12 @@ def starting(what: str) -> None:
     print(f"  starting {what} …", flush=True)
 
 
-def introduce(stack: Stack, port: int) -> None:
+def tell(what: str) -> None:
+    """Tell what happens in the cluster."""
+    print(f"  {what}", flush=True)
+
+
+def introduce(stack: Stack, port: int, *, is_still: bool) -> None:
     """Tell where it is, who may sign in, and what is worth a try."""
     write_for_shell(
         stack.folder / kept.ENVIRONMENT,
@@ -128,7 +149,7 @@ def introduce(stack: Stack, port: int) -> None:
     for role in ("viewer", "operator", "approver", "admin"):
         print(f"  {role:<9} password {PASSWORD}")
     print("\nEverybody knows that password: the demo listens on this machine's loopback address only.\n")
-    for number, text in enumerate(to_try(stack.fleet), start=1):
+    for number, text in enumerate(first_steps(stack.fleet, is_still=is_still), start=1):
         print(f"  {number}. {text}")
     print(f"\nkubectl --kubeconfig {stack.kubeconfig} get nodes   shows the same fleet from outside.")
     print(f"{command_for(stack.folder)} doctor   asks its clusters and workers how they are.")
@@ -137,24 +158,12 @@ def introduce(stack: Stack, port: int) -> None:
     print(f"Logs: {stack.folder / 'logs'}. Ctrl-C ends it all.", flush=True)
 
 
-def to_try(fleet: Fleet) -> list[str]:
-    """Return what is worth a try, by the driver objects that this fleet has."""
-    good, bad = (fleet.name, fleet.name) if fleet.name == BY_POLICY else ("a100", "h100")
-    return [
-        "Sign in as operator and open a node: its stack, its GPUs, its pods, what happened to it.",
-        f"Draft a plan that takes {good} to {NEWER}; make its soaks 0.5 minutes; look at its preview, then start it.",
-        "Sign in as approver in another browser and let the canary go; watch the waves and the gates.",
-        "Halt it in the middle, see what is held and why, then resume it or roll it back.",
-        f"Take {bad} to {FAULTY}: tenants' pods crash under it on one kernel. It stops in the canary.",
-    ]
-
-
 def contract_names(stack: Stack) -> list[str]:
     """Return the names of the product's own variables."""
     return list(contract(stack.folder, "", "", debug=False))
 
 
-def watch(stack: Stack, changes: Changes | None) -> int:
+def watch(stack: Stack, script: Script | None, changes: Changes | None) -> int:
     """Look after the parts until a person ends them. What dies of ours starts again; without the rest the demo ends."""
     deaths: Counter[str] = Counter()
     try:
@@ -167,6 +176,9 @@ def watch(stack: Stack, changes: Changes | None) -> int:
                     print("\nThe demo ends with it.", file=sys.stderr)
                     return 1
                 start_again(stack, child)
+            if script:
+                with suppress(NoAnswerError):  # a simulator that has ended is told of above, at the next look
+                    script.play(time.monotonic())
             if changes and changes.seen():
                 restart_ours(stack)
     except KeyboardInterrupt:

@@ -19,7 +19,10 @@ class Terminal:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "demo", "--nodes", "4", "--data-dir", str(folder), *arguments],
+            [
+                *(sys.executable, "-m", "demo", "--still", "--no-browser", "--nodes", "4"),
+                *("--data-dir", str(folder), *arguments),
+            ],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from demo.__main__ import parser
+from demo.first_steps import first_steps
 from demo.parts import Fleet
-from demo.supervisor import to_try
 from tests.demo.terminal import ROOT
 
 WRONG = [
@@ -62,6 +62,22 @@ def test_a_folder_that_is_a_file_is_refused_in_a_sentence(tmp_path: Path):
 
 @pytest.mark.parametrize(("fleet", "objects"), [("small", ("a100", "h100")), ("cluster-policy", ("cluster-policy",))])
 def test_what_is_worth_a_try_names_driver_objects_that_the_fleet_has(fleet: str, objects: tuple[str, ...]):
-    taken = {found[1] for text in to_try(Fleet(name=fleet)) if (found := re.search(r"(?:takes|Take) (\S+) to", text))}
+    steps = first_steps(Fleet(name=fleet))
 
+    taken = {found[1] for text in steps if (found := re.search(r"(?:takes|Take) (\S+) to", text))}
     assert taken == set(objects)
+
+
+def test_the_readme_names_the_same_first_steps_as_the_demo():
+    tried = (ROOT / "README.md").read_text().partition("## Try it\n")[2].partition("\n## ")[0]
+
+    listed = re.findall(r"^\d+\. (.*(?:\n   .*)*)", tried, re.MULTILINE)
+
+    assert [re.sub(r"\s+", " ", step.replace("`", "")) for step in listed] == first_steps(Fleet())
+
+
+def test_a_still_demo_promises_nothing_that_comes_by_itself():
+    still = first_steps(Fleet(), is_still=True)
+
+    assert not [step for step in still if "minute 3" in step]
+    assert still[1:] == first_steps(Fleet())[-len(still) + 1 :]
