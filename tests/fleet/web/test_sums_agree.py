@@ -136,12 +136,12 @@ def test_pages_say_of_each_gpu_slice_and_share_what_became_of_it(viewer, trouble
     pool, table, whole = (page(viewer, path).text for path in (f"/pools/{second.pk}", "/pools", "/"))
 
     assert "0 of 12 whole GPUs allocated, 0 free, 7 free, not usable" in pool
-    assert "1 GPU missing" in pool
-    assert "4 GPUs away" in pool
+    assert "1 whole GPU missing" in pool
+    assert "4 whole GPUs away" in pool
     assert "0 of 28 slices allocated, 0 free" in pool
     assert "28 slices away" in pool
     row = table.split("second east")[1].split("no label")[0]
-    assert "0 of 12 GPUs 0 of 28 slices 0 +7 not usable 0 1 +4 away 0 +28 away" in row
+    assert "0 of 12 whole GPUs 0 of 28 slices 0 +7 not usable 0 1 +4 away 0 +28 away" in row
     assert "28 away" in whole.split("slices allocated")[1].split("shares allocated")[0]
 
 

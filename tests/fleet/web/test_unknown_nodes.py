@@ -34,7 +34,8 @@ def test_it_is_in_no_sum_and_named_beside_them(root):
 
     assert "2 GPU nodes" in fleet
     assert "16 GPUs" in fleet
-    assert "nobody knows the nodes of dark, which count in nothing here" in fleet
+    unseen = "nobody knows the nodes of dark, which count in nothing here"
+    assert unseen in fleet or "dark loading: nodes (1 h): not counted yet" in fleet
     assert "2 GPU nodes" in segments
     assert "Nobody knows the nodes of dark" in segments
 
