@@ -74,6 +74,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "compute-domain-down": ("node-not-ready", "node-flapping", "upgrade-failed"),
     "claims-waiting": ("operator-down",),
     "driver-object-stuck": ("operator-down",),
+    "cluster-policy-stuck": ("operator-down", "drivers-conflict", "driver-object-stuck"),
     "upgrade-queue-still": ("operator-down",),
     "upgrade-stuck": ("operator-down",),
     "versions-disagree": ("upgrade-failed",),

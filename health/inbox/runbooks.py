@@ -54,6 +54,15 @@ RUNBOOKS: Mapping[str, Sequence[str]] = {
         "Compare: kubectl get nvidiadriver, and the driver pods' label controller-revision-hash with the newest.",
         DRAIN, "Delete the driver pod of that node: its DaemonSet makes it of the newest template.", BACK,
     ),
+    "cluster-policy-stuck": (
+        "Compare: kubectl get clusterpolicy -o yaml (its conditions), and the pods' label controller-revision-hash.",
+        DRAIN, "Delete the node's pods that are of an older template.", BACK,
+    ),
+    "drivers-conflict": (
+        "Compare spec.nodeSelector of all NVIDIADrivers (kubectl get nvidiadriver -o yaml) with the nodes' labels.",
+        "Make each node match one of them only.",
+        "Look whether its condition ConflictingNodeSelector is gone; change a label of the object where it is not.",
+    ),
     "cordon-stale": (
         "Look on the node's timeline who cordoned it and when, and ask whether the work there is over.",
         "Look at findings of the node: a fault may be there that whoever cordoned it does not report.",

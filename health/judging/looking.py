@@ -23,7 +23,7 @@ from health.judging.rejecting import rejected_owners
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
 from health.judging.starting import claims_waiting
-from health.judging.stuck_drivers import stuck_drivers
+from health.judging.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
 from health.judging.turning import turn
 from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
 from health.lifecycle import FindingState
@@ -32,6 +32,8 @@ from health.models.finding import FindingQuerySet
 from health.rules import RULES
 from health.rules.base import NODE, NODES, OWNER, ClusterFacts, KeptBy, RejectedOwner, Rule, Severity, Wrong
 from health.rules.claims_waiting import ClaimsWaiting
+from health.rules.cluster_policy_stuck import ClusterPolicyStuck
+from health.rules.driver_conflict import DriversConflict
 from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
@@ -144,6 +146,8 @@ def _of_cluster(
         operator_trouble=operator_trouble(cluster),
         claims_waiting=claims_waiting(cluster, now=now) if ClaimsWaiting in map(type, asked) else (),
         stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in map(type, asked) else (),
+        stuck_policy=stuck_policy(cluster) if ClusterPolicyStuck in map(type, asked) else None,
+        driver_conflict=driver_conflict(cluster) if DriversConflict in map(type, asked) else None,
     )
     for rule in asked:
         if wrong := rule.judge(facts):

@@ -1,23 +1,29 @@
-"""NVIDIADrivers that say notReady while every driver pod of theirs is ready, and nothing is being upgraded."""
+"""Objects of the operator that say notReady while all their pods are ready, and NVIDIADrivers that conflict.
+
+gpu-operator, controllers/object_controls.go (isDaemonSetReady): of an operand whose pods nobody replaces but a person
+(OnDelete), every pod must have the newest template. internal/conditions/nvidiadriver.go: ConflictingNodeSelector;
+before pull 2289 the object went on saying ready, so that its condition counts.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
 
 from fleet.models import Cluster, DriverObject, Node, Operand, OperandRevision, Pod
-from gpu.operands import DRIVER
-from health.rules.base import StuckDriver
+from gpu.labels import DEPLOY_PREFIX
+from gpu.operands import DRIVER, title_of
+from health.rules.base import DriverConflict, StuckDriver, StuckPolicy
 from health.stack.desired import driver_object_of
 
 SETTLED = ("", "upgrade-done")  # upgrade states in which nothing is to happen any more
-KIND = "NVIDIADriver"
+KIND, POLICY = "NVIDIADriver", "ClusterPolicy"
+CONFLICT = "ConflictingNodeSelector"
 
 
 def stuck_drivers(cluster: Cluster) -> tuple[StuckDriver, ...]:
     """One query where all are ready; another where nodes are being upgraded or held; six at most."""
     objects = list(DriverObject.objects.filter(cluster=cluster))
     waiting = {each.pk for each in objects if each.kind == KIND and each.state == "notReady"}
-    nodes = Node.objects.filter(cluster=cluster).with_gpus()
-    if not waiting or nodes.exclude(upgrade_state__in=SETTLED).exists() or nodes.filter(is_held=True).exists():
+    if not waiting or _is_upgrading(cluster):
         return ()
     pods = Pod.objects.filter(cluster=cluster, operand=DRIVER, deleted_at=None).not_done().exclude(node=None)
     owners = {each.uid: each for each in Operand.objects.filter(cluster=cluster, operand=DRIVER)}
@@ -32,6 +38,38 @@ def stuck_drivers(cluster: Cluster) -> tuple[StuckDriver, ...]:
         for each in objects
         if mine[each.pk] and all(pod.is_ready for pod in mine[each.pk])
     )
+
+
+def stuck_policy(cluster: Cluster) -> StuckPolicy | None:
+    """One query where it is ready; five at most. None: its operands say what is wrong, or something is upgraded."""
+    policy = DriverObject.objects.filter(cluster=cluster, kind=POLICY, state="notReady").first()
+    if policy is None or policy.message.startswith(CONFLICT) or _is_upgrading(cluster):
+        return None
+    owners = {
+        each.uid: each
+        for each in Operand.objects.filter(cluster=cluster)
+        if any(key.startswith(DEPLOY_PREFIX) for key in each.node_selector)
+    }
+    pods = list(Pod.objects.filter(cluster=cluster, owner_uid__in=list(owners), deleted_at=None).not_done())
+    if not pods or any(owner.desired > owner.ready for owner in owners.values()):
+        return None
+    if not all(pod.is_ready for pod in pods):
+        return None
+    newest = _newest(cluster, owners)
+    older = {title_of(pod.operand) for pod in pods if _older([pod], newest)}
+    return StuckPolicy(policy.name, len(pods), tuple(sorted(older)), policy.message)
+
+
+def driver_conflict(cluster: Cluster) -> DriverConflict | None:
+    """One query."""
+    objects = DriverObject.objects.filter(cluster=cluster, kind=KIND, message__startswith=CONFLICT).order_by("name")
+    rows = list(objects)
+    return DriverConflict(tuple(row.name for row in rows), rows[0].message) if rows else None
+
+
+def _is_upgrading(cluster: Cluster) -> bool:
+    nodes = Node.objects.filter(cluster=cluster).with_gpus()
+    return nodes.exclude(upgrade_state__in=SETTLED).exists() or nodes.filter(is_held=True).exists()
 
 
 def _newest(cluster: Cluster, owners: Iterable[str]) -> dict[str, str]:

@@ -6,11 +6,13 @@ from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import Rule
 from health.rules.claims_waiting import ClaimsWaiting
 from health.rules.cluster_not_seen import ClusterNotSeen
+from health.rules.cluster_policy_stuck import ClusterPolicyStuck
 from health.rules.cluster_unwatched import ClusterUnwatched
 from health.rules.compute_domain_down import ComputeDomainDown
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.cordon_stale import CordonStale
 from health.rules.device_unhealthy import DeviceUnhealthy
+from health.rules.driver_conflict import DriversConflict
 from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus_never_offered import GpusNeverOffered
@@ -65,6 +67,8 @@ RULES: tuple[Rule[Any], ...] = (
     OperatorDown(),
     UpgradeQueueStill(),
     DriverObjectStuck(),
+    DriversConflict(),
+    ClusterPolicyStuck(),
     ClaimsWaiting(),
     UnsupportedCombination(),
     ClusterNotSeen(),

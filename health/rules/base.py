@@ -107,6 +107,24 @@ class StuckDriver:
 
 
 @dataclass(frozen=True)
+class StuckPolicy:
+    """The ClusterPolicy that is notReady, while every pod of its operands is ready."""
+
+    name: str
+    pods: int
+    older: tuple[str, ...]  # titles of operands that have pods of an older template
+    said: str = ""  # by its condition
+
+
+@dataclass(frozen=True)
+class DriverConflict:
+    """NVIDIADrivers that the operator does not carry out, as their node selectors take the same nodes."""
+
+    names: tuple[str, ...]
+    said: str
+
+
+@dataclass(frozen=True)
 class NodeCondition:
     """One that reports a fault of a node (`gpu.conditions`)."""
 
@@ -254,6 +272,8 @@ class ClusterFacts:
     upgrades_kept_why: str = ""  # the same as a cause, which no number in a message changes
     claims_waiting: tuple[FailingPod, ...] = ()  # pods without a node, for claims that no driver serves
     stuck_drivers: tuple[StuckDriver, ...] = ()
+    stuck_policy: StuckPolicy | None = None
+    driver_conflict: DriverConflict | None = None
     operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from fleet.models import Bookmark, Cluster, Node, Pod
+from fleet.models import Bookmark, Cluster, Node, Operand, OperandRevision, Pod
 from fleet.reasons import PodReason, reasons_of
 from health.judging.looking import look
 from health.models import Finding
@@ -23,6 +23,8 @@ CLUSTERS = (
     Recorded("host-driver", OPERATED),
     Recorded("driver-stuck", OPERATED),
     Recorded("fragmented"),
+    Recorded("policy-stuck", OPERATED),
+    Recorded("driver-conflict", OPERATED),
 )
 
 
@@ -253,6 +255,55 @@ def test_an_upgrade_under_way_is_no_driver_object_that_is_stuck():
     Node.objects.filter(name="p22").update(upgrade_state="upgrade-required")
 
     assert ("driver-object-stuck", "NVIDIADriver") not in findings(seen("p22").cluster)
+
+
+def policy_stuck() -> Finding | None:
+    return findings(seen("policy-1").cluster).get(("cluster-policy-stuck", "ClusterPolicy"))
+
+
+def test_a_cluster_policy_that_stays_not_ready_beside_ready_pods_is_a_finding():
+    found = policy_stuck()
+
+    assert found.sentence == "ClusterPolicy gpu-cluster-policy is notReady, while the one pod of its operands is ready."
+    assert "states not ready: [state-driver]" in found.evidence["said"]
+    assert "restart the operator's pod" in found.action
+
+
+def test_pods_of_an_older_template_are_why_a_cluster_policy_stays_not_ready():
+    pod = Pod.objects.get(node__name="policy-1", operand="driver")
+    for number, name in enumerate(("old", "new"), start=1):
+        OperandRevision.objects.create(
+            cluster=pod.cluster, namespace=pod.namespace, name=name, uid=name, owner_uid=pod.owner_uid, revision=number,
+            revision_hash=name, changed_at=timezone.now(),
+        )  # fmt: skip
+    found = policy_stuck()
+
+    assert found.probable_cause.startswith("Pods of Driver are of an older template")
+    assert found.action.startswith("Delete these pods, one node at a time.")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: Pod.objects.filter(node__name="policy-1").update(is_ready=False),
+        lambda: Node.objects.filter(name="policy-1").update(upgrade_state="upgrade-required"),
+        lambda: Node.objects.filter(name="policy-1").update(is_held=True),
+        lambda: Operand.objects.filter(cluster__name="policy-stuck").update(desired=2, ready=1),
+    ],
+    ids=["a pod is not ready", "an upgrade", "a plan holds the node", "a pod is missing"],
+)
+def test_a_cluster_policy_is_not_stuck_while_its_operands_say_why(change):
+    change()
+
+    assert policy_stuck() is None
+
+
+def test_nvidia_drivers_that_select_the_same_node_are_a_finding_though_they_say_ready():
+    found = findings(seen("conflict-1").cluster)["drivers-conflict", "NVIDIADriver"]
+
+    assert "NVIDIADriver default, nvd-gold" in found.sentence
+    assert "conflicting NVIDIADriver NodeSelectors found" in found.evidence["said"]
+    assert "change a label" in found.action
 
 
 def test_every_recording_is_read():

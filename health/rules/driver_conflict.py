@@ -1,0 +1,31 @@
+"""NVIDIADrivers whose node selectors take the same nodes: the operator carries none of them out."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from health.rules.base import ClusterFacts, Severity, Wrong
+from health.rules.driver_object_stuck import NVIDIA_DRIVERS
+from wording.lists import names
+
+
+@dataclass(frozen=True)
+class DriversConflict:
+    key: ClassVar[str] = "drivers-conflict"
+    title: ClassVar[str] = "NVIDIADrivers conflict"
+    subject: ClassVar[str] = "NVIDIADriver"
+    reads: ClassVar[tuple[str, ...]] = (NVIDIA_DRIVERS,)
+    after: ClassVar[timedelta] = timedelta(minutes=5)
+
+    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+        conflict = cluster.driver_conflict
+        if conflict is None:
+            return None
+        return Wrong(
+            Severity.WARNING,
+            f"The operator does not carry out NVIDIADriver {names(conflict.names)}: a node is selected by two.",
+            "Change the node selectors so that each node has one: before release 26.7, one without a selector takes "
+            "every node. Then change a label of each that still says so: only a change makes the operator look again.",
+            {"said": conflict.said},
+            why=" ".join(conflict.names),
+        )
