@@ -9,7 +9,7 @@ WATCH = f"""
 Sign in as operator and watch the fleet: a GPU overheats from minute {HOT_MIN:g} to {COOL_MIN:g}, and at minute \
 {FALLEN_MIN:g} another falls off the bus (Xid 79).
 Open Findings: each one says what to do. Open the GPU that it names: its temperature, its pods, what happened to it.
-Open the cluster demo: pods of robotics and students do not run, each for another reason.
+Open the cluster demo: two pods of robotics do not run, each for another reason. A quota rejects pods of students.
 Open GPUs, the least busy first: notebooks/left-open holds two and does nothing. After two whole hours it is a finding.
 """
 
