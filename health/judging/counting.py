@@ -16,7 +16,7 @@ from health.models import Finding
 from health.rules.base import Severity
 
 NONE = (0, 0)
-Counts = dict[int, tuple[int, int]]
+CountsByNode = dict[int, tuple[int, int]]
 
 
 def count_on_nodes(cluster: Cluster, nodes: Collection[int | None] | None = None) -> list[int]:
@@ -43,7 +43,7 @@ def _count(cluster: Cluster, nodes: Collection[int]) -> list[int]:
     return changed
 
 
-def _differing(cluster: Cluster, nodes: Q, found: Counts | None = None) -> list[int]:
+def _differing(cluster: Cluster, nodes: Q, found: CountsByNode | None = None) -> list[int]:
     """The nodes whose rows say other numbers than their findings."""
     found = _findings_by_node(cluster, Q()) if found is None else found
     having_any = Node.objects.filter(nodes, cluster=cluster, unresolved__gt=0).order_by()
@@ -51,7 +51,7 @@ def _differing(cluster: Cluster, nodes: Q, found: Counts | None = None) -> list[
     return [pk for pk in {*found, *was} if found.get(pk, NONE) != was.get(pk, NONE)]
 
 
-def _findings_by_node(cluster: Cluster, which: Q) -> Counts:
+def _findings_by_node(cluster: Cluster, which: Q) -> CountsByNode:
     mattering = Finding.objects.told().of_nodes_own().filter(which, cluster=cluster).exclude(severity=Severity.NOTE)
     unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
     critical = Count("pk", filter=Q(severity=Severity.CRITICAL))

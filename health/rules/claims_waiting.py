@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import PODS, ClusterFacts, Severity, Wrong
+from health.rules.base import CLAIMS, PODS, SLICES, ClusterFacts, Severity, Wrong
 from wording.numbers import count, either
 
-SLICES, CLAIMS = "resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io"
 NAMED = 2
 
 

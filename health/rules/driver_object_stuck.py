@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import PODS, ClusterFacts, Severity, Wrong
+from health.rules.base import NVIDIA_DRIVERS, PODS, ClusterFacts, Severity, Wrong
 from wording.numbers import are, either, every
-
-NVIDIA_DRIVERS = "nvidiadrivers.nvidia.com"
 
 
 @dataclass(frozen=True)

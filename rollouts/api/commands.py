@@ -68,19 +68,19 @@ class TellUnderWay(Tell):
         return self.tell(plan_id, CommandRequest, key=self.key())
 
 
-class Stop(TellUnderWay):
+class HaltOrPause(TellUnderWay):
     @extend_schema(request=CommandRequest, responses={204: None, 202: InForceSerializer}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
         return super().post(request, plan_id)
 
 
-class Halts(Stop):
+class Halts(HaltOrPause):
     """Stop at once. From this answer on nothing more is released."""
 
     verb = "halt"
 
 
-class Pauses(Stop):
+class Pauses(HaltOrPause):
     """Let nothing more go until somebody resumes. Gates go on being asked."""
 
     verb = "pause"

@@ -44,6 +44,7 @@ CONTAINERS = {
     "fleet/pools/asking.py:LOCKS": REGISTERED,
     "fleet/pools/making.py:GOES_WITH": REGISTERED,
     "fleet/reasons.py:READERS": REGISTERED,
+    "fleet/web/node_gpus.py:SICKNESSES": REGISTERED,
     "health/gpus/remembered.py:_kept": A_CLUSTER,
     "health/judging/sources.py:SOURCES": REGISTERED,
     "health/sources/frames.py:_clients": "an address of Redis",

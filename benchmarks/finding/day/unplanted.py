@@ -3,16 +3,21 @@
 NO_PLANS = "a day has no plans: those and what they hold are tried by the flows and by `bin/bench crash`"
 OFF = "no exporter has it by default, and those of a day's fleet have what they have by default"
 OF_OURS = "what a worker cannot write in time takes time of a clock, and a day has none that runs by itself"
+NO_DRA = "a day's fleet has a device plugin: no claims, slices or ComputeDomains"
 
 UNPLANTED = {
+    "driver-object-stuck": "every NVIDIADriver of a day is ready: its operator is not played",
     "followed-failing": NO_PLANS,
     "gate-passed-over": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-fabric": OFF,
     "gpu-recovery-action": OFF,
+    "gpus-never-offered": "every node of a day has offered its GPUs before the day begins",
     "hold-left-behind": NO_PLANS,
     "observer-behind": OF_OURS,
     "opt-out-left-behind": NO_PLANS,
+    "claims-waiting": NO_DRA,
+    "compute-domain-down": NO_DRA,
     "cordon-left-behind": NO_PLANS,
     "cordon-stale": "nobody but the operator and people cordon in a day",
     "cordon-taken-off": NO_PLANS,
@@ -20,5 +25,6 @@ UNPLANTED = {
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,
     "plan-unlooked": NO_PLANS,
+    "pods-not-starting": "every pod of a day starts: what fails there fails once it runs",
     "xid-of-unknown-gpu": "an exporter of a day's fleet names the GPU of each series",
 }

@@ -295,7 +295,7 @@ def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of
     few, many = make.a_plan(make.a_fleet(nodes=10)), make.a_plan(make.a_fleet(nodes=100))
 
     assert queries_of(viewer, f"/plans/{many.pk}") == queries_of(viewer, f"/plans/{few.pk}")
-    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 32  # with the ledger, for how many may be down at once
+    assert queries_of(viewer, f"/parts/plans/{few.pk}") <= 33  # with the ledger, for how many may be down at once
 
 
 @pytest.mark.parametrize("state", ["promoted", "rolled-back", "aborted"])
@@ -634,7 +634,7 @@ def test_of_each_node_it_makes_one_row_and_reads_no_more_than_it_shows(
     few, many = (made_for(viewer, plan) for plan in plans)
 
     assert {model for model in many if many[model] > 2 * few[model]} == {"Target"}
-    with django_assert_max_num_queries(32) as asked:
+    with django_assert_max_num_queries(33) as asked:
         viewer.get(f"/parts/plans/{plans[-1].pk}")
     of_targets = [one["sql"] for one in asked.captured_queries if 'FROM "rollouts_target"' in one["sql"]]
     assert of_targets
