@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db import transaction
 
+from edges.failures import failure_sentence
 from edges.moves import IllegalMove, LostRace
 from kube import client
 from people.models import AuditEntry, User
@@ -46,7 +47,7 @@ def run_live_check(*, check_id: int, owner: str, clock: Callable[[], datetime]) 
     except LostRace:
         log.info("a live check was taken over", plan=row.plan.mark)
     except Exception as bug:
-        _end(row, f"Quarterdeck itself failed: {type(bug).__name__}. The worker's log has more.", now=clock())
+        _end(row, f"{failure_sentence(bug)} The worker's log has more.", now=clock())
         raise
 
 

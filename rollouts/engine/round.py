@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from edges.failures import failure_sentence
 from edges.moves import LostRace
 from kube import client
 from rollouts.engine import templates
@@ -48,7 +49,7 @@ def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> Non
         waiting_for, wait = _look_and_act(plan, clock=clock)
     except Exception as bug:
         # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
-        because = f"Quarterdeck itself failed: {type(bug).__name__}. Nothing is let go until it is mended."
+        because = f"{failure_sentence(bug)} Nothing is released meanwhile."
         _end(plan, AFTER_A_BUG, because, clock=clock)
         raise
     _end(plan, wait, waiting_for, clock=clock)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db import transaction
 
+from edges.failures import failure_sentence
 from edges.moves import LostRace
 from kube import client
 from rollouts.engine.writer_lease import Forfeit
@@ -37,7 +38,7 @@ def run_pull(*, pull_id: int, owner: str, clock: Callable[[], datetime]) -> None
     try:
         waiting_for, wait = _look_and_act(pull, clock=clock)
     except Exception as bug:
-        because = f"Quarterdeck itself failed: {type(bug).__name__}. Nothing is made until it is mended."
+        because = f"{failure_sentence(bug)} No Job is made meanwhile."
         pull.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
         raise
     now = clock()
