@@ -15,6 +15,7 @@ from simulator.faults import Board
 from simulator.fleets import FLEETS
 from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.planting import Planting
+from simulator.fleets.registering import register_again
 from simulator.kinds import ResourceApi
 from simulator.pod_ends import PodEnds
 from simulator.store import Store
@@ -50,7 +51,9 @@ def raise_curtain(
     if plan.has_claims and resource_api is ResourceApi.NONE:
         raise UnknownMix("nodes whose GPUs are claimed need resource.k8s.io: leave `dra` out of the mix")
     cluster = StoreCluster(store)
-    if not is_planted:
+    if is_planted:
+        register_again(cluster)
+    else:
         Planting(cluster, plan, store.clock.now(), resource_api).plant()
     dra = Api(resource_api) if plan.has_claims else None
     play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra, tells_devices=tells_devices)
