@@ -56,6 +56,7 @@ NOT_READY: tuple[CauseRule, ...] = (
     *validator.RULES,
     *cluster.RULES,
     *crash.BEFORE,
+    runtime.ended,
     *cluster.LAST,
     *crash.RULES,
     *confidential.WHEN_READY,

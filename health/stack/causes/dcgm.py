@@ -66,7 +66,7 @@ NO_MODULE = Saying(
 )  # fmt: skip
 NO_LIBRARY = Saying(
     "dcgm_no_library",
-    words(r"libdcgm\.so\S* not found", r"libdcgm\.so\S*: cannot open"),
+    words(r"libdcgm\.so\S*( library)?( was)? not found", r"libdcgm\.so\S*: cannot open"),
     "It does not find DCGM's library.",
     "Take an image that has it, or install datacenter-gpu-manager where it runs without one.",
     OF_DCGM,

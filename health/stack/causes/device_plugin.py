@@ -110,7 +110,7 @@ STARTED_BEFORE = Saying(
 NO_LIBRARY = Saying(
     "no_nvml",
     words("could not load nvml library", r"incompatible (strategy|platform) detected",
-          "invalid device discovery strategy", "failed to initialize nvml",
+          "invalid device discovery strategy", "failed to initialize nvml", "nvml doesn't exist on this system",
           r"libnvidia-ml\.so\S*: cannot open"),
     "It does not see the driver's library: its container did not start with the NVIDIA runtime, or there is no driver.",
     "Look whether the toolkit is ready here, whether the pod has runtimeClassName nvidia, and whether {runtime} has a "

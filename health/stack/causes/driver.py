@@ -174,6 +174,7 @@ KERNEL_HEADERS = Saying(
         r"(unable to find a match|no match for argument|no package).*kernel-(headers|devel|core|modules)",
         r"/lib/modules/\S+/build: no such file",
         "kernel headers? .*not found",
+        r"no provider of '?kernel-\S*devel",
     ),
     "There are no headers for kernel {kernel} where the driver looks for them, so that it cannot be compiled.",
     "Boot a kernel whose headers are still in the repositories, point repoConfig at one that has them, or use a "
@@ -229,6 +230,29 @@ NOT_COMPILED = Saying(
     "The driver does not compile against kernel {kernel}.",
     "Look in the driver's release notes whether it knows this kernel; take a newer driver, an older kernel, or the "
     "other kernelModuleType.",
+    OF_DRIVER,
+)
+OTHER_DRIVER = Saying(
+    "other_driver",
+    words("another driver was loaded and obtained ownership", "unloading the conflicting kernel module"),
+    "Another driver of the kernel has the GPUs: nouveau, vfio-pci, or an older one of NVIDIA's.",
+    "lspci -k -d 10de: on the node names it. Blacklist it, rebuild the initramfs and reboot; where the GPUs are for "
+    "virtual machines, nvidia.com/gpu.workload.config of the node must say so.",
+    OF_DRIVER,
+)
+NO_KERNEL_MODULE = Saying(
+    "kernel_module_missing",
+    words(r"modprobe: fatal: module (?!nvidia)(?P<module>[\w-]+) not found"),
+    "Kernel {kernel} has no module {module}, which the driver loads before its own.",
+    "Install the rest of the kernel's modules on the node (linux-modules-extra, kernel-modules), or boot a kernel that "
+    "has it.",
+    OF_DRIVER,
+)
+NO_PERSISTENCE = Saying(
+    "persistenced",
+    words("nvidia-persistenced failed to initialize"),
+    "The persistence daemon does not start: the driver is loaded, and opens no GPU.",
+    "Look at NVRM and Xid lines in the kernel's log (dmesg) on the node.",
     OF_DRIVER,
 )
 VFIO = Saying(
@@ -343,6 +367,8 @@ RULES: tuple[CauseRule, ...] = (
     OPEN_MODULES,
     CLOSED_MODULES,
     GPU_TOO_OLD,
+    OTHER_DRIVER,
+    NO_KERNEL_MODULE,
     VFIO,
     NO_VGPU_DRIVER,
     VGPU_LICENCE,
@@ -363,6 +389,7 @@ RULES: tuple[CauseRule, ...] = (
     NO_DEVICES,
     RDMA,
     NOT_VERIFIED,
+    NO_PERSISTENCE,
     CANNOT_TALK,
     NOT_LOADABLE,
 )

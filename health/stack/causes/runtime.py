@@ -13,6 +13,7 @@
   (volcano-vgpu-device-plugin #123). Of CDI's hook: "No help topic for 'disable-device-node-modification'"
   (dra-driver-nvidia-gpu #568). CRI-O says no more of a hook than its exit code (gpu-operator #1598).
 - a runtime that was removed: "fork/exec /etc/docker-runtimes.d/nvidia: no such file" (nvidia-container-toolkit #145).
+- a toolkit that is ended by the restart that it asked for: gpu-operator #456, #399, nvidia-container-toolkit #39.
 - Docker: "unknown or invalid runtime name: nvidia", "could not select device driver "nvidia" with capabilities".
 - "failed to add device rules: unable to find any existing device filters attached to the cgroup" (libnvidia-container
   #154; with #176 and nvidia-container-toolkit #139, which says what the latest release does); "cgroup subsystem devices
@@ -20,7 +21,8 @@
 """
 
 from gpu.operands import TOOLKIT
-from health.stack.causes.base import CauseRule, Saying, words
+from health.stack.causes.base import Cause, CauseRule, Saying, Signs, words
+from kube.log_lines import LineWeight, weight
 
 NO_HANDLER = Saying(
     "no_runtime_handler",
@@ -158,6 +160,14 @@ RUNTIME_DOWN = Saying(
     "restarted: what it cannot read of it, it says there.",
     alone="On the node: systemctl status {runtime}, and its journal.",
 )
+LOAD_LIBRARY = Saying(
+    "driver_library_missing",
+    words(r"load library failed: (?P<library>lib\S+?):"),
+    "The library {library} of the driver is not where the container toolkit looks for it on this node.",
+    "Look whether the driver is complete (nvidia-smi on the node), and at the driver's root in the toolkit's "
+    "configuration: /run/nvidia/driver for the operator's driver, / for the host's.",
+    alone="Look whether the driver is complete (nvidia-smi on the node), and run ldconfig there.",
+)
 LDCONFIG = Saying(
     "toolkit_ldconfig",
     words(r"ldcache error: process (?P<program>\S+) (?P<end>terminated with signal \d+|failed with error code: \d+)"),
@@ -189,6 +199,23 @@ HOOK_EXIT = Saying(
     "The reason is in the journal of {runtime} on the node. Look whether nvidia-smi runs there, and whether the "
     "toolkit is of a release that knows the driver and {runtime}.",
 )
+ENDED = Saying(
+    "toolkit_ended",
+    words(r'msg="?(cleaning up runtime|shutting down)'),
+    "The toolkit set up {runtime}, was told to end, and undid it: most often, {runtime} ends it as it is restarted.",
+    "Look at the journal of {runtime} and of the kubelet at that moment. A newer toolkit may know this {runtime}; with "
+    "the toolkit's env RUNTIME_CONFIG_SOURCE and CONTAINERD_RESTART_MODE=none it leaves the restart to you.",
+    frozenset({TOOLKIT}),
+)
+
+
+def ended(signs: Signs) -> Cause | None:
+    """Where its log has no error: else it ends because of that."""
+    cause = ENDED(signs)
+    is_told = signs.pod is not None and weight(signs.pod.telling or " ") >= LineWeight.WORDED
+    return None if is_told else cause
+
+
 NO_PROGRAM = Saying(
     "no_such_program",
     words(r'exec: \\?"(?P<program>[^"\\]+)\\?": (executable file not found|stat .*no such file)'),
@@ -214,6 +241,7 @@ FIRST: tuple[CauseRule, ...] = (
     STALE_FILE,
     LIBRARY_MISMATCH,
     NO_MODULE,
+    LOAD_LIBRARY,
     LDCONFIG,
     NVML_UNKNOWN,
     HOOK_TOO_OLD,

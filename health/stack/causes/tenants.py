@@ -101,14 +101,6 @@ UNKNOWN_DEVICE = Saying(
     "A GPU was lost or cut anew since, or NVIDIA_VISIBLE_DEVICES of the image names it. Look at nvidia-smi -L on the "
     "node; restart the device plugin's pod, then delete this one.",
 )  # fmt: skip
-LOAD_LIBRARY = Saying(
-    "driver_library_missing",
-    words(r"load library failed: (?P<library>lib\S+?):"),
-    "The library {library} of the driver is not where the container toolkit looks for it on this node.",
-    "Look whether the driver is complete (nvidia-smi on the node), and at the driver's root in the toolkit's "
-    "configuration: /run/nvidia/driver for the operator's driver, / for the host's.",
-    alone="Look whether the driver is complete (nvidia-smi on the node), and run ldconfig there.",
-)
 HOOK = Saying(
     "container_toolkit",
     words(r"nvidia-container-cli\S*: (?P<error>.{1,160})", r"nvidia-container-runtime\S*: .{0,60}(error|fail).*"),
@@ -232,7 +224,7 @@ CUDA_MEMORY = Saying(
           "(cuda|hip)_?error_?(out_?of_?memory|memory_?allocation)",
           "outofmemoryerror: cuda", "error code out of memory", "resource_exhausted: out of memory while",
           "failed to allocate .{0,40}(gpu|device) memory", "cumemalloc.{0,40}out of memory",
-          "out of memory.{0,40}cudamalloc", "no available memory for the cache blocks",
+          "out of memory.{0,40}cudamalloc", "cublas_status_alloc_failed", "no available memory for the cache blocks",
           "less than desired gpu memory utilization"),
     "The program asked for more GPU memory than was free on its GPU.",
     "Make the batch or the model smaller, or take a larger GPU or MIG slice. On a shared GPU other pods have part of "
@@ -243,6 +235,38 @@ CUDA_ECC = Saying(
     words("uncorrectable ecc error", "cudaerroreccuncorrectable", "cuda_error_ecc_uncorrectable"),
     "A GPU of this node has a memory error that ECC could not correct.",
     "Look at the GPU's findings (Xid 48, 63, 64, 94, 95). Drain the node before the GPU is reset.",
+)
+CUDA_NVLINK = Saying(
+    "cuda_nvlink",
+    words("uncorrectable nvlink error", "cudaerrornvlinkuncorrectable", "cuda_error_nvlink_uncorrectable"),
+    "A GPU of this node had an NVLink error that could not be corrected.",
+    "Look at the GPU's findings (Xid 74) and at the switches' (SXid). Drain the node before the GPU is reset.",
+)
+GPU_RESET = Saying(
+    "gpu_requires_reset",
+    words("gpu requires reset", "cuda_error_.{0,20}requires_?reset"),
+    "A GPU of this node works again only after a reset or a reboot.",
+    "Look at the GPU's Xids and its recovery action. Drain the node, then reset the GPU (nvidia-smi -r) or reboot.",
+)
+RDMA_MEMORY = Saying(
+    "rdma_memory",
+    words(r"ibv_(reg_mr|create_\w+|reg_dmabuf_mr)\b.{0,60}(cannot allocate memory|failed)"),
+    "The program may not lock memory for RDMA in its container.",
+    "Give the container the capability IPC_LOCK, and look at the memlock limit of the container runtime (LimitMEMLOCK "
+    "of its systemd unit).",
+)
+PEERS = Saying(
+    "job_peers_missing",
+    words(r"waiting for clients\. (?P<joined>\d+)/(?P<all>\d+) clients joined", "rendezvoustimeouterror"),
+    "Other processes of its job did not join in time: {joined} of {all} did.",
+    "Look at the job's other pods: one that is Pending or crashes keeps all waiting. Then at the network between them.",
+)
+PROGRAM_DISK = Saying(
+    "program_disk_full",
+    words(r"\[errno 28\]", "oserror: .{0,40}no space left on device"),
+    "What the program writes to is full: a volume, an emptyDir with a limit, or the node's disk.",
+    "The program's log names the file. Make the volume or the emptyDir's sizeLimit larger; the node's conditions say "
+    "whether its disk is full.",
 )
 CUDA_FABRIC = Saying(
     "cuda_fabric",
@@ -265,7 +289,8 @@ CUDA_COMPATIBILITY = Saying(
 )
 CUDA_KERNEL = Saying(
     "cuda_no_kernel",
-    words("no kernel image is available", "cudaerrornokernelimagefordevice", "unsupported ptx version",
+    words("no kernel image is available", "is not compatible with the current pytorch",
+          "cudaerrornokernelimagefordevice", "unsupported ptx version",
           "provided ptx was compiled with an unsupported toolchain"),
     "The program was not built for this GPU, or with a newer CUDA than the driver knows.",
     "Take a build for the GPU's compute capability, or a newer driver.",
@@ -309,7 +334,8 @@ HIP_NO_DEVICE = Saying(
 CUDA_NO_DEVICE = Saying(
     "cuda_none_given",
     words("no cuda-capable device is detected", "cudaerrornodevice", "no cuda gpus are available",
-          "found no nvidia driver on your system", "no (nvidia|cuda) gpus? (was |were )?(found|detected|available)"),
+          "found no nvidia driver on your system", r"lib(cuda|nvidia-ml)\.so\S*: cannot open shared",
+          "failed to infer device type", "no (nvidia|cuda) gpus? (was |were )?(found|detected|available)"),
     "The program finds no GPU in its container.",
     "Look whether the container itself asks for a GPU, and whether it starts with NVIDIA's runtime (runtimeClassName, "
     "or CDI); then at the GPU's findings.",
@@ -340,7 +366,14 @@ CUDA_ACCESS = Saying(
 )
 CUDA_UNKNOWN = Saying(
     "cuda_unknown",
-    words("cuda unknown error", "cudaerrorunknown", "cuda_error_unknown", r"cuda error\W{0,2} ?unknown error"),
+    words(
+        "cuda unknown error",
+        "cuda driver initialization failed",
+        "cudaerrorinitializationerror",
+        "cudaerrorunknown",
+        "cuda_error_unknown",
+        r"cuda error\W{0,2} ?unknown error",
+    ),
     "CUDA does not start on this node, and does not say why.",
     "Look whether the module nvidia-uvm is loaded and /dev/nvidia-uvm is there, and in the kernel's log for NVRM and "
     "Xid lines.",
@@ -360,9 +393,18 @@ GPU_ERROR = Saying(
     "Look whether other workloads fail so on this node alone: then the driver, or the GPU, is to blame. Else it is the "
     "program, or a library built for another release than the node's driver.",
 )
+
+
+def none_given(signs: Signs) -> Cause | None:
+    """With what helps on a node of its vendor."""
+    cause = CUDA_NO_DEVICE(signs)
+    return replace(cause, action=HIP_NO_DEVICE.action) if cause and signs.is_of_vendor else cause
+
+
 OF_CUDA: tuple[CauseRule, ...] = (
+    PEERS, RDMA_MEMORY, PROGRAM_DISK, CUDA_NVLINK, GPU_RESET,
     SHARED_MEMORY, WORKER_KILLED, CUDA_XID, CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MPS, CUDA_MISMATCH,
-    CUDA_COMPATIBILITY, CUDA_KERNEL, KFD, HIP_NO_DEVICE, CUDA_NO_DEVICE, CUDA_ORDINAL, CUDA_BUSY, CUDA_ACCESS,
+    CUDA_COMPATIBILITY, CUDA_KERNEL, KFD, HIP_NO_DEVICE, none_given, CUDA_ORDINAL, CUDA_BUSY, CUDA_ACCESS,
     CUDA_UNKNOWN, NCCL, SMI_FAILED,
 )  # fmt: skip
 
@@ -392,6 +434,10 @@ FOR_GOOD = re.compile(
     re.IGNORECASE,
 )
 SCALES_UP = "TriggeredScaleUp"  # by the cluster autoscaler, for this pod
+VOLUMES = re.compile(r"persistent ?volume|volume node affinity|max volume count|available disk", re.IGNORECASE)
+CORDONED = re.compile(r"node\(s\) were unschedulable", re.IGNORECASE)
+SPREAD = re.compile(r"topology spread|anti-affinity", re.IGNORECASE)
+PORTS = re.compile(r"free ports", re.IGNORECASE)
 GANG = re.compile(r"\b(gang|pod ?groups?|min ?(member|available|count)|waiting for \d+ pods)\b", re.IGNORECASE)
 CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
 
@@ -603,6 +649,10 @@ def fits_no_node(signs: Signs) -> Cause | None:
             (TAINTED, "a taint that it does not tolerate"),
             (SELECTED, "its node selector or affinity"),
             (INSUFFICIENT, "a resource that is taken"),
+            (VOLUMES, "a volume of it"),
+            (CORDONED, "nodes that are cordoned"),
+            (SPREAD, "where its other pods are"),
+            (PORTS, "a port of the node that is taken"),
         )
         if pattern.search(pod.message)
     ]
@@ -709,7 +759,6 @@ BY_WORDS: tuple[CauseRule, ...] = (
     UNKNOWN_DEVICE,
     *runtime.FIRST,
     *(rule for rule in runtime.RULES if rule not in (runtime.SANDBOX, runtime.MOUNT)),
-    LOAD_LIBRARY,
     *configuration.RULES,
     configuration.NOT_SHARED,
     configuration.NO_NODE,

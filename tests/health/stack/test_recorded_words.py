@@ -396,3 +396,12 @@ def test_what_events_say_of_a_pod_that_does_not_start_is_understood(reason, said
     pod = a_pod(phase="Pending", is_overdue=True, events=[an_event(said, reason)])
 
     assert why_waits(signs("", pod)).key == key
+
+
+@pytest.mark.parametrize(("is_amd", "asks", "lacks"), [(True, "amd.com/gpu", "NVIDIA"), (False, "NVIDIA", "amd.com")])
+def test_a_program_without_a_gpu_has_the_advice_of_its_nodes_vendor(is_amd, asks, lacks):
+    pod = crashing(last_words="RuntimeError: Failed to infer device type", container="main")
+    cause = why_waits(signs("", pod, is_of_vendor=is_amd, is_gpu_node=not is_amd))
+
+    assert asks in cause.action
+    assert lacks not in cause.action

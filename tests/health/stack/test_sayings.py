@@ -134,7 +134,7 @@ FROM_THE_RUNTIME = [
      "cuda_requirement"),
     ("fork/exec /usr/local/nvidia/toolkit/nvidia-container-runtime: no such file or directory", "runtime_gone"),
     ("nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object",
-     "no_nvml"),
+     "driver_library_missing"),
 ]  # fmt: skip
 
 
