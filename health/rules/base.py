@@ -14,7 +14,7 @@ NODE = "node"  # the subject of a rule that is asked of each node
 OWNER = "each owner of GPU pods"  # the subject of a rule that is asked of each whose pods are rejected
 NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
 SLICES, CLAIMS = "resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io"
-NVIDIA_DRIVERS = "nvidiadrivers.nvidia.com"
+NVIDIA_DRIVERS, CLUSTER_POLICIES = "nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com"
 EVENTS, JOBS, REPLICA_SETS, STATEFUL_SETS = "events", "jobs.batch", "replicasets.apps", "statefulsets.apps"
 WHOLE = Way()  # a GPU that nobody shares
 RuleFacts = TypeVar("RuleFacts", contravariant=True)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import PODS, ClusterFacts, Severity, Wrong
+from health.rules.base import CLUSTER_POLICIES, PODS, ClusterFacts, Severity, Wrong
 from wording.lists import names
 from wording.numbers import are, every
-
-CLUSTER_POLICIES = "clusterpolicies.nvidia.com"
 
 
 @dataclass(frozen=True)

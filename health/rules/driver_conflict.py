@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import ClusterFacts, Severity, Wrong
-from health.rules.driver_object_stuck import NVIDIA_DRIVERS
+from health.rules.base import NVIDIA_DRIVERS, ClusterFacts, Severity, Wrong
 from wording.lists import names
 
 

@@ -117,6 +117,7 @@ def reason(name: str) -> PodReason:
         ("host-memory", "host_memory", "", "no memory of a GPU", "Raise"),
         ("silent", "tenant_crashed", "back-off", "keeps crashing", "-n programs-end logs silent -c main --previous"),
         ("sixteen", "larger_than_any_node", "Insufficient", "the largest has 8", "Ask for fewer"),
+        ("of-no-slice", "offered_by_no_node", "Insufficient", "and no node offers any", "nvidia.com/mig.config"),
         ("of-a-gang", "gang_waits", "minAvailable", "its group", "The group needs room"),
         ("gated", "gated", "", "scheduling gate", "Kueue"),
         ("tainted", "fits_no_node", "untolerated", "a taint that it does not tolerate", "template"),

@@ -4,9 +4,12 @@ NO_PLANS = "a day has no plans: those and what they hold are tried by the flows 
 OFF = "no exporter has it by default, and those of a day's fleet have what they have by default"
 OF_OURS = "what a worker cannot write in time takes time of a clock, and a day has none that runs by itself"
 NO_DRA = "a day's fleet has a device plugin: no claims, slices or ComputeDomains"
+OPERATOR_IDLE = "every NVIDIADriver and ClusterPolicy of a day is ready: its operator is not played"
 
 UNPLANTED = {
-    "driver-object-stuck": "every NVIDIADriver of a day is ready: its operator is not played",
+    "cluster-policy-stuck": OPERATOR_IDLE,
+    "driver-object-stuck": OPERATOR_IDLE,
+    "drivers-conflict": OPERATOR_IDLE,
     "followed-failing": NO_PLANS,
     "gate-passed-over": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",

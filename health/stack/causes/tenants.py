@@ -30,6 +30,7 @@ from dataclasses import replace
 from gpu.compatibility import the_matrix
 from gpu.compatibility.ranges import is_older, order
 from gpu.resources import is_gpu_resource
+from gpu.resources.names import profile_in
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes import cluster, configuration, device_plugin, images, runtime, waiting
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Saying, Signs, Weight, words
@@ -617,10 +618,15 @@ def finds_no_room(signs: Signs) -> Cause | None:
     if pod is None or room is None or signs.is_placed or room.most >= room.asks:
         return None
     asks = f"It asks for {room.spell(room.asks)} on one node"
-    if room.largest < room.asks:
-        largest = f"no node has so many: the largest has {room.largest}" if room.largest else "no node has any"
+    if not room.largest:
         return Cause(
-            "larger_than_any_node", Weight.WRONG, f"{asks}, and {largest}.",
+            "offered_by_no_node", Weight.WRONG, f"It asks for {room.spell(room.asks)}, and no node offers any.",
+            _where_it_may_come_from(room.noun), pod.message,
+        )  # fmt: skip
+    if room.largest < room.asks:
+        return Cause(
+            "larger_than_any_node", Weight.WRONG,
+            f"{asks}, and no node has so many: the largest has {room.largest}.",
             "Ask for fewer in its template, or spread the work over several pods.", pod.message,
         )  # fmt: skip
     if room.free < room.asks:
@@ -635,6 +641,18 @@ def finds_no_room(signs: Signs) -> Cause | None:
         "The free ones are in pieces: it comes once others on one node end. Where it must not wait, move the pods of "
         f"{room.node or 'the node with the most free'} elsewhere.",
         pod.message,
+    )
+
+
+def _where_it_may_come_from(noun: str) -> str:
+    if profile_in(noun):
+        return (
+            "No GPU is cut so now. Look at nvidia.com/mig.config of the nodes and whether its state is failed, or "
+            "ask for a profile that nodes offer: the strategy single offers slices as nvidia.com/gpu."
+        )
+    return (
+        "Look at the nodes that should: whether their device plugin is ready, whether a taint keeps it or node feature "
+        "discovery away, and whether they are cordoned. A sharing configuration may offer it by another name."
     )
 
 
