@@ -46,7 +46,8 @@ FABRIC_VERSION = Saying(
 FABRIC = Saying(
     "fabric_no_start",
     words(r"unknown option: \S*fabricmanager\.cfg", r"nv-fabricmanager\S* .*failed", "nvswitch.*failed with error",
-          "fabric ?manager.{0,60}(failed|not (start|running)|exited|abort)", "failed to start.{0,20}fabric"),
+          "fabric ?manager.{0,60}(failed|not (start|running)|exited|abort|invalid value)",
+          "failed to start.{0,20}fabric"),
     "The fabric manager does not start on this node: GPUs on NVSwitch cannot be used without it.",
     "Look at its lines in the driver's log. HGX B200 and newer need ib_umad and mlx5_ib on the host "
     "(linux-modules-extra); else it must be of exactly the driver's version.",

@@ -51,6 +51,15 @@ NO_RUNTIME_CLASS = Saying(
     "The operator makes it: look at the ClusterPolicy's state, and at who deleted the RuntimeClass.",
     alone="Make a RuntimeClass nvidia with handler nvidia, or take runtimeClassName out of the pod.",
 )
+CDI_OF_OTHERS = Saying(
+    "cdi_of_others",
+    words(
+        r"unresolvable cdi devices? (?P<device>(?!(?:management\.|runtime\.)?nvidia\.com/gpu)[\w.-]+/[\w.-]+=[^\s,\"]+)"
+    ),
+    "No CDI file on this node has the device {device}.",
+    "Look at the driver or plugin that offers this device: it writes the file, and a reboot removes /var/run/cdi. "
+    "Then delete the pod, so that the device is prepared again.",
+)
 CDI = Saying(
     "cdi_unresolvable",
     words("unresolvable cdi devices", "cdi device injection failed", "failed to inject cdi devices"),
@@ -251,6 +260,7 @@ RULES: tuple[CauseRule, ...] = (
     NO_HANDLER,
     NO_DOCKER_RUNTIME,
     NO_RUNTIME_CLASS,
+    CDI_OF_OTHERS,
     CDI,
     NO_ANSWER,
     REQUIREMENT,
