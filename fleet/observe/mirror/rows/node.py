@@ -16,7 +16,7 @@ from kube.structs import Condition, NodeSeen
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows
 TAINTS_AT_MOST = 100
-CONDITIONS_AT_MOST = 100
+CONDITIONS_AT_MOST = 40
 MESSAGE_AT_MOST = 4_096  # NVSentinel writes at most 1,024
 SPOT = frozenset({"spot", "preemptible"})
 ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
