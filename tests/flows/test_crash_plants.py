@@ -22,7 +22,7 @@ IN_FEW_LIVES = {
     "live-look": 1,
     "same-node": 115,
     "ledger": 27,
-    "stop": 21,
+    "stop": 403,
     "freeze-last": 403,
     "read-back": 25,
     "writer-lease": 23,
