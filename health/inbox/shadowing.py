@@ -5,10 +5,11 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from fleet.models import Cluster, Observer
+from edges.slices import slices
+from fleet.models import Cluster
 from health.inbox.acts import recount
 from health.inbox.refusals import BadAct, FindingRefusal
-from health.judging.opening import Openings, correlate
+from health.judging.opening import Openings, correlate, lock_findings
 from health.judging.turning import turn
 from health.models import Finding, RuleShadow
 from health.rules import RULES
@@ -46,11 +47,11 @@ def begin(rule: str, *, actor: str, because: str, now: datetime) -> RuleShadow:
         with transaction.atomic():
             row = RuleShadow.objects.create(rule=rule, by=actor, at=now, because=because)
             _record(row, "begin", actor=actor, because=because, now=now)
-            _turn(rule, is_shadow=True, now=now)
     except IntegrityError as error:
         standing = RuleShadow.objects.in_force().filter(rule=rule).first()
         who = f"{standing.by} put it on trial already" if standing else "Somebody else was first"
         raise FindingRefusal(f"{who}: there is nothing to do.") from error
+    _turn(rule, is_shadow=True, now=now)
     return row
 
 
@@ -66,20 +67,22 @@ def end(row: RuleShadow, *, actor: str, because: str, now: datetime) -> None:
             raise FindingRefusal("Its trial has ended already: there is nothing to do.")
         row.refresh_from_db()
         _record(row, "end", actor=actor, because=because, now=now)
-        _turn(row.rule, is_shadow=False, now=now)
+    _turn(row.rule, is_shadow=False, now=now)
 
 
 def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
-    """What is wrong now changes sides, cluster by cluster, each in a number of queries that does not grow.
+    """Moves what is wrong now to the other side, cluster by cluster, in slices.
 
-    What opens meanwhile is turned by the next look.
+    The next look turns what opens meanwhile, and what a worker that died between two slices has left.
     """
     wrong = Finding.objects.unresolved().filter(rule=rule).exclude(is_shadow=is_shadow)
     keys = sorted(set(wrong.order_by().values_list("cluster", flat=True)))
-    for cluster in Cluster.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk"):
-        Observer.lock(cluster.pk)  # the nodes that they are about stay until the other side names them
-        openings = Openings.of(cluster, now=now)
-        turn(list(wrong.filter(cluster=cluster).select_related("node").order_by("pk")), openings)
+    for cluster in Cluster.objects.filter(pk__in=keys).order_by("pk"):
+        of_cluster = wrong.filter(cluster=cluster).order_by("pk")
+        for some in slices(of_cluster.values_list("pk", flat=True)):
+            with lock_findings(cluster):
+                its = list(of_cluster.filter(pk__in=some.whole()).select_related("node"))
+                turn(its, Openings.of(cluster, now=now))
         correlate(cluster)
         recount(cluster, now=now)
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.writes import watch_writes
 from fleet.models import Bookmark, Node, NodeEvent, Observer
-from health.inbox import muting
+from health.inbox import muting, shadowing
 from health.judging import looking
 from health.models import Finding, FindingAct
 from tests.make import NOON, a_cluster, a_node
@@ -111,3 +111,27 @@ def test_what_a_mute_silenced_opens_in_short_transactions_when_it_is_lifted(clus
     assert Finding.objects.open().count() == MANY
     assert counted(cluster) == {1}
     assert lifted.longest_cpu_ms <= LONGEST_CPU_MS
+
+
+def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_ends_what_is_left(cluster, monkeypatch):
+    look(cluster, 0)
+    look(cluster, 2)
+    rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
+    truly, turns = shadowing.turn, []
+
+    def dies(*given):
+        turns.append(1)
+        if len(turns) == 2:
+            raise SystemExit
+        return truly(*given)
+
+    monkeypatch.setattr(shadowing, "turn", dies)
+    with watch_writes() as turned, pytest.raises(SystemExit):
+        shadowing.begin(rule, actor="ada", because="Too many.", now=at)
+    left = Finding.objects.open().count()
+
+    assert 0 < left < MANY
+    look(cluster, 4)
+    assert not Finding.objects.open().exists()
+    assert counted(cluster) == {0}
+    assert turned.longest_cpu_ms <= LONGEST_CPU_MS
