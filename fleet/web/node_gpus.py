@@ -38,8 +38,8 @@ class WayOnNode:
 
     @property
     def expected(self) -> int:
-        """Those that are missing included: a pod may still have one of them."""
-        return sum(part.expected or 0 for part in self.parts if not part.is_second)
+        """Those that are missing included: a pod may still have one of them. None that is only named."""
+        return sum(part.to_be_had + part.missing for part in self.parts if not part.is_second)
 
     @property
     def missing(self) -> int:
