@@ -140,6 +140,8 @@ _IN_JSON = re.compile(r"[{,]\s*\"(\d{1,3})\"\s*:\s*true")
 NONE = "NONE"
 # Of an IMEX daemon, which DCGM's watch of NVLink looks at as well: it runs only while a ComputeDomain is active.
 IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
+# Of a device file for subnet managers, which some providers leave out: RDMA works without (NVSentinel #1663, #1716).
+NO_SUBNET_MANAGER = "issm character device missing"
 ROW_REMAP = 63
 # Of the agent of EKS, as it loses DCGM's host engine. It stays when DCGM is back (eks-node-monitoring-agent #266).
 DCGM_LOST = "DCGMError: "
@@ -247,7 +249,7 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
     """Of one of the faults that a condition reports."""
     if _is_notice(name) or _is_harmless(name, item):
         return ConditionSeverity.NOTE
-    if IMEX_UNHEALTHY in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
+    if IMEX_UNHEALTHY in item or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL

@@ -17,6 +17,7 @@ from gpu.conditions import (
     IMEX_UNHEALTHY,
     NEBIUS,
     NETWORK,
+    NO_SUBNET_MANAGER,
     NVSENTINEL,
     RUNS_OUT,
     USUAL_DURING_UPGRADE,
@@ -106,6 +107,11 @@ def _probable_cause(bad: Sequence[NodeCondition], node: NodeFacts) -> str:
         parts.append(
             "IMEX does not run while no ComputeDomain is active, and DCGM's watch of NVLink reports that. It is no "
             "fault of the NVLink hardware."
+        )
+    if any(NO_SUBNET_MANAGER in each.message for each in bad):
+        parts.append(
+            "/dev/infiniband/issm* is for a subnet manager alone, and some providers make none: programs use RDMA "
+            "without. It is no fault of the network card."
         )
     if any(each.message.startswith(DCGM_LOST) for each in bad):
         parts.append(

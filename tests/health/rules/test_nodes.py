@@ -88,6 +88,17 @@ def test_a_condition_that_recommends_no_action_is_a_note_with_its_message():
     assert wrong.action == "NVSentinel recommends NONE (do nothing). Nothing has to be done to the hardware."
 
 
+def test_a_missing_device_of_subnet_managers_is_no_fault_of_the_network_card():
+    """NVSentinel #1663, #1716."""
+    said = "ErrorCode:issm NIC:mlx5_3 NICPort:1 Device mlx5_3 port 1: issm character device missing from "
+    name = "InfiniBandCharDeviceCheck"
+    message = f"{said}/sys/class/infiniband_mad (expected for an InfiniBand-mode port). Recommended Action=REPLACE_VM;"
+    wrong = judged(a_condition(name, reason=f"{name}IsNotHealthy", message=message))
+
+    assert wrong.severity == Severity.WARNING
+    assert "programs use RDMA without" in wrong.probable_cause
+
+
 def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommended():
     assert judged(a_condition("GpuNvlinkWatch", message=IMEX.format("CONTACT_SUPPORT"))).severity == Severity.WARNING
 
