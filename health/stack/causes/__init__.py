@@ -57,6 +57,7 @@ NOT_READY: tuple[CauseRule, ...] = (
     *cluster.RULES,
     *crash.BEFORE,
     runtime.ended,
+    *runtime.LAST,
     *cluster.LAST,
     *crash.RULES,
     *confidential.WHEN_READY,

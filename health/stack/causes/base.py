@@ -61,6 +61,11 @@ class PodSigns:
         return telling(self.log) or self.last_words
 
     @property
+    def told_by_event(self) -> str:
+        """What the newest Event says that says more than that its container is tried again. Blank: none does."""
+        return next((event.message for event in self.events if event.reason != "BackOff"), "")
+
+    @property
     def of_it(self) -> str:
         """At the beginning of a sentence: which container it is about."""
         return f"Its container {self.container}" if self.container else "A container of it"

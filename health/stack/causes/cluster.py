@@ -4,7 +4,9 @@ client-go: `… is forbidden: User "system:serviceaccount:…" cannot list resou
 timeout`, `the server could not find the requested resource (post nodefeatures.nfd.k8s-sigs.io)`; runc: `exec format
 error`; the kernel: `bind: address already in use`, `no space left on device`; kubernetes, pkg/kubelet/prober:
 `Liveness probe failed`. node-feature-discovery: workers that report to nfd-master (gpu-operator #429, k8s-device-plugin
-#438; kubernetes-sigs/node-feature-discovery #539).
+#438; kubernetes-sigs/node-feature-discovery #539). Settings that a program refuses: Go's net ("missing port in
+address": gpu-monitoring-tools #111), urfave/cli ("could not parse … as int value for flag": #94), flag ("flag provided
+but not defined") and pflag ("unknown flag").
 """
 
 from gpu.operands import GFD, NFD
@@ -35,7 +37,7 @@ FORBIDDEN = Saying(
 )
 NO_API = Saying(
     "api_unreachable",
-    words(r"dial tcp \S+:(443|6443): i/o timeout",
+    words(r"dial tcp \S+:(443|6443):? i/o timeout",
           r"dial tcp \S+:(443|6443): connect: (connection refused|no route to host|network is unreachable)",
           r"https://\S+:(443|6443)/\S*: (net/http|context deadline)", "dial tcp: lookup kubernetes.default"),
     "It cannot reach the API server from this node.",
@@ -53,6 +55,14 @@ OTHER_LIBC = Saying(
     "A program of its image, or one of the host's that it calls, was built for a newer C library than it finds.",
     "Take the image for the node's system (the end of its tag names it), or a newer system on the node.",
 )
+SETTING = Saying(
+    "bad_setting",
+    words(r"listen \S+: address \S+: (missing port|too many colons) in address",
+          r"could not parse .{1,80} as \w+ value .{0,60}flag", r"invalid value .{1,80} for flag -",
+          "flag provided but not defined", r"^(error: )?unknown (shorthand )?flag: "),
+    "It refuses a setting that it is given: an argument or a variable of its environment.",
+    "The line names it. Look at args and env of its DaemonSet: they must be of the image's release.",
+)  # fmt: skip
 PORT_TAKEN = Saying(
     "port_taken",
     words("address already in use"),
@@ -93,6 +103,7 @@ RULES: tuple[CauseRule, ...] = (
     NO_API,
     OTHER_MACHINE,
     OTHER_LIBC,
+    SETTING,
     PORT_TAKEN,
     DISK_FULL,
 )

@@ -7,6 +7,7 @@ device nodes are missing at that moment, too (#425: `lstat /run/nvidia/driver/de
 
 from health.stack.causes import runtime
 from health.stack.causes.base import Cause, CauseRule, Saying, Signs, Weight, words
+from health.stack.causes.crash import describe
 
 CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 
@@ -36,7 +37,8 @@ def not_made(signs: Signs) -> Cause | None:
         sentence, action = "cannot be made by the container runtime.", "What it says names the cause."
     else:
         sentence, action = "cannot be made as its pod describes it.", "A ConfigMap, a Secret or a key of it is missing."
-    return Cause("not_created", Weight.WRONG, f"{pod.of_it} {sentence}", action, pod.message)
+    said = pod.message or pod.told_by_event
+    return Cause("not_created", Weight.WRONG, f"{pod.of_it} {sentence}", action if said else describe(pod), said)
 
 
 RULES: tuple[CauseRule, ...] = (not_made,)

@@ -1,19 +1,33 @@
 """What is left to say of a pod that is not ready when nothing more particular is known: its own last line. Pure."""
 
 from gpu.operands import DRIVER
-from health.stack.causes.base import Cause, CauseRule, PodSigns, Signs, Weight
-from kube.log_lines import telling
+from health.stack.causes.base import Cause, CauseRule, PodSigns, Signs, Weight, words
+from kube.log_lines import LineWeight, telling, weight
 
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
 
 # What a container ends with that never ran: the runtime's words are its termination message, and there is no log.
 NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 
+OF_THE_RUNTIME = (
+    "It has no log, as it never ran: the line is the runtime's. Most often the image lacks the command, or the node a "
+    "file or a device."
+)
+# Go's runtime, panic.go and signal_unix.go, and the C library's words.
+BY_ITSELF = words(r"\bpanic: ", r"^sig(segv|bus|abrt|ill)\b", r"segmentation (fault|violation)", "^fatal error: ",
+                  "^fatal: morestack")  # fmt: skip
+
 
 def has_no_log(pod: PodSigns) -> bool:
     """Whether its container never ran, so that `kubectl logs` has nothing, with `--previous` or without."""
     said = (pod.reason, pod.status.removeprefix("Init:"))
     return any(word in NEVER_RAN for word in said) or any(f"ended with {word}" in pod.message for word in NEVER_RAN)
+
+
+def describe(pod: PodSigns) -> str:
+    """What helps where a container never ran and no word of the runtime was seen."""
+    namespace, _, name = pod.name.partition("/")
+    return f"It has no log, as it never ran. kubectl -n {namespace} describe pod {name} has the runtime's words."
 
 
 def out_of_memory(signs: Signs) -> Cause | None:
@@ -45,19 +59,30 @@ def crashed(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.reason not in CRASHES:
         return None
-    said = pod.telling
-    last = "It says:" if said else "It left no word of why."
+    line = pod.telling
+    said = line or pod.told_by_event
     namespace, _, name = pod.name.partition("/")
+    log = f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'} --previous"
     times = f", {pod.restarts} restarts so far" if pod.restarts else ""
-    if not said and has_no_log(pod):
-        action = f"It has no log, as it never ran. kubectl -n {namespace} describe pod {name} has the runtime's words."
-        return Cause("crashed", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}{times}).", action,
-                     pod.message)  # fmt: skip
+    if has_no_log(pod):
+        return Cause("crashed", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}{times}).",
+                     OF_THE_RUNTIME if said else describe(pod), said or pod.message)  # fmt: skip
+    if not line:
+        last, action = ("An Event says:" if said else "It left no word of why."), log
+    elif BY_ITSELF.search(line):
+        last = "It says:"
+        action = (
+            f"Its program fails by itself: take a newer release of it, or the one that ran before. All it says: {log}"
+        )
+    elif weight(line) <= LineWeight.PLAIN:
+        last, action = "It names no error. Its last line:", f"What it says before that: {log}"
+    else:
+        last, action = "It says:", f"What it says around that: {log}"
     return Cause(
         "crashed",
         Weight.WRONG,
         f"{pod.of_it} keeps crashing ({pod.reason}{times}). {last}",
-        "" if said else f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'} --previous",
+        action,
         said or pod.message,
     )
 

@@ -8,6 +8,8 @@ by a module of DCGM that is not currently loaded" (dcgm-exporter #22, #707; DCGM
 "DCGM initialization error" (gpu-monitoring-tools #96), "libdcgm.so not Found", "Failed to start host engine server"
 (#54). internal/pkg/counters: "could not find DCGM field". internal/pkg/transformation/hpc.go: "Unable to access HPC job
 mapping file directory … Ignoring": its series then lack hpc_job.
+internal/pkg/dcgmerrors has what its authors advise by the code of DCGM; DCGM's errorString: "Object is in an
+undefined state" is DCGM_ST_UNINITIALIZED (dcgm-exporter #368).
 """
 
 import re
@@ -81,7 +83,8 @@ NO_RIGHTS = Saying(
 NO_START = Saying(
     "dcgm_no_start",
     words("error starting nv-hostengine", "failed to start (dcgm|host engine)", "dcgm initialization error",
-          "host ?engine (is )?already running", "err: failed to start", "cachemanager init failed"),
+          "host ?engine (is )?already running", "unable to terminate host engine", "err: failed to start",
+          "cachemanager init failed"),
     "DCGM's host engine does not start on this node.",
     "Look whether nvidia-smi runs in the driver pod or on the host, whether another nv-hostengine has the port, and "
     "whether this DCGM knows the driver.",
@@ -89,6 +92,23 @@ NO_START = Saying(
     alone="Look whether nvidia-smi runs on the node, whether another nv-hostengine has the port, and whether this DCGM "
     "knows the driver.",
 )  # fmt: skip
+OTHER_RELEASE = Saying(
+    "dcgm_other_release",
+    words("object is in an undefined state", "api version mismatch",
+          "dcgm_st_(uninitialized|ver_mismatch|function_not_found)", "dcgm (is uninitialized|version mismatch)",
+          "required dcgm function was not found"),
+    "The exporter and DCGM's library or host engine do not fit each other: they are of unlike releases.",
+    "Take exporter and DCGM of one release, such as NVIDIA's own image: the end of its tag names both. Restart the "
+    "host engine first where it was updated under the exporter.",
+    OF_DCGM,
+)  # fmt: skip
+OLD_DRIVER = Saying(
+    "dcgm_old_driver",
+    words("dcgm_st_insufficient_driver_version", "driver version is insufficient for dcgm"),
+    "The driver of this node is too old for this DCGM.",
+    "Take a newer driver, or an older release of DCGM and its exporter.",
+    OF_DCGM,
+)
 NO_FIELD = Saying(
     "dcgm_metrics",
     words("could not find dcgm field", "failed to get counters", "error getting the metrics", "malformed .*csv"),
@@ -106,6 +126,6 @@ NO_JOBS = Saying(
     frozenset(DCGM_EXPORTERS),
 )
 
-RULES: tuple[CauseRule, ...] = (no_host_engine, NO_RIGHTS, NO_MODULE, NO_LIBRARY, NO_FIELD)
+RULES: tuple[CauseRule, ...] = (OTHER_RELEASE, OLD_DRIVER, no_host_engine, NO_RIGHTS, NO_MODULE, NO_LIBRARY, NO_FIELD)
 # Most often it is the driver's library or module that is missing, and that is said beside it.
 LAST: tuple[CauseRule, ...] = (NO_START, NO_JOBS)

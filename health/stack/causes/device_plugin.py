@@ -149,7 +149,7 @@ NO_HANDLE = Saying(
 )
 NO_RIGHTS = Saying(
     "devices_refused",
-    words("initialize nvml: error_unknown", r"nvml\.init: error_unknown"),
+    words("initialize nvml: (error_unknown|insufficient permissions)", r"nvml\.init: error_unknown"),
     "It sees the driver's library and may not use the GPU devices.",
     "Look at its security context (privileged), and whether nvidia-smi runs on the node. Then delete this pod.",
 )

@@ -23,6 +23,7 @@ The lines are those of NVIDIA's own scripts and programs:
   the operator calls: "exec: nvidia-gds-driver: not found" (gpu-operator #2416, #2911).
 - Google's installer: "failed to verify GPU driver installation" (container-engine-accelerators #237), "ln:
   /root/home/kubernetes/bin/nvidia: cannot overwrite directory" (#132).
+- nvidia-container-cli, where the driver's own container is started with the NVIDIA runtime (gpu-operator #130, #133).
 - the kernel's words that the script repeats: "requires use of the NVIDIA open kernel modules", "RmInitAdapter failed",
   "Lockdown: … unsigned module loading is restricted".
 """
@@ -347,6 +348,14 @@ LEFT_OVER = Saying(
     "On the node: remove that folder (/root in the path is the node's /). Then delete this pod.",
     OF_DRIVER,
 )
+NVIDIA_RUNTIME = Saying(
+    "driver_in_nvidia_runtime",
+    words(r"nvidia-container-cli\S*: "),
+    "The driver's container is started with the NVIDIA runtime, which needs the driver that it is to install.",
+    "Make runc the default runtime of {runtime} on this node, and restart it. Then delete this pod: the pods that need "
+    "the NVIDIA runtime ask for it by their runtime class.",
+    OF_DRIVER,
+)
 HOST_DRIVER = Saying(
     "host_driver",
     words("driver is pre-installed on host"),
@@ -358,6 +367,7 @@ HOST_DRIVER = Saying(
 # The particular before the general: an installer that fails names its last step, whatever the cause.
 RULES: tuple[CauseRule, ...] = (
     HOST_DRIVER,
+    NVIDIA_RUNTIME,
     TWO_DRIVERS,
     NOUVEAU,
     NOT_DRAINED,

@@ -4,7 +4,8 @@ nvidia.com/mig.config.state is pending, rebooting, success or failed (mig-parted
 In its log: "In use by another client" and "… is currently in use by one or more other processes" of nvidia-smi's reset,
 "Resetting GPU … is not supported." of the same (gpu-operator #1606, a virtual machine), "Error getting GPU instance
 profile info for '1g.6gb': ERROR_NOT_SUPPORTED" (mig-parted #157), "… not present in the configuration file" and "unable
-to select" (cmd/nvidia-mig-parted).
+to select" (cmd/nvidia-mig-parted); "error opening bar0 MMIO resource: unknown endianness" of pkg/mig/mode and go-nvlib
+(mig-parted #199).
 """
 
 from gpu.operands import MIG_MANAGER
@@ -47,6 +48,14 @@ NEEDS_REBOOT = Saying(
     "Drain and reboot the node, or let the MIG manager do so (env WITH_REBOOT=true).",
     OF_MIG,
 )  # fmt: skip
+NO_REGISTERS = Saying(
+    "mig_no_registers",
+    words("error opening bar0 mmio", "unknown endianness for mmio"),
+    "The MIG manager cannot read a GPU over PCI: the GPU does not answer it, or not yet.",
+    "Look at nvidia-smi on the node. Where it lists all GPUs, set nvidia.com/mig.config to another value and back; "
+    "else look for Xid 79 in the kernel's log, drain the node and reboot it.",
+    OF_MIG,
+)
 
 
 def failed(signs: Signs) -> Cause | None:
@@ -78,5 +87,5 @@ def changing(signs: Signs) -> Cause | None:
     )
 
 
-RULES: tuple[CauseRule, ...] = (IN_USE, NEEDS_REBOOT, UNKNOWN_CONFIG, NOT_SUPPORTED)
+RULES: tuple[CauseRule, ...] = (IN_USE, NEEDS_REBOOT, UNKNOWN_CONFIG, NOT_SUPPORTED, NO_REGISTERS)
 WHEN_READY: tuple[CauseRule, ...] = (failed, changing)

@@ -132,6 +132,14 @@ DEVICE_FILTER = Saying(
     "Take a newer NVIDIA Container Toolkit, which no longer changes it, or CDI. In LXC or without root: no-cgroups = "
     "true in /etc/nvidia-container-runtime/config.toml.",
 )  # fmt: skip
+CGROUP_DRIVER = Saying(
+    "cgroup_driver",
+    words(r"/sys/fs/cgroup/\S*/devices\.allow: no such file"),
+    "NVIDIA's hook does not find the container's cgroup: {runtime} starts it with another cgroup driver than the "
+    "kubelet's.",
+    "Give the runtime nvidia in {runtime}'s configuration the same SystemdCgroup as runc has there and the kubelet's "
+    "cgroupDriver asks for, and restart {runtime}.",
+)
 CDI_SPEC = Saying(
     "cdi_not_written",
     words(r"failed to (generate|create|save|write)( \S+)? cdi spec", r"unable to (generate|create|write) cdi spec",
@@ -191,6 +199,21 @@ NVML_UNKNOWN = Saying(
     "Look at nvidia-smi on the node, and in the kernel's log for NVRM and Xid lines of a GPU that does not answer. "
     "Drain the node and reboot it.",
 )
+NVML_RIGHTS = Saying(
+    "toolkit_no_rights",
+    words(r"(detection|initialization) error: nvml error: insufficient permissions"),
+    "NVIDIA's container toolkit may not open the GPU devices of this node: no container gets one.",
+    "Look at owner and mode of /dev/nvidia* on the node (NVreg_DeviceFileMode of the driver), and at SELinux or "
+    "AppArmor there: the toolkit opens them as nobody (user in its config.toml).",
+)
+NO_ROOT = Saying(
+    "driver_root_gone",
+    words("change root failed: no such file"),
+    "NVIDIA's container toolkit looks for the driver below a folder that is not on this node.",
+    "Look at root in the toolkit's config.toml on the node: /run/nvidia/driver is there only while a driver pod runs, "
+    "and / is for a driver of the host. A configuration that an earlier installation left comes first, too.",
+    alone="Look at root in /etc/nvidia-container-runtime/config.toml: / is for a driver of the host.",
+)
 HOOK_TOO_OLD = Saying(
     "toolkit_too_old",
     words(r"no help topic for '(?P<command>[\w-]+)'"),
@@ -244,14 +267,31 @@ MOUNT = Saying(
     "What is said names the volume: most often a ConfigMap, Secret or host path that is not there.",
 )
 
+HOOK = Saying(
+    "container_toolkit",
+    words(r"nvidia-container-cli\S*: (?P<error>.{1,160})", r"nvidia-container-runtime\S*: .{0,60}(error|fail).*"),
+    "NVIDIA's container toolkit cannot prepare the container on this node.",
+    "The line names the step. Look at the driver (nvidia-smi on the node) and at the toolkit's pod.",
+    alone="The line names the step. Look at the driver (nvidia-smi on the node) and at nvidia-container-cli info.",
+)
+NO_RUNC = Saying(
+    "container_not_created",
+    words(r"failed to (create|start) (containerd (task|container)|shim task)", "oci runtime create failed",
+          "container_linux.go.*starting container process caused"),
+    "{runtime} cannot create its container on this node.",
+    "The line names the step: a file, a device or a mount that is not there, or a command that the image lacks.",
+)  # fmt: skip
 # What others' rules would take for a lack of rights or of the library.
 FIRST: tuple[CauseRule, ...] = (
+    CGROUP_DRIVER,
     DEVICE_FILTER,
     STALE_FILE,
     LIBRARY_MISMATCH,
     NO_MODULE,
     LOAD_LIBRARY,
     LDCONFIG,
+    NO_ROOT,
+    NVML_RIGHTS,
     NVML_UNKNOWN,
     HOOK_TOO_OLD,
     CDI_SPEC,
@@ -273,3 +313,11 @@ RULES: tuple[CauseRule, ...] = (
     SANDBOX,
     MOUNT,
 )
+
+
+def not_created(signs: Signs) -> Cause | None:
+    """The line says the step, and nobody knows more of it. One that has a log ran: an Event of that is over."""
+    return None if signs.pod is None or signs.pod.log else HOOK(signs) or NO_RUNC(signs)
+
+
+LAST: tuple[CauseRule, ...] = (not_created,)

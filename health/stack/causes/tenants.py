@@ -22,6 +22,12 @@
   (dra-driver-nvidia-gpu #957). PyTorch, torch/csrc/DataLoader.cpp: "DataLoader worker … is killed by signal". ROCm:
   "Unable to open /dev/kfd read-write", "no ROCm-capable device is detected", "Tensile host: No devices found" (ollama
   #6685).
+- HAMi, pkg/scheduler (FilteringFailed, "all node scores do not meet": #591; "node unregistered": #620) and
+  pkg/device/common: names of reasons such as CardInsufficientMemory (#1332); pkg/util: "no binding pod found on node"
+  (#653), "empty id from pod annotation" (#1548). HAMi-core: "Device 0 OOM …" (HAMi-core #170).
+- gpushare-device-plugin, allocate.go: "no-gpu-has-2MiB-to-run" where its scheduler noted no GPU
+  (gpushare-scheduler-extender #58, #80). Tencent's gpu-admission: "ExceedsGPUQuota" (gpu-manager #24).
+- NVML in a container without rights to /dev/nvidia*: nvidia-container-toolkit #33, #210, #580.
 """
 
 import re
@@ -34,7 +40,7 @@ from gpu.resources.names import profile_in
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes import cluster, configuration, device_plugin, images, runtime, waiting
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Saying, Signs, Weight, words
-from health.stack.causes.crash import CRASHES, has_no_log
+from health.stack.causes.crash import CRASHES, OF_THE_RUNTIME, describe, has_no_log
 
 AGAIN = "The kubelet does not try again: delete the pod, or let its owner make another."
 KUBELET_RESTART = "Restart the kubelet where pods go on being refused while GPUs are free."
@@ -67,9 +73,16 @@ UNREGISTERED = Saying(
 )
 NOT_THE_POD = Saying(
     "vgpu_other_pod",
-    words("device number not matched"),
+    words("device number not matched", "no binding pod found on node", "(empty id from|parse) pod annotation"),
     "The kubelet refused it: the vGPU plugin was asked for another pod than its scheduler had planned for this node.",
-    f"Several pods started on the node at one moment, most often. Take a newer release of the vGPU plugin. {AGAIN}",
+    "Several pods started on the node at one moment, or another scheduler placed it (schedulerName). Take a newer "
+    f"release of the vGPU plugin. {AGAIN}",
+)
+PLUGIN_WENT = Saying(
+    "plugin_went_away",
+    words("allocate failed due to rpc error.{0,60}(transport is closing|code = unavailable|connection refused)"),
+    "The kubelet refused it: the device plugin of this node ended as it was asked for GPUs.",
+    f"Look at the device plugin's pod here, and whether it crashes. {AGAIN}",
 )
 PLUGIN_FAILED = Saying(
     "plugin_allocate_failed",
@@ -94,6 +107,13 @@ CDI_OF_CLAIM = Saying(
     "The DRA driver and {runtime} must use one folder for CDI files: enable_cdi and cdi_spec_dirs of {runtime}, and "
     "the mount of /var/run/cdi in the driver's pod. Then delete this pod.",
 )  # fmt: skip
+GPUSHARE = Saying(
+    "gpushare_unplanned",
+    words(r"no-gpu-has-\d+\w*-to-run"),
+    "The plugin that shares GPU memory knows no GPU for it: its scheduler chose none.",
+    "Look whether the scheduler's configuration has gpushare-scheduler-extender and reaches it: that writes the GPU to "
+    "the pod (ALIYUN_COM_GPU_MEM_IDX). Then delete this pod.",
+)
 UNKNOWN_DEVICE = Saying(
     "device_unknown",
     words(r"nvidia-container-cli\S*: device error: (?P<device>\S+): unknown device",
@@ -101,20 +121,6 @@ UNKNOWN_DEVICE = Saying(
     "It was given the GPU {device}{other}, which the driver of this node does not have.",
     "A GPU was lost or cut anew since, or NVIDIA_VISIBLE_DEVICES of the image names it. Look at nvidia-smi -L on the "
     "node; restart the device plugin's pod, then delete this one.",
-)  # fmt: skip
-HOOK = Saying(
-    "container_toolkit",
-    words(r"nvidia-container-cli\S*: (?P<error>.{1,160})", r"nvidia-container-runtime\S*: .{0,60}(error|fail).*"),
-    "NVIDIA's container toolkit cannot prepare the container on this node.",
-    "The line names the step. Look at the driver (nvidia-smi on the node) and at the toolkit's pod.",
-    alone="The line names the step. Look at the driver (nvidia-smi on the node) and at nvidia-container-cli info.",
-)
-NO_RUNC = Saying(
-    "container_not_created",
-    words(r"failed to (create|start) (containerd (task|container)|shim task)", "oci runtime create failed",
-          "container_linux.go.*starting container process caused"),
-    "{runtime} cannot create its container on this node.",
-    "The line names the step: a file, a device or a mount that is not there, or a command that the image lacks.",
 )  # fmt: skip
 NOT_REGISTERED = Saying(
     "dra_not_registered",
@@ -204,6 +210,30 @@ MOUNT = Saying(
     "The line names the volume: a ConfigMap, Secret, claim or host path that is not there, or a storage driver that "
     "does not answer.",
 )
+HAMI = Saying(
+    "hami_no_gpu",
+    words(r"\b(?P<why>(?:Card|Node|AllocatedCards)(?:Insufficient|TimeSlicing|ComputeUnits|Type|Uuid|NotFound|Mig)\w+|"
+          r"NumaNotFit|ExclusiveDeviceAllocateConflict|ResourceQuotaNotFit)\b"),
+    "HAMi's scheduler finds no GPU for it: {why}.",
+    "HAMi counts what pods were promised, not what they use. Ask for less of nvidia.com/gpumem or gpucores, or wait "
+    "until others end; TimeSlicing is deviceSplitCount of its plugin, Mismatch an annotation of the pod.",
+    weight=Weight.WAITING,
+)  # fmt: skip
+HAMI_NO_NODE = Saying(
+    "hami_no_node",
+    words("all node scores do not meet", r"no available node, \d+ nodes do not meet", "node unregistered"),
+    "HAMi's scheduler finds no node for it: none has the GPUs, or none has registered with it.",
+    "Ask for at most as many GPUs as one node has. Look whether HAMi's device plugin runs on the nodes and wrote "
+    "hami.io/node-nvidia-register to them; its scheduler's log names the reason for each node.",
+    weight=Weight.WAITING,
+)
+GPU_QUOTA = Saying(
+    "gpu_quota",
+    words(r"\bExceedsGPUQuota\b"),
+    "Its namespace has used up its quota of GPUs, or has none: gpu-admission lets it on no node.",
+    "Look at the ConfigMap with the quotas of gpu-admission; it comes once other pods of the namespace end.",
+    weight=Weight.WAITING,
+)
 SHARED_MEMORY = Saying(
     "shared_memory",
     words("(out of|insufficient) shared memory", "raise your shared memory limit",
@@ -223,7 +253,8 @@ CUDA_MEMORY = Saying(
     "cuda_out_of_memory",
     words("(cuda|hip) out of memory", "(cuda|hip) error: out of memory",
           "(cuda|hip)_?error_?(out_?of_?memory|memory_?allocation)",
-          "outofmemoryerror: cuda", "error code out of memory", "resource_exhausted: out of memory while",
+          "outofmemoryerror: cuda", "error code out of memory", r"cuda failure( 2)?\W{1,3}out of memory",
+          r"\bdevice \d+ OOM:? (usage )?\d+", "resource_exhausted: out of memory while",
           "failed to allocate .{0,40}(gpu|device) memory", "cumemalloc.{0,40}out of memory",
           "out of memory.{0,40}cudamalloc", "cublas_status_alloc_failed", "no available memory for the cache blocks",
           "less than desired gpu memory utilization"),
@@ -291,7 +322,7 @@ CUDA_COMPATIBILITY = Saying(
 CUDA_KERNEL = Saying(
     "cuda_no_kernel",
     words("no kernel image is available", "is not compatible with the current pytorch",
-          "cudaerrornokernelimagefordevice", "unsupported ptx version",
+          "cudaerrornokernelimagefordevice", "device kernel image is invalid", "unsupported ptx version",
           "provided ptx was compiled with an unsupported toolchain"),
     "The program was not built for this GPU, or with a newer CUDA than the driver knows.",
     "Take a build for the GPU's compute capability, or a newer driver.",
@@ -310,6 +341,13 @@ SMI_FAILED = Saying(
     "nvidia-smi in its container does not reach the driver: the container has no GPU device, or no driver is loaded.",
     "Run nvidia-smi on the node. Where it works there, look whether the container asks for a GPU. Of a claim: the DRA "
     "driver may have started before /dev/nvidia0 was there. Delete its pod on this node, then this pod and its claim.",
+)
+NVML_REFUSED = Saying(
+    "nvml_refused",
+    words("initialize nvml: insufficient permissions", "nvml_error_no_permission"),
+    "The program may not open the GPU devices in its container.",
+    "Look at owner and mode of /dev/nvidia* on the node and at the user that the container runs as; with SELinux, at "
+    "the container's type (container_use_devices). Then delete this pod.",
 )
 CUDA_XID = Saying(
     "cuda_xid",
@@ -373,6 +411,7 @@ CUDA_UNKNOWN = Saying(
         "cudaerrorinitializationerror",
         "cudaerrorunknown",
         "cuda_error_unknown",
+        "failed call to cuinit: unknown error",
         r"cuda error\W{0,2} ?unknown error",
     ),
     "CUDA does not start on this node, and does not say why.",
@@ -382,10 +421,19 @@ CUDA_UNKNOWN = Saying(
 NCCL = Saying(
     "nccl_failed",
     words("nccl error", "nccl failure", r"nccl\w*exception", "watchdog caught collective operation timeout",
-          r"nccl(unhandledcuda|system|internal|remote)error", r"unhandled (cuda|system) error"),
+          r"nccl(unhandledcuda|system|internal|remote)error", r"unhandled (cuda|system) error",
+          r"nccl_error_\w+"),
     "A collective operation of NCCL failed between the GPUs of its job.",
     "Look for the rank that failed first: the others only lose it. Then at the network, the NVLinks and the Xids of "
     "that rank's node; NCCL_DEBUG=INFO names the step.",
+)  # fmt: skip
+CUDA_LIBRARY = Saying(
+    "cuda_library",
+    words(r"(?P<library>cublas|cudnn|cusolver|cusparse|cufft)_status_(not_initialized|internal_error)",
+          r"could not create (?P<other>cudnn|cublas) handle"),
+    "The CUDA library {library}{other} of the program does not start: most often no memory is left on its GPU.",
+    "Look what else holds the GPU's memory: on a shared GPU the GPU's page names other pods. A program that takes all "
+    "memory at its start must leave some. Else take an image whose CUDA fits the driver.",
 )  # fmt: skip
 GPU_ERROR = Saying(
     "gpu_program_error",
@@ -406,7 +454,7 @@ OF_CUDA: tuple[CauseRule, ...] = (
     PEERS, RDMA_MEMORY, PROGRAM_DISK, CUDA_NVLINK, GPU_RESET,
     SHARED_MEMORY, WORKER_KILLED, CUDA_XID, CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MPS, CUDA_MISMATCH,
     CUDA_COMPATIBILITY, CUDA_KERNEL, KFD, HIP_NO_DEVICE, none_given, CUDA_ORDINAL, CUDA_BUSY, CUDA_ACCESS,
-    CUDA_UNKNOWN, NCCL, SMI_FAILED,
+    CUDA_UNKNOWN, CUDA_LIBRARY, NCCL, SMI_FAILED, NVML_REFUSED,
 )  # fmt: skip
 
 TAKEN = re.compile(
@@ -437,7 +485,7 @@ FOR_GOOD = re.compile(
 SCALES_UP = "TriggeredScaleUp"  # by the cluster autoscaler, for this pod
 VOLUMES = re.compile(r"persistent ?volume|volume node affinity|max volume count|available disk", re.IGNORECASE)
 CORDONED = re.compile(r"node\(s\) were unschedulable", re.IGNORECASE)
-SPREAD = re.compile(r"topology spread|anti-affinity", re.IGNORECASE)
+SPREAD = re.compile(r"topology spread|anti-affinity|match pod affinity", re.IGNORECASE)
 PORTS = re.compile(r"free ports", re.IGNORECASE)
 GANG = re.compile(r"\b(gang|pod ?groups?|min ?(member|available|count)|waiting for \d+ pods)\b", re.IGNORECASE)
 CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
@@ -693,16 +741,15 @@ def crashed(signs: Signs) -> Cause | None:
     previous = " --previous" if pod.restarts else ""
     asked = f"kubectl -n {namespace} logs {name} -c {pod.container or 'CONTAINER'}{previous}"
     if has_no_log(pod):
-        said = pod.last_words or next((event.message for event in pod.events if event.reason == "Failed"), "")
-        action = "It has no log, as it never ran. kubectl describe of the pod has the runtime's words."
+        said = pod.last_words or pod.told_by_event
         return Cause("never_started", Weight.WRONG, f"{pod.of_it} cannot be started ({pod.reason}).",
-                     "" if said else action, said or pod.message)  # fmt: skip
+                     OF_THE_RUNTIME if said else describe(pod), said or pod.message)  # fmt: skip
     return Cause(
         "tenant_crashed",
         Weight.WRONG,
         f"{pod.of_it} keeps crashing ({pod.reason}).",
         f"Read its log: {asked}",
-        pod.last_words or pod.message,
+        pod.last_words or pod.told_by_event or pod.message,
     )
 
 
@@ -711,10 +758,13 @@ def failed(signs: Signs) -> Cause | None:
     pod = signs.pod
     if pod is None or pod.phase != "Failed":
         return None
-    said = pod.last_words or ": ".join(part for part in (pod.reason, pod.message) if part)
+    words_of_it = pod.last_words or (pod.message and ": ".join(filter(None, (pod.reason, pod.message))))
+    said = words_of_it or pod.told_by_event
     namespace, _, name = pod.name.partition("/")
-    action = "" if has_no_log(pod) else f"kubectl -n {namespace} logs {name} has its last lines."
-    return Cause("tenant_failed", Weight.WRONG, "It failed, and is not started again.", action, said)
+    action = f"kubectl -n {namespace} logs {name} has its last lines."
+    if has_no_log(pod):
+        action = OF_THE_RUNTIME if said else describe(pod)
+    return Cause("tenant_failed", Weight.WRONG, "It failed, and is not started again.", action, said or pod.reason)
 
 
 def being_created(signs: Signs) -> Cause | None:
@@ -734,6 +784,16 @@ def being_created(signs: Signs) -> Cause | None:
         "Its containers are still being created, and no Event says why.",
         "A large image takes long to pull. kubectl describe of the pod shows the step.",
     )
+
+
+def kept_waiting(signs: Signs) -> Cause | None:
+    """It has no node, and only an Event says why: of another scheduler, or of a controller before it."""
+    pod = signs.pod
+    if pod is None or pod.phase != "Pending" or signs.is_placed or pod.reason or not pod.told_by_event:
+        return None
+    sentence = "It waits for a node: an Event says what hinders it."
+    return Cause("kept_waiting", Weight.WAITING, sentence, "spec.schedulerName names who places it: look at its log.",
+                 pod.told_by_event)  # fmt: skip
 
 
 def other(signs: Signs) -> Cause | None:
@@ -761,6 +821,7 @@ KUBELET: tuple[CauseRule, ...] = (
     NONE_FREE,
     UNREGISTERED,
     NOT_THE_POD,
+    PLUGIN_WENT,
     PLUGIN_FAILED,
 )
 OF_DRA: tuple[CauseRule, ...] = (
@@ -774,10 +835,10 @@ BY_WORDS: tuple[CauseRule, ...] = (
     CDI_MANAGEMENT,
     CDI_OF_CLAIM,
     *OF_DRA,
+    GPUSHARE,
     UNKNOWN_DEVICE,
     *runtime.FIRST,
     *(rule for rule in runtime.RULES if rule not in (runtime.SANDBOX, runtime.MOUNT)),
-    *configuration.RULES,
     configuration.NOT_SHARED,
     configuration.NO_NODE,
     device_plugin.DEVICES_TAKEN,
@@ -786,16 +847,21 @@ BY_WORDS: tuple[CauseRule, ...] = (
     GPU_ERROR,
     out_of_memory,
     cluster.OTHER_MACHINE,
-    HOOK,
+    runtime.HOOK,
+    HAMI,
+    HAMI_NO_NODE,
+    GPU_QUOTA,
     MULTI_ATTACH,
     MOUNT,
     runtime.SANDBOX,
-    NO_RUNC,
+    runtime.NO_RUNC,
     cluster.DISK_FULL,
 )
 FIRST: tuple[CauseRule, ...] = (waits_for_unprepare, waiting.leaving, waiting.node_silent, gated)
 PLACING: tuple[CauseRule, ...] = (waits_for_claim, matches_no_node, finds_no_room, waits_for_gang, fits_no_node)
-LAST: tuple[CauseRule, ...] = (refused_by_kubelet, failed, crashed, being_created, other, not_ready)
+LAST: tuple[CauseRule, ...] = (
+    *configuration.RULES, refused_by_kubelet, failed, crashed, being_created, kept_waiting, other, not_ready,
+)  # fmt: skip
 
 
 def why_waits(signs: Signs) -> Cause | None:

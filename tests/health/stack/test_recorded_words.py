@@ -264,6 +264,10 @@ def test_an_exporter_that_lost_its_engine_after_it_had_answered_says_so():
         ("mps-control-daemon", "[2024-04-25 02:10:31.153 Control    74] Server 95 exited with status 0"),
         # apt, where one mirror of several lacks a list
         ("driver", "Ign:6 http://us.archive.ubuntu.com/ubuntu jammy-updates/main amd64 libpython3.10-minimal"),
+        # dcgm-exporter and DCGM, every start
+        ("dcgm-exporter", 'level=info msg="Loaded configuration" dump="&{Address::9400 DCGMLogLevel:NONE}"'),
+        # the vGPU device manager, every run that makes some
+        ("vgpu-device-manager", 'level=info msg="Successfully updated to vGPU config: L40S-24Q"'),
         # mig-parted, every run
         ("mig-manager", "Asserting that the requested configuration is present in the configuration file"),
     ],
@@ -292,6 +296,9 @@ def test_every_saying_of_tenants_has_a_key_of_its_own():
         "CUDA error checking is on",
         "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct, /dev/shm is used",
         "MPS server is ready",
+        # HAMi-core and NCCL
+        "[HAMI-core Debug(9:139:allocator.c:40)]: Device 0 current memory 1024 / 8589934592",
+        "NCCL_DEBUG=INFO is set",
         # nvidia-container-cli and kubelet
         'Successfully pulled image "registry.example/app:1" in 2m11s. Image size: 21474836480 bytes.',
         "Started container main",
@@ -308,6 +315,63 @@ def test_what_a_pod_says_of_itself_comes_before_an_event_that_may_be_over():
     pod = crashing(last_words="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", events=[old])
 
     assert why_waits(signs("", pod)).key == "cuda_out_of_memory"
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence", "action"),
+    [
+        # dcgm-exporter #133, #409, #35
+        (("Starting webserver", "panic: assignment to entry in nil map"), "It says:", "take a newer release"),
+        (("level=info msg=x", "SIGSEGV: segmentation violation"), "It says:", "take a newer release"),
+        (("level=info msg=x", "fatal: morestack on gsignal"), "It says:", "take a newer release"),
+        # dcgm-exporter #612
+        (('level=INFO msg="Starting dcgm-exporter"', "exit status 1"), "It names no error. Its last line:", "before"),
+        (('level=ERROR msg="unheard of"',), "It says:", "logs p -c ctr --previous"),
+    ],
+)
+def test_a_crash_of_an_unknown_cause_has_its_line_and_what_helps(log, sentence, action):
+    cause = why(signs("dcgm-exporter", crashing(*log, container="ctr")))
+
+    assert cause.key == "crashed"
+    assert cause.sentence.endswith(sentence)
+    assert cause.said
+    assert action in cause.action
+
+
+def test_an_operand_with_a_log_is_not_told_by_how_it_was_created_before():
+    old = an_event("failed to create containerd task: OCI runtime create failed: something", "Failed")
+
+    assert why(signs("dcgm", crashing(events=[old]))).key == "container_not_created"
+    assert why(signs("dcgm", crashing("panic: something else", events=[old]))).key == "crashed"
+
+
+def test_an_operand_that_never_ran_is_told_by_the_runtimes_line_and_sent_to_no_log():
+    cause = why(signs("dcgm", a_pod(reason="StartError", last_words="something that nobody has heard of")))
+
+    assert (cause.key, cause.said) == ("crashed", "something that nobody has heard of")
+    assert "kubectl" not in cause.action
+
+
+@pytest.mark.parametrize(
+    ("pod", "key"),
+    [
+        ({"phase": "Failed", "reason": "StartError"}, "tenant_failed"),
+        ({"phase": "Pending", "reason": "CreateContainerError"}, "not_created"),
+        ({"reason": "RunContainerError"}, "never_started"),
+        ({"reason": "CrashLoopBackOff", "restarts": 3}, "tenant_crashed"),
+    ],
+)
+def test_without_a_word_of_its_own_a_pod_is_told_by_its_event(pod, key):
+    backing_off = an_event("Back-off restarting failed container", "BackOff")
+    told = an_event("something that nobody has heard of", "Failed")
+    said, silent = (
+        why_waits(signs("", a_pod(container="main", events=events, **pod))) for events in ([backing_off, told], [])
+    )
+
+    assert (said.key, said.said) == (key, told.message)
+    assert said.action
+    assert silent.key == key
+    assert key == "tenant_crashed" or ("describe pod" in silent.action and "logs" not in silent.action)
 
 
 @pytest.mark.parametrize("reason", ["StartError", "ContainerCannotRun", "RunContainerError"])
