@@ -27,6 +27,8 @@
   (#653), "empty id from pod annotation" (#1548). HAMi-core: "Device 0 OOM …" (HAMi-core #170).
 - gpushare-device-plugin, allocate.go: "no-gpu-has-2MiB-to-run" where its scheduler noted no GPU
   (gpushare-scheduler-extender #58, #80). Tencent's gpu-admission: "ExceedsGPUQuota" (gpu-manager #24).
+- Volcano: "hami-vgpuDeviceSharing error" (volcano #4511). PyTorch's c10d, gloo and NCCL, where a peer ended: kubeflow
+  trainer #1638, #1872, #2008, nccl #193, #1514.
 - NVML in a container without rights to /dev/nvidia*: nvidia-container-toolkit #33, #210, #580.
 """
 
@@ -221,12 +223,13 @@ HAMI = Saying(
 )  # fmt: skip
 HAMI_NO_NODE = Saying(
     "hami_no_node",
-    words("all node scores do not meet", r"no available node, \d+ nodes do not meet", "node unregistered"),
-    "HAMi's scheduler finds no node for it: none has the GPUs, or none has registered with it.",
-    "Ask for at most as many GPUs as one node has. Look whether HAMi's device plugin runs on the nodes and wrote "
-    "hami.io/node-nvidia-register to them; its scheduler's log names the reason for each node.",
+    words("all node scores do not meet", r"no available node, \d+ nodes do not meet", "node unregistered",
+          r"vgpudevicesharing \w+"),
+    "HAMi's or Volcano's scheduler of vGPUs finds no node for it: none has the GPUs, or none has registered with it.",
+    "Ask for at most as many GPUs as one node has. Look whether the vGPU device plugin runs on the nodes and wrote its "
+    "GPUs to their annotations; the scheduler's log names the reason for each node.",
     weight=Weight.WAITING,
-)
+)  # fmt: skip
 GPU_QUOTA = Saying(
     "gpu_quota",
     words(r"\bExceedsGPUQuota\b"),
@@ -293,6 +296,14 @@ PEERS = Saying(
     "Other processes of its job did not join in time: {joined} of {all} did.",
     "Look at the job's other pods: one that is Pending or crashes keeps all waiting. Then at the network between them.",
 )
+PEER_LOST = Saying(
+    "job_peer_lost",
+    words("connection (reset|closed) by (remote )?peer", "rendezvousconnectionerror",
+          "connection to the c10d store has failed"),
+    "It lost its connection to another process: most often, to a pod of its job that ended first.",
+    "Look which pod of the job ended or restarted first, and why: the others only lose it. Where none did, look at the "
+    "network between their nodes (NetworkPolicy, firewall, MTU).",
+)  # fmt: skip
 PROGRAM_DISK = Saying(
     "program_disk_full",
     words(r"\[errno 28\]", "oserror: .{0,40}no space left on device"),
@@ -454,7 +465,7 @@ OF_CUDA: tuple[CauseRule, ...] = (
     PEERS, RDMA_MEMORY, PROGRAM_DISK, CUDA_NVLINK, GPU_RESET,
     SHARED_MEMORY, WORKER_KILLED, CUDA_XID, CUDA_MEMORY, CUDA_ECC, CUDA_FABRIC, CUDA_MPS, CUDA_MISMATCH,
     CUDA_COMPATIBILITY, CUDA_KERNEL, KFD, HIP_NO_DEVICE, none_given, CUDA_ORDINAL, CUDA_BUSY, CUDA_ACCESS,
-    CUDA_UNKNOWN, CUDA_LIBRARY, NCCL, SMI_FAILED, NVML_REFUSED,
+    CUDA_UNKNOWN, CUDA_LIBRARY, NCCL, PEER_LOST, SMI_FAILED, NVML_REFUSED,
 )  # fmt: skip
 
 TAKEN = re.compile(

@@ -299,6 +299,8 @@ def test_every_saying_of_tenants_has_a_key_of_its_own():
         # HAMi-core and NCCL
         "[HAMI-core Debug(9:139:allocator.c:40)]: Device 0 current memory 1024 / 8589934592",
         "NCCL_DEBUG=INFO is set",
+        # PyTorch's elastic agent, every start
+        "[c10d] The client socket has connected to [pytorch-master]:23456 on rank 1.",
         # nvidia-container-cli and kubelet
         'Successfully pulled image "registry.example/app:1" in 2m11s. Image size: 21474836480 bytes.',
         "Started container main",
