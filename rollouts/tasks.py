@@ -14,7 +14,7 @@ from rollouts.models.image_pull import queue_pull
 from rollouts.models.live_check import queue_live_check
 from rollouts.models.plan import queue_round, wake_plans
 from rollouts.pulls.rounds import run_pull
-from rollouts.steering.pending import record_pending
+from rollouts.steering.pending_commands import record_pending
 
 
 def owner() -> str:

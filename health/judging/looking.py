@@ -17,12 +17,12 @@ from health.judging.combining import bad_combinations
 from health.judging.counting import announce_findings, count_on_nodes
 from health.judging.gpus import GpuJudgement, judge_gpus
 from health.judging.idling import is_due
+from health.judging.late_pods import claims_waiting
 from health.judging.nodes import judge_nodes
 from health.judging.opening import Openings, correlate, is_told_again, lock_findings, note, noted, unmute
 from health.judging.rejecting import rejected_owners
 from health.judging.signals import Signal, Subject
 from health.judging.sources import SOURCES
-from health.judging.starting import claims_waiting
 from health.judging.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
 from health.judging.turning import turn
 from health.judging.upgrades import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue

@@ -26,10 +26,10 @@ from health.judging.gpus import is_changing
 from health.judging.hearing import Hearing
 from health.judging.idling import idle_allocations
 from health.judging.keeping import why_upgrades_stay
+from health.judging.late_pods import starting_pods
 from health.judging.limits import LimitsInForce
-from health.judging.offering import domain_daemons, never_offered
+from health.judging.missing_offers import domain_daemons, never_offered
 from health.judging.signals import Signal, Subject
-from health.judging.starting import starting_pods
 from health.models import Finding
 from health.rules.base import (
     FailingPod,

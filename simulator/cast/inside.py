@@ -15,7 +15,7 @@ from simulator.faults import Board
 from simulator.fleets import FLEETS
 from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.planting import Planting
-from simulator.fleets.registering import register_again
+from simulator.fleets.registration import register_again
 from simulator.kinds import ResourceApi
 from simulator.pod_ends import PodEnds
 from simulator.store import Store

@@ -12,7 +12,7 @@ from rollouts.models import Freeze, PendingCommand, Plan, Stage, Target
 from rollouts.reads.asked_windows import why_not_let_go
 from rollouts.reads.on_page import plan_on_page
 from rollouts.steering import commands, freezing
-from rollouts.steering.pending import record_pending
+from rollouts.steering.pending_commands import record_pending
 from tests.callers import calling
 from tests.make import NOON, a_fleet, a_plan, a_token, a_user
 from tests.patience import PATIENCE_S
