@@ -4,7 +4,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 
 from fleet.models import Cluster, Pod
-from fleet.reasons import reasons_of
+from fleet.reasons import PodReason, reasons_of
 from health.rules.base import FailingPod
 
 STARTS_WITHIN = timedelta(minutes=10)
@@ -25,16 +25,7 @@ def starting_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingP
         reason = reasons.get(pod.uid)
         if reason is None or not (reason.is_wrong or (pod.started_at and now - pod.started_at >= PULLS_WITHIN)):
             continue
-        found[pod.node_name].append(
-            FailingPod(
-                str(pod),
-                pod.status or pod.phase,
-                pod.restarts,
-                because=reason.sentence,
-                action=reason.action,
-                said=reason.said,
-            )
-        )
+        found[pod.node_name].append(_failing(pod, reason))
     return found
 
 
@@ -44,8 +35,15 @@ def claims_waiting(cluster: Cluster, *, now: datetime) -> tuple[FailingPod, ...]
     pods = list(without.exclude(claims=[]).order_by("created_at", "pk")[:READ_AT_MOST])
     reasons = reasons_of(pods, now=now)
     waiting = ((pod, reasons[pod.uid]) for pod in pods if pod.uid in reasons)
-    return tuple(
-        FailingPod(str(pod), pod.status, 0, because=reason.sentence, action=reason.action, said=reason.said)
-        for pod, reason in waiting
-        if reason.key in UNSERVED
+    return tuple(_failing(pod, reason) for pod, reason in waiting if reason.key in UNSERVED)
+
+
+def _failing(pod: Pod, reason: PodReason) -> FailingPod:
+    return FailingPod(
+        str(pod),
+        pod.status or pod.phase,
+        pod.restarts,
+        because=reason.sentence,
+        action=reason.action,
+        said=reason.said,
     )

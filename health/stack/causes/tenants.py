@@ -42,7 +42,7 @@ from gpu.resources.names import profile_in
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes import cluster, configuration, device_plugin, images, runtime, waiting
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Saying, Signs, Weight, words
-from health.stack.causes.crash import CRASHES, OF_THE_RUNTIME, describe, has_no_log
+from health.stack.causes.crash import CRASHES, OF_THE_RUNTIME, describe, ended, has_no_log
 
 AGAIN = "The kubelet does not try again: delete the pod, or let its owner make another."
 KUBELET_RESTART = "Restart the kubelet where pods go on being refused while GPUs are free."
@@ -807,14 +807,6 @@ def kept_waiting(signs: Signs) -> Cause | None:
                  pod.told_by_event)  # fmt: skip
 
 
-def other(signs: Signs) -> Cause | None:
-    """Any other reason, in the cluster's own words."""
-    pod = signs.pod
-    if pod is None or not (pod.reason or pod.message):
-        return None
-    return Cause("stuck", Weight.WRONG, f"{pod.reason or 'It is stuck'}: {pod.message}".rstrip(": ") + ".")
-
-
 def not_ready(signs: Signs) -> Cause | None:
     """It runs, and its probes say that it cannot be used."""
     pod = signs.pod
@@ -871,7 +863,7 @@ BY_WORDS: tuple[CauseRule, ...] = (
 FIRST: tuple[CauseRule, ...] = (waits_for_unprepare, waiting.leaving, waiting.node_silent, gated)
 PLACING: tuple[CauseRule, ...] = (waits_for_claim, matches_no_node, finds_no_room, waits_for_gang, fits_no_node)
 LAST: tuple[CauseRule, ...] = (
-    *configuration.RULES, refused_by_kubelet, failed, crashed, being_created, kept_waiting, other, not_ready,
+    *configuration.RULES, refused_by_kubelet, failed, crashed, being_created, kept_waiting, ended, not_ready,
 )  # fmt: skip
 
 
