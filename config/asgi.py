@@ -20,8 +20,8 @@ from config.garbage import collect_rarely  # noqa: E402
 from config.nul import RefuseNulCookie  # noqa: E402
 from config.origins import SameOrigin  # noqa: E402
 from config.outages import CloseOnOutage  # noqa: E402
+from config.process_cleanup import keep_tidy  # noqa: E402
 from config.routing import sockets  # noqa: E402
-from config.tidying import keep_tidy  # noqa: E402
 
 application = ProtocolTypeRouter(
     {

@@ -18,8 +18,8 @@ from rest_framework.views import exception_handler
 from config import error_pages
 from config.error_pages import Failure
 from config.outages import Outage, outage_of
-from edges.moves import IllegalMove, LostRace
 from edges.requests import reason
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.clusters.acceptance import CannotAccept
 from fleet.history.moment import NoSuchMoment

@@ -1,6 +1,6 @@
 """Refuses a NUL wherever a request carries text: PostgreSQL has no such character, and no word of ours has one.
 
-A body of JSON is looked through where it is read (`edges.parsing`).
+A body of JSON is looked through where it is read (`edges.request_parsers`).
 """
 
 from collections.abc import Callable, Iterable, Mapping

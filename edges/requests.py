@@ -32,7 +32,7 @@ def answered(
     """One act of a page: the next page says that it is done, or the sentence of its refusal.
 
     Without `done` the act itself says what it has done. `ends_form`: who is refused finds no form for it any more, so
-    that the reason they wrote is said beside the sentence. For one that is there see `edges.written`.
+    that the reason they wrote is said beside the sentence. For one that is there see `edges.kept_input`.
     """
     try:
         yield

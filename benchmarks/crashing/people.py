@@ -11,7 +11,7 @@ from benchmarks.crashing.nodes_seen import CORDONED_BY, HELD_BY, HELD_SINCE, OPT
 from benchmarks.crashing.oracle import version_in as _version_in
 from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Pool
 from rollouts.approvals.bundles import bundle_for
 from rollouts.models import Freeze, MaintenanceWindow, Plan

@@ -182,9 +182,9 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["edges.parsing.SmallJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["edges.filtering.StrictFilters"],
-    "DEFAULT_PAGINATION_CLASS": "edges.paging.Pages",
+    "DEFAULT_PARSER_CLASSES": ["edges.request_parsers.SmallJSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["edges.filters.StrictFilters"],
+    "DEFAULT_PAGINATION_CLASS": "edges.pagination.Pages",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "EXCEPTION_HANDLER": "config.errors.translate",
     "NUM_PROXIES": 0,  # addresses are told by `people.sign_in.addresses`

@@ -9,7 +9,7 @@ from django.db import IntegrityError, router, transaction
 from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
-from edges import unseen
+from edges import concurrent_edits
 from fleet.allocation.kept import kept
 from fleet.models import Cluster, Observer, Pool
 from fleet.places import place_of
@@ -67,7 +67,7 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
     """
     with transaction.atomic():
         pool = locked(pool)
-        unseen.refuse_unseen(pool, WRITTEN, was=was, to=fields)
+        concurrent_edits.refuse_unseen(pool, WRITTEN, was=was, to=fields)
         asking.lock_first(pool.cluster)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
@@ -78,7 +78,7 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
 
 def mark_of(pool: Pool) -> str:
     """Of all that a person writes of a pool."""
-    return unseen.mark_of(pool, WRITTEN)
+    return concurrent_edits.mark_of(pool, WRITTEN)
 
 
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
+from edges.kept_input import BadForm, kept_if_refused, read
+from edges.reason_form import SAY_WHY
 from edges.requests import PersonRequest, answered
-from edges.why import SAY_WHY
-from edges.written import BadForm, kept_if_refused, read
 from fleet.clusters import acceptance, attempts
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster

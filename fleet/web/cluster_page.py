@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from edges.kept_input import take
 from edges.parts import part
 from edges.requests import PersonRequest
-from edges.written import take
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.drivers.reading import drivers_of, unseen_in
 from fleet.freshness import lag

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_POST
 
 from edges.digests import digest
 from edges.fields import INSTANT_EXAMPLE, INSTANT_PATTERN, written_as
+from edges.kept_input import kept_if_refused, take
 from edges.offsets import with_offset
 from edges.parts import part
 from edges.requests import PersonRequest, answered, text_of
-from edges.written import kept_if_refused, take
 from fleet.history import notes
 from fleet.history.lines import (
     ID_CHARS,

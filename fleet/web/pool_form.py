@@ -10,10 +10,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from edges.concurrent_edits import LENGTH
 from edges.fields import DecimalAmount, WholeNumber
-from edges.moves import LostRace
 from edges.requests import PersonRequest
-from edges.unseen import LENGTH
+from edges.transition_errors import LostRace
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
 from fleet.pools.asking import ProductionAsks

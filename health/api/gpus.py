@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
-from edges.paging import LARGEST_OFFSET, Pages
+from edges.pagination import LARGEST_OFFSET, Pages
 from edges.rest import Asked, Edge
 from fleet.allocation.allocations import ToldBy
 from fleet.api.serializers import RefSerializer

@@ -9,8 +9,8 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.concurrent_edits import LENGTH, NONE
 from edges.rest import Asked, Edge, Listing, RowSerializer
-from edges.unseen import LENGTH, NONE
 from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from edges import unseen
+from edges import concurrent_edits
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rights import may_see
@@ -47,7 +47,7 @@ def acknowledge(finding: Finding, *, actor: str, because: str = "", key: str = "
 def mark_of(finding: Finding, verb: str) -> str:
     """Of what somebody has to have seen to say this. Blank: it is the same whatever they saw."""
     columns = VERBS[verb].changes
-    return unseen.mark_of(finding, columns) if columns else ""
+    return concurrent_edits.mark_of(finding, columns) if columns else ""
 
 
 def assign(

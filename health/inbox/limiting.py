@@ -9,7 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Pool
 from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.refusals import BadAct

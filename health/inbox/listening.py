@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from edges import unseen
+from edges import concurrent_edits
 from fleet.models import Cluster
 from health.inbox.unheard import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
@@ -84,7 +84,7 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that add one at once
         source = TelemetrySource.objects.select_for_update().filter(cluster=cluster).first()  # a worker may take it up
-        unseen.refuse_unseen(source, GIVEN, was=was, to=fields, words=WORDS)
+        concurrent_edits.refuse_unseen(source, GIVEN, was=was, to=fields, words=WORDS)
         before = {name: getattr(source, name) for name in GIVEN} if source else None
         source = source or TelemetrySource(cluster=cluster, added_by=actor, added_at=now)
         for name, value in fields.items():
@@ -104,7 +104,7 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
 
 def mark_of(source: TelemetrySource | None) -> str:
     """Of all that a person gives of it, and of one that is not there."""
-    return unseen.mark_of(source, GIVEN)
+    return concurrent_edits.mark_of(source, GIVEN)
 
 
 def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from edges.moving import write_move, write_moves
+from edges.transitions import write_move, write_moves
 from fleet.models import Gpu
 from fleet.models.node import members_of
 from fleet.models.visible import Visible

@@ -5,9 +5,9 @@ from datetime import timedelta
 from django import forms
 from django.http import QueryDict
 
+from edges.concurrent_edits import LENGTH
 from edges.digits import whole
 from edges.fields import Reason, WholeNumber
-from edges.unseen import LENGTH
 from fleet.models import Pool
 from health.inbox import muting
 from health.inbox.refusals import BadAct

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
+from edges.kept_input import read
+from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
-from edges.why import because_of
-from edges.written import read
 from health.inbox import acts, muting
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS

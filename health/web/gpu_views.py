@@ -6,8 +6,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.kept_input import keep
 from edges.requests import PersonRequest
-from edges.written import keep
 from health.gpus.views import BadView, filter_sent, save_view, views_of
 from health.web.gpus_page import ABOUT, address
 

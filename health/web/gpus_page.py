@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from edges.digits import whole
+from edges.kept_input import take
 from edges.parts import part
 from edges.requests import PersonRequest
-from edges.written import take
 from fleet.messages.numbers import numbers_of
 from fleet.models import Node, Observer
 from fleet.queries import pools_named

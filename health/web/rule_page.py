@@ -11,10 +11,10 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.fields import WholeNumber
-from edges.moves import LostRace
+from edges.kept_input import BadForm, read
+from edges.reason_form import WhyForm, because_of
 from edges.requests import PersonRequest, answered, reason
-from edges.why import WhyForm, because_of
-from edges.written import BadForm, read
+from edges.transition_errors import LostRace
 from fleet.models import Pool
 from health.backtest.running import why_not as why_not_replayed
 from health.inbox import shadowing

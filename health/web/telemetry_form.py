@@ -9,9 +9,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from edges.moves import LostRace
+from edges.concurrent_edits import LENGTH
 from edges.requests import PersonRequest
-from edges.unseen import LENGTH
+from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from health import wake
 from health.inbox.listening import GIVEN, BadSource, mark_of, put_source, remove_source

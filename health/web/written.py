@@ -4,27 +4,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from edges import written
-from edges.moves import IllegalMove, LostRace
+from edges import kept_input
 from edges.requests import PersonRequest, answered
+from edges.transition_errors import IllegalMove, LostRace
 from health.inbox.refusals import FindingRefusal
 from people.rights import NotAllowed
 
 WRITTEN = ("because", "to", "scope", "hours")
-REFUSALS = (written.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowed)
+REFUSALS = (kept_input.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowed)
 
 
 @contextmanager
 def kept_if_refused(request: PersonRequest, finding_id: int, verb: str, *, done: str) -> Iterator[None]:
     """The next page says that it is done, or the sentence of its refusal, and has what was written once more."""
-    kept = written.kept_if_refused(request, _about(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
+    kept = kept_input.kept_if_refused(request, _about(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
     with answered(request, REFUSALS, done=done), kept:
         yield
 
 
 def take(request: PersonRequest, finding_id: int) -> dict[str, Any]:
     """Empty: nothing was refused of this finding."""
-    return written.take(request, _about(finding_id))
+    return kept_input.take(request, _about(finding_id))
 
 
 def _about(finding_id: int) -> str:

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.models import AuditEntry, Role, RoleBinding, User
 from people.models.role_binding import ScopeKind
 from people.places import Place

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Prefetch, QuerySet
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.models import AuditEntry, User
 from people.roster.accounts import NameTaken
 

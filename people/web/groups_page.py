@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from edges.moves import LostRace
 from edges.requests import PersonRequest, answered
+from edges.transition_errors import LostRace
 from people.models import User
 from people.rights import NotAllowed, Permission, require, require_somewhere, why_not
 from people.roster import groups

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.roster.accounts import set_password
 from people.sign_in.password_links import links
 

@@ -14,7 +14,7 @@ import structlog
 from django.db import transaction
 
 from edges.failures import failure_sentence
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from kube import client
 from people.models import AuditEntry, User
 from people.rights import NotAllowed, Permission, require

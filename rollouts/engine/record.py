@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from gpu.labels import CORDONED_BY, HELD_BY, OPTED_OUT_BY
 from gpu.neighbours import Metadata, earlier_values
 from kube.structs import NodeSeen

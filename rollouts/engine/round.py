@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from edges.failures import failure_sentence
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from rollouts.engine import templates
 from rollouts.engine.act import carry_out

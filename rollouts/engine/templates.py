@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from edges.digests import digest
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from rollouts.engine.live import Live
 from rollouts.models import Plan
 

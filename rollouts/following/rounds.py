@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Cluster, DriverObject, Node
 from fleet.models.cluster import ClusterMode
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED

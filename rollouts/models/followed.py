@@ -7,7 +7,7 @@ from types import MappingProxyType
 from django.db import models, transaction
 from django.db.models import Q
 
-from edges.moving import write_move
+from edges.transitions import write_move
 from fleet.messages import wake
 from fleet.models import Cluster
 from fleet.models.visible import Visible

@@ -7,7 +7,7 @@ from django.db import models, transaction
 from django.db.models import F
 
 from edges.locks import lock_unheld
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 
 
 class Leased(models.Model):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from django.db import models, transaction
 
-from edges.moving import write_move
+from edges.transitions import write_move
 from rollouts.messages import announce
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import DaemonSetSeen
 from rollouts.engine.live import stopped_in_cluster

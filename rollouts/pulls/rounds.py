@@ -14,7 +14,7 @@ import structlog
 from django.db import transaction
 
 from edges.failures import failure_sentence
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from rollouts.engine.writer_lease import Forfeit
 from rollouts.models import ImagePull, Plan

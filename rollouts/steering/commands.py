@@ -13,7 +13,7 @@ from django.db import IntegrityError, OperationalError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.locks import wait_for_locks
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState, is_lost

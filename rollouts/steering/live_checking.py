@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from edges.idempotency import CarriedOut, is_done
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from people.models import AuditEntry, User
 from rollouts.lifecycle import PlanState
 from rollouts.models import LiveCheck, Plan

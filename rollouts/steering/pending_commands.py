@@ -6,7 +6,7 @@ import structlog
 from django.db import OperationalError
 
 from edges.locks import is_lock_timeout, wait_for_locks
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.models import User
 from rollouts.models import PendingCommand
 from rollouts.steering.commands import STOPS, record_stop

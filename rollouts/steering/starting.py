@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from edges.digests import digest
 from edges.idempotency import IdempotencyKey
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.checks import Check

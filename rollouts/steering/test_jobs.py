@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.models import AuditEntry, User
 from rollouts.gates.proof import Proof
 from rollouts.models import Plan, Stage

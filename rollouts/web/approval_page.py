@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from edges.moves import IllegalMove, LostRace
+from edges.kept_input import BadForm, read
 from edges.parts import part
 from edges.requests import PersonRequest, text_of
-from edges.written import BadForm, read
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.allocation.physical import physical_of
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node, Pod

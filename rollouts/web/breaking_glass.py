@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole
 from edges.fields import Reason
+from edges.kept_input import BadForm, read
 from edges.requests import PersonRequest, answered
-from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, require
 from rollouts.models import BreakGlass
 from rollouts.steering.breaking_glass import acknowledge, break_glass

@@ -4,7 +4,7 @@ from django import forms
 
 from edges.digits import whole
 from edges.fields import Reason
-from edges.why import SAY_WHY
+from edges.reason_form import SAY_WHY
 from rollouts.ordering.domains import DomainKind
 from rollouts.steering.budgeting import kind_named
 from rollouts.steering.refusals import Refusal

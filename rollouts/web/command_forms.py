@@ -6,7 +6,7 @@ A revision or a state that is not the plan's own is refused by the command itsel
 from django import forms
 
 from edges.fields import Reason, WholeNumber
-from edges.why import WhyForm
+from edges.reason_form import WhyForm
 from rollouts.steering.pulling import HOW_MANY
 
 NO_REVISION = "This names no revision of the plan: open its page again, and start what it shows."

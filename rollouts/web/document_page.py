@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from edges.concurrent_edits import LENGTH
 from edges.documents import LARGEST_BYTES
 from edges.requests import PersonRequest
-from edges.unseen import LENGTH
 from people.rights import NotAllowed, Permission, require_somewhere
 from rollouts.evidence.exporting import evidence_of
 from rollouts.steering.documents import NotAsShown, apply, look, read, write

@@ -13,10 +13,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.kept_input import BadForm
 from edges.parts import part
+from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
-from edges.why import because_of
-from edges.written import BadForm
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.models import Freeze, MaintenanceWindow
 from rollouts.reads.restraints import restraint_by

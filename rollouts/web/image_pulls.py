@@ -7,10 +7,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.kept_input import BadForm, read
 from edges.parts import part
+from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
-from edges.why import because_of
-from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.models import ImagePull, Plan
 from rollouts.pulls.reading import newest_pull, why_no_pull, why_no_pull_by

@@ -9,9 +9,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.kept_input import BadForm, kept_if_refused, read, take
 from edges.parts import part
 from edges.requests import PersonRequest, answered
-from edges.written import BadForm, kept_if_refused, read, take
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not

@@ -9,10 +9,10 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.moves import IllegalMove, LostRace
+from edges.kept_input import BadForm, read
+from edges.reason_form import WhyForm, because_of
 from edges.requests import PersonRequest
-from edges.why import WhyForm, because_of
-from edges.written import BadForm, read
+from edges.transition_errors import IllegalMove, LostRace
 from people.rights import NotAllowed, Permission, require
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan

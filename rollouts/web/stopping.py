@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
+from edges.kept_input import BadForm, read
 from edges.parts import part
+from edges.reason_form import WhyForm, because_of
 from edges.requests import PersonRequest, answered
-from edges.why import WhyForm, because_of
-from edges.written import BadForm, read
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.models import Freeze
 from rollouts.reads.restraints import restraint_by

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from edges import written
+from edges import kept_input
 from edges.requests import PersonRequest
 from rollouts.models import Plan
 
@@ -15,13 +15,13 @@ OF_A_PLAN = ("because", "override_because", "hours", "nodes_each")
 def kept_if_refused(
     request: PersonRequest, plan: Plan, verb: str, refusals: tuple[type[Exception], ...]
 ) -> Iterator[None]:
-    with written.kept_if_refused(request, _about(plan), *OF_A_PLAN, refusals=refusals, verb=verb):
+    with kept_input.kept_if_refused(request, _about(plan), *OF_A_PLAN, refusals=refusals, verb=verb):
         yield
 
 
 def take(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     """Empty: nothing was refused on this plan."""
-    return written.take(request, _about(plan))
+    return kept_input.take(request, _about(plan))
 
 
 def _about(plan: Plan) -> str:

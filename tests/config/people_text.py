@@ -22,11 +22,11 @@ from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole
 from edges.documents import LARGEST_BYTES
-from edges.paging import Pages
-from edges.parsing import LARGEST_BODY_BYTES, SmallJSONParser
+from edges.pagination import Pages
+from edges.reason_form import WhyForm
+from edges.request_parsers import LARGEST_BODY_BYTES, SmallJSONParser
 from edges.requests import PersonRequest
 from edges.rest import Edge
-from edges.why import WhyForm
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
 from fleet.models import Cluster, Node, Pod
@@ -248,10 +248,10 @@ PARSERS = (
            lambda text: (text[:64] == "x", whole(text)), ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,
            lambda text: NodeFilters(_query(selector=text, search=text, ordering=text, is_ready=text),
-                                    Node.objects.none()).is_valid(), ("edges.filtering",)),
+                                    Node.objects.none()).is_valid(), ("edges.filters",)),
     Parser("filters of pods in REST", "253 characters each", HEADERS_BYTES,
            lambda text: PodFilters(_query(name=text, phase=text, ordering=text), Pod.objects.none()).is_valid()),
-    Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.paging",)),
+    Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.pagination",)),
     Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole,
            ("rollouts.web.steering", "rollouts.web.draft_page", "fleet.live.consumer")),
     Parser("version of a driver", "64 characters", FORM_BYTES, is_version),
@@ -270,7 +270,7 @@ PARSERS = (
            _fields(TokenRequest, "name", "permissions", "expires_at")),
     Parser("token form", "100 characters", FORM_BYTES, _fields(TokenForm, "name", "days"), ("people.web.account",)),
     Parser("name and password", "150 and 4,096 characters", LARGEST_BODY_BYTES // 4,
-           _fields(SessionRequest, "username", "password"), ("people.web.signing",)),
+           _fields(SessionRequest, "username", "password"), ("people.web.sessions",)),
     Parser("bearer token", "its digest is looked up", HEADERS_BYTES,
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
@@ -285,7 +285,7 @@ PARSERS = (
     Parser("reason of a form", "cut at 1,000 characters", FORM_BYTES, lambda text: text.strip()[:1000],
            ("edges.requests",)),
     Parser("why, of a dialog", "1,000 and 100 characters", FORM_BYTES, _fields(WhyForm, "because", "key"),
-           ("edges.why", "rollouts.web.stopping")),
+           ("edges.reason_form", "rollouts.web.stopping")),
     Parser("a plan is started", "18 digits, 1,000 and 100 characters", FORM_BYTES,
            _fields(StartForm, "because", "key", "revision", "override_because"), ("rollouts.web.steering",)),
     Parser("a plan goes on", "1,000, 100 and 16 characters", FORM_BYTES,

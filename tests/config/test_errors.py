@@ -5,7 +5,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from config.errors import REFUSALS, Meaning, meaning_of
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from rollouts.lifecycle import PlanState
 from rollouts.steering.refusals import OutOfDate, Refusal, StaleBundle
 from tests.make import a_user

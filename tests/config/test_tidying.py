@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.signals import request_finished
 
-from config.tidying import ANSWERS, collect_after_answers, tidy_up
+from config.process_cleanup import ANSWERS, collect_after_answers, tidy_up
 
 pytestmark = pytest.mark.django_db  # whoever hears that a request is over looks at its database connection
 WEB = "import threading, config.asgi; print(sorted(each.name for each in threading.enumerate() if each.daemon))"
@@ -28,7 +28,7 @@ def collecting() -> Iterator[None]:
     gc.disable()
     collect_after_answers()
     yield
-    request_finished.disconnect(dispatch_uid="config.tidying")
+    request_finished.disconnect(dispatch_uid="config.process_cleanup")
     gc.enable()
 
 

@@ -2,7 +2,7 @@ import pytest
 from django import forms
 from django.test import RequestFactory
 
-from edges.written import AT_MOST, BadForm, keep, kept_if_refused, read, take
+from edges.kept_input import AT_MOST, BadForm, keep, kept_if_refused, read, take
 
 
 class Refused(Exception):

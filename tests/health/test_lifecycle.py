@@ -2,7 +2,7 @@
 
 import pytest
 
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_finding

@@ -3,7 +3,7 @@
 import pytest
 from django.db import transaction
 
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.messages import announce
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Plan, PlanEvent, Stage, Target

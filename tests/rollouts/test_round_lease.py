@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.messages import wake
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan

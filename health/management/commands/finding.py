@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from edges.arguments import number, reason
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Pool
 from health.inbox import acts, muting
 from health.inbox.refusals import FindingRefusal

@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from edges.arguments import number, reason
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Pool
 from health.inbox import shadowing
 from health.inbox.limiting import COLUMNS, LimitsAsked, put_limits, remove_limits

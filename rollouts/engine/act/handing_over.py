@@ -6,7 +6,7 @@ from functools import partial
 
 from django.db import transaction
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from rollouts.engine.act.holds import free_node, want
 from rollouts.engine.act.last_look import why_nobody_goes

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen

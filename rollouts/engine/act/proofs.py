@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube import client
 from kube.redaction import redacted

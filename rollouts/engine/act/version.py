@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from rollouts.components.base import version_in
 from rollouts.engine.act.holds import hold_node, tell_of_removed, want

@@ -10,7 +10,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import Max
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.approvals.unasked import GATE, why_live

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Component, NodeLabel

@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from edges.concurrent_edits import LENGTH
 from edges.digests import digest
-from edges.unseen import LENGTH
 from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
 from people.rights import Permission, require

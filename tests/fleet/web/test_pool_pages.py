@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Cluster, Pool
 from fleet.pools.making import change_pool
 from fleet.web import pool_file_page, pool_form, pool_page

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from health.inbox.limiting import COMPARING, LimitsAsked, put_limits, remove_limits
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from demo.visitor import wait_until
-from edges import unseen
-from edges.moves import LostRace
+from edges import concurrent_edits
+from edges.transition_errors import LostRace
 from fleet.models import Cluster, LostLease, Node, Observer, Pool
 from fleet.pools.making import delete_pool
 from health.inbox import muting, shadowing
@@ -121,7 +121,7 @@ def test_who_has_taken_a_source_up_while_it_is_changed_keeps_nothing_of_what_it_
         if connection.vendor == "postgresql":  # SQLite has one writer
             wait_until(lambda: one_waits() or is_through.is_set(), what="a worker that waits", timeout_s=PATIENCE_S)
 
-    monkeypatch.setattr(unseen, "refuse_unseen", while_it_is_looked_at)
+    monkeypatch.setattr(concurrent_edits, "refuse_unseen", while_it_is_looked_at)
     put_source(cluster, actor="ada", now=NOON, url="http://192.0.2.2:9090")
     worker.join()
 

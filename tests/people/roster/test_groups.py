@@ -3,7 +3,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from people.roster import groups

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from gpu.labels import HELD_SINCE
 from kube import client
 from rollouts.engine.act import holds

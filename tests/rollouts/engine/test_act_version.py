@@ -1,6 +1,6 @@
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from gpu.labels import UPGRADE_SKIP
 from kube import client
 from rollouts.engine.act.version import write_version

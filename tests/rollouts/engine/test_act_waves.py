@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube import client
 from rollouts.engine.act import waves

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Bookmark
 from gpu.labels import CORDONED_BY, UPGRADE_SKIP, WAS_CORDONED
 from kube import client

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Node
 from rollouts.engine.act import version
 from rollouts.lifecycle import TargetState

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Operand, Pod
 from people.models import AuditEntry
 from rollouts.engine.act import handing_over

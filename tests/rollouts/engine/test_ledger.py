@@ -3,7 +3,7 @@
 import pytest
 from django.db import transaction
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Node
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import ReleaseWave

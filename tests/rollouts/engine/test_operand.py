@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from gpu.labels import CALLED_BACK
 from kube import client
 from rollouts.components import COMPONENTS

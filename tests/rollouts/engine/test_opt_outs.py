@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from rollouts.engine.act import opt_outs, waves
 from rollouts.engine.act.writer import Writer

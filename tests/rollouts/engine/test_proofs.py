@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from kube import client
 from rollouts.asking.needs import needed
 from rollouts.asking.questions import Questions, facts_of

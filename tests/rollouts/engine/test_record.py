@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from gpu.labels import HELD_BY, UPGRADE_SKIP
 from kube.structs import NodeSeen
 from people.models import AuditEntry

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.management import CommandError, call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED

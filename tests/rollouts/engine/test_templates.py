@@ -2,7 +2,7 @@
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from rollouts.engine.templates import digests_of, remember
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval

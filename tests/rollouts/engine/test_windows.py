@@ -4,7 +4,7 @@ from datetime import time, timedelta
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Node
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, ReleaseWave

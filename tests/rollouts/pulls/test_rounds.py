@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from django.core.management import call_command
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from kube import client
 from kube.structs import PodSeen

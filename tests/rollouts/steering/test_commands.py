@@ -1,7 +1,7 @@
 import pytest
 from django.db.models import QuerySet
 
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links

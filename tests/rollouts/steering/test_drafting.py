@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from edges.moves import IllegalMove
+from edges.transition_errors import IllegalMove
 from people.models import AuditEntry
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, StageKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.gates.base import NO_PROOF

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edges.digests import digest
-from edges.moves import LostRace
+from edges.transition_errors import LostRace
 
 LENGTH = 16  # of a mark
 NONE = "none"  # the mark of a row that is not there

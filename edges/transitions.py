@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from edges.moves import IllegalMove, LostRace
+from edges.transition_errors import IllegalMove, LostRace
 
 AT_ONCE = 1000  # rows a statement
 Moves = Mapping[Any, frozenset[Any]]

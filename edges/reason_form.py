@@ -6,8 +6,8 @@ from django import forms
 from django.http import QueryDict
 
 from edges.fields import Reason
+from edges.kept_input import read
 from edges.requests import PersonRequest
-from edges.written import read
 
 SAY_WHY = "Say why: the next person at this page will want to know."
 
