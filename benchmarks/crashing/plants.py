@@ -14,7 +14,7 @@ from django.db.models import F
 from msgspec.structs import replace
 
 from fleet.models import Cluster, ClusterMode
-from gpu import neighbours
+from gpu import external_controllers
 from gpu.labels import HELD_BY
 from kube import client
 from rollouts.components.driver import Driver
@@ -79,7 +79,7 @@ def _hold_once(writer: Any, uid: str, name: str, *, anew: bool = False, **more: 
 
 
 def _nothing_before(seen: Any, those: Any) -> dict[str, None]:
-    return dict.fromkeys(neighbours.before(seen, those))
+    return dict.fromkeys(external_controllers.before(seen, those))
 
 
 WHY_KEPT, CHANGE = waves._why_kept, Writer.change  # noqa: SLF001

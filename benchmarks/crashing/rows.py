@@ -14,7 +14,7 @@ from fleet.observe.mirror.offered import fold, unfolded
 from fleet.observe.mirror.rows import Columns
 from fleet.observe.mirror.watch_scope import WatchScope
 from kube import selectors
-from kube.client.decoding import decode
+from kube.client.decoder import decode
 from simulator.events import Record
 from simulator.store import Store
 

@@ -12,7 +12,7 @@ from typing import Any
 from kubernetes.client import ApiClient, models
 
 from benchmarks.observing.api import Api
-from kube.client.decoding import decode_list
+from kube.client.decoder import decode_list
 from kube.structs import NodeSeen, PodSeen
 
 # In the proportion of a first list: ten pods a node.

@@ -11,7 +11,7 @@ from fleet.states.node import RECONFIGURING, NodeState, node_state
 from gpu.conditions import whole_condition
 from gpu.resources import Layout, Uses, Way, in_words, missing_in_words, unhealthy_in_words, units_missing, uses_in
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
-from gpu.resources.words import PAIRS
+from gpu.resources.terms import PAIRS
 
 
 def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpu.resources.layout import Layout, Way
 from gpu.resources.names import GPU, ResourceKind, Vendor, is_dra, vendor_of
 from gpu.resources.offer import only_named
-from gpu.resources.words import in_words
+from gpu.resources.terms import in_words
 from wording.numbers import either
 
 Amounts = Mapping[str, int]

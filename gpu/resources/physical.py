@@ -14,9 +14,9 @@ from enum import StrEnum
 from gpu import labels as keys
 from gpu.resources.clouds import boards_in_labels
 from gpu.resources.layout import MPS, TIME_SLICING, Layout, Way
+from gpu.resources.mig_slices import slices_of_a_board
 from gpu.resources.names import ResourceKind, Vendor, vendor_of
 from gpu.resources.offer import COMPUTE_SLICES, compute_slices, count
-from gpu.resources.slicing import slices_of_a_board
 
 
 class Use(StrEnum):

@@ -12,7 +12,7 @@ from health.telemetry.exporter import DeviceTold, read_devices
 from health.telemetry.exposition import NodeSaid, read_node
 from health.telemetry.lines import UnreadableMetrics
 from kube import client
-from kube.client.proxying import metrics_of
+from kube.client.pod_proxy import metrics_of
 
 AT_ONCE = 4
 SECONDS = 20.0  # a round; whom it does not come to is asked first by the next one

@@ -21,10 +21,9 @@ from kube.client.errors import (
     Unreadable,
     Untrusted,
 )
-from kube.client.listing import list_pages
+from kube.client.lists import list_pages
 from kube.client.patches import Patch, field_patch, metadata_patch, node_patch, pointer
-from kube.client.reaching import reach
-from kube.client.reading import (
+from kube.client.queries import (
     get_config_map,
     get_daemonset,
     get_driver_object,
@@ -46,8 +45,9 @@ from kube.client.reading import (
     list_warnings,
     server_version,
 )
-from kube.client.watching import Watch
-from kube.client.writing import (
+from kube.client.single_requests import reach
+from kube.client.watches import Watch
+from kube.client.writes import (
     NO_DRY_RUN,
     create_job,
     create_lease,

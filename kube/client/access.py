@@ -7,7 +7,7 @@ Whoever is authenticated may ask it of himself: the ClusterRole system:basic-use
 from typing import Any, NamedTuple
 
 from kube.client.connection import Connection
-from kube.client.decoding import decode_by, decoder
+from kube.client.decoder import decode_by, decoder
 from kube.resources import Resource
 from kube.structs.access import AccessReview, AccessStatus
 

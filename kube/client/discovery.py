@@ -7,7 +7,7 @@ versions of one, /apis/GROUP/VERSION its kinds.
 from dataclasses import replace
 
 from kube.client.connection import Connection
-from kube.client.decoding import decode_by, decoder
+from kube.client.decoder import decode_by, decoder
 from kube.client.errors import Absent, ClusterError, Forbidden, NotAnApiServer
 from kube.resources import Resource, S
 from kube.structs.meta import Struct

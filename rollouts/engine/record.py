@@ -6,8 +6,8 @@ from datetime import datetime
 from django.db import transaction
 
 from edges.transition_errors import IllegalMove, LostRace
+from gpu.external_controllers import Metadata, earlier_values
 from gpu.labels import CORDONED_BY, HELD_BY, OPTED_OUT_BY
-from gpu.neighbours import Metadata, earlier_values
 from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Cluster
+from gpu.external_controllers import NEIGHBOURS, Metadata, as_before, earlier_values
 from gpu.labels import (
     CORDONED_BY,
     HELD_BY,
@@ -23,7 +24,6 @@ from gpu.labels import (
     UPGRADE_STATE,
     WAS_CORDONED,
 )
-from gpu.neighbours import NEIGHBOURS, Metadata, as_before, earlier_values
 from gpu.upgrade_controller import UPGRADE_REQUIRED
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen

@@ -7,8 +7,8 @@ from typing import Any
 from django.urls import reverse
 
 from fleet.models import Cluster, Node
+from gpu.external_controllers import NEIGHBOURS, Metadata, earlier_values
 from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP, WAS_CORDONED
-from gpu.neighbours import NEIGHBOURS, Metadata, earlier_values
 from health.judging.sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES

@@ -1,7 +1,7 @@
 from django.db import models
 from django.db.models import Q
 
-from gpu.neighbours import LONGEST, NEIGHBOURS, Neighbour
+from gpu.external_controllers import LONGEST, NEIGHBOURS, Neighbour
 
 
 class OptOutQuerySet(models.QuerySet["OptOut"]):

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from fleet.models import Bookmark, DriverObject, Node, Observer, Operand, OperandRevision, Pod
 from fleet.segments.labelled import labelled
 from gpu.operands import DRIVER
-from gpu.resources.words import layout_in_words
+from gpu.resources.terms import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
 from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED

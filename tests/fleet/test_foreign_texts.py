@@ -21,7 +21,7 @@ from health.telemetry.lines import UnreadableMetrics
 from kube import quantity, redaction
 from kube.client import kubeconfig
 from kube.client.connection import connect
-from kube.client.decoding import STRUCTS, decode, decode_list
+from kube.client.decoder import STRUCTS, decode, decode_list
 from kube.client.errors import LONGEST_WAIT_S, BadKubeconfig, ClusterError, Unreadable, error_for
 from kube.client.server_clock import ServerClock
 

@@ -13,7 +13,7 @@ from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
 from fleet.observe.lease import list_watch, watch_lease
 from fleet.observe.reading import reflector
-from kube.client import watching
+from kube.client import watches
 from kube.client.server_clock import SLOWEST_S
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import (
@@ -273,8 +273,8 @@ def test_a_kind_that_is_uninstalled_has_no_rows_and_is_found_again(north, server
 
 
 def test_a_connection_that_stands_and_is_silent_is_stale_in_time_and_recovers(north, server, monkeypatch):
-    monkeypatch.setattr(watching, "SILENT_S", 0.6)
-    monkeypatch.setattr(watching, "OPEN_S", 0.4)
+    monkeypatch.setattr(watches, "SILENT_S", 0.6)
+    monkeypatch.setattr(watches, "OPEN_S", 0.4)
 
     with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
@@ -289,7 +289,7 @@ def test_a_connection_that_stands_and_is_silent_is_stale_in_time_and_recovers(no
 
 
 def test_a_watch_that_trickles_and_never_ends_a_line_is_given_up(north, server, monkeypatch):
-    monkeypatch.setattr(watching, "SILENT_S", 0.5)
+    monkeypatch.setattr(watches, "SILENT_S", 0.5)
 
     with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.neighbours import (
+from gpu.external_controllers import (
     AUTOSCALER,
     KARPENTER,
     NEIGHBOURS,

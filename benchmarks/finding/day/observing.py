@@ -9,7 +9,7 @@ from fleet.observe.reading.delta_queue import DeltaQueue
 from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
 from fleet.observe.reading.watch_cursor import WatchCursor
 from fleet.observe.writing.flush import Flusher
-from kube.client.decoding import decode
+from kube.client.decoder import decode
 from simulator.cursor import Cursor
 from simulator.events import EventType
 from simulator.store import Store

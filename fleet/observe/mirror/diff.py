@@ -9,9 +9,9 @@ from fleet.observe.mirror.rows.gpus import amount_columns, layout_columns, physi
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu import labels as keys
 from gpu.resources import Layout, Uses, expect, most_by_labels, registered_in, uses_in, uses_of
+from gpu.resources.expected_counts import Since
 from gpu.resources.layout import HOW_NOT_SAID
 from gpu.resources.names import is_dra
-from gpu.resources.remembering import Since
 from kube.structs import Seen
 
 ENCODER = msgspec.json.Encoder()

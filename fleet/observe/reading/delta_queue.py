@@ -15,7 +15,7 @@ from fleet.observe.reading.deltas import Broke, Changed, Delta, Failed, ListBegu
 from fleet.observe.reading.early import Early
 from fleet.observe.reading.pending import Pending
 from fleet.observe.reading.watch_cursor import WatchCursor
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 from kube.resources import DAEMON_SETS, EVENTS, NODES
 from kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from kube.structs.events import EventSeen

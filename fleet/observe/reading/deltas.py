@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from fleet.models import BookmarkState
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 from kube.structs import Seen
 
 

@@ -23,8 +23,8 @@ from kube.client.errors import (
     TooManyRequests,
     Unreadable,
 )
-from kube.client.listing import PAGE, list_pages
-from kube.client.watching import Watch
+from kube.client.lists import PAGE, list_pages
+from kube.client.watches import Watch
 from kube.resources import Resource
 
 LONGEST_WAIT_S = 5.0

@@ -8,7 +8,7 @@ import structlog
 
 from fleet.models import Bookmark, BookmarkState
 from fleet.models.bookmark import UNREAD_MOST, VOID
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 
 HEARD_EVERY = timedelta(seconds=10)
 UNREAD_KEPT = 1000  # in memory, so that none of them is logged twice

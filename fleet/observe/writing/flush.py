@@ -20,7 +20,7 @@ from fleet.observe.reading.watch_cursor import WatchCursor
 from fleet.observe.writing.counting import count_all
 from fleet.observe.writing.upsert import Written
 from fleet.observe.writing.write import CHUNK, Batch, Invalid, write
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 from kube.resources import PODS
 
 # SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a

@@ -6,16 +6,16 @@ from gpu.compatibility.case import Case
 from gpu.compatibility.judges import (
     cuda,
     driver,
-    floors,
     kernels,
     known_bad,
-    lives,
+    minimum_versions,
     operands,
     operator,
     platform,
     precompiled,
     runtime,
     skew,
+    support_windows,
 )
 from gpu.compatibility.verdicts import Verdict
 
@@ -24,10 +24,10 @@ JUDGES: dict[str, Callable[[Case], Iterable[Verdict]]] = {
     operator.RULE: operator.judge,
     platform.RULE: platform.judge,
     runtime.RULE: runtime.judge,
-    lives.RULE: lives.judge,
+    support_windows.RULE: support_windows.judge,
     skew.RULE: skew.judge,
     driver.RULE: driver.judge,
-    floors.RULE: floors.judge,
+    minimum_versions.RULE: minimum_versions.judge,
     precompiled.RULE: precompiled.judge,
     kernels.RULE: kernels.judge,
     operands.RULE: operands.judge,

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.db import transaction
 
+from gpu.external_controllers import NEIGHBOURS, Metadata, as_before, before, earlier_values, neighbours_of, opted_out
 from gpu.labels import OPTED_OUT_BY
-from gpu.neighbours import NEIGHBOURS, Metadata, as_before, before, earlier_values, neighbours_of, opted_out
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.beside import Beside, NodeWrite, alone, nothing_else

@@ -5,8 +5,8 @@ One that has left none is not seen: rows hold what nodes say of themselves.
 
 from collections.abc import Iterable, Iterator
 
+from gpu.external_controllers import AUTOSCALER, KARPENTER, is_karpenters
 from gpu.labels import AUTOSCALER_GOING, KARPENTER_GOING
-from gpu.neighbours import AUTOSCALER, KARPENTER, is_karpenters
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import NodeToChange, PreflightFacts
 from wording.lists import names

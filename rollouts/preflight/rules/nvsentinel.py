@@ -6,8 +6,8 @@ maxUnavailable and may trip its breaker (NVIDIA/NVSentinel, docs/runbooks/driver
 
 from collections.abc import Iterator
 
+from gpu.external_controllers import NVSENTINEL, is_watched
 from gpu.labels import SENTINEL_MANAGED
-from gpu.neighbours import NVSENTINEL, is_watched
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import NodeToChange, PreflightFacts
 from wording.lists import names

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu.resources import expect
-from gpu.resources.remembering import Since
+from gpu.resources.expected_counts import Since
 
 GPU, VFIO = "gpu.nvidia.com", "gpu.nvidia.com/vfio"
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu.resources import Layout, Use, boards_of, layout_of, uses_of
+from gpu.resources.mig_slices import slices_of_a_board
 from gpu.resources.physical import COLUMNS, TITLES, columns_of, uses_in
-from gpu.resources.slicing import slices_of_a_board
 from tests.fleet.documents import mig_mixed, time_sliced
 
 GPU, PRODUCT = "nvidia.com/gpu", "nvidia.com/gpu.product"

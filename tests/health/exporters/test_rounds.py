@@ -16,7 +16,7 @@ from health.exporters import asking, rounds
 from health.exporters.keeping import Keeper
 from health.models import GpuMinuteBlock
 from health.sources import frames, minutes
-from kube.client.proxying import metrics_of
+from kube.client.pod_proxy import metrics_of
 from tests import make
 from tests.api_server import ApiServer, an_api_server
 

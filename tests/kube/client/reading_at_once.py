@@ -52,7 +52,7 @@ def main() -> None:
     if "--watched" in sys.argv:
         msgspec.json.Decoder = watched(msgspec.json.Decoder)
         msgspec.defstruct = watched(msgspec.defstruct)
-    from kube.client.decoding import STRUCTS, decode_list
+    from kube.client.decoder import STRUCTS, decode_list
 
     documents = json.load(sys.stdin)
     lists = {kind: json.dumps(documents[kind.__name__]).encode() for kind in STRUCTS}

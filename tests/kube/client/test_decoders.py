@@ -11,7 +11,7 @@ import pytest
 from msgspec import inspect
 
 from kube import resources
-from kube.client.decoding import STRUCTS
+from kube.client.decoder import STRUCTS
 from kube.resources import Resource
 from tests.rooms import OURS
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 ASIDE = "tests.kube.client.reading_at_once"
 BUILDERS = {"Decoder", "Encoder", "defstruct", "convert", "decoder"}
 # `decoder` is called where modules are imported, and by nothing else: that is what this test looks after.
-BUILDERS_OF_OURS = {"kube/client/decoding.py": {"decoder", "_list_of"}}
+BUILDERS_OF_OURS = {"kube/client/decoder.py": {"decoder", "_list_of"}}
 
 
 def example_of(kind: inspect.Type) -> Any:

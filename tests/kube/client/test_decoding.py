@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.decoding import decode, decode_list
+from kube.client.decoder import decode, decode_list
 from kube.client.errors import Unreadable
-from kube.client.splitting import split_list
+from kube.client.list_splitter import split_list
 from kube.resources import CLUSTER_POLICIES, DAEMON_SETS, NODES, NVIDIA_DRIVERS, PODS, REVISIONS
 from kube.structs import ClusterPolicySeen, NodeSeen
 from tests.fleet.documents import node_document

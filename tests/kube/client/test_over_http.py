@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from kube import client
-from kube.client.listing import list_pages
+from kube.client.lists import list_pages
 from kube.resources import CONFIG_MAPS, NODES
 from tests.fleet.documents import node_document
 from tests.make import NOON

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from kube import client
-from kube.client import proxying
-from kube.client.proxying import metrics_of
+from kube.client import pod_proxy
+from kube.client.pod_proxy import metrics_of
 
 PATH = "/api/v1/namespaces/gpu-operator/pods/http:exporter:9400/proxy/metrics"
 
@@ -67,7 +67,7 @@ def test_metrics_are_asked_for_at_the_pods_port(tmp_path):
 
 
 def test_an_answer_that_is_too_large_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(proxying, "AT_MOST_BYTES", 2**20)
+    monkeypatch.setattr(pod_proxy, "AT_MOST_BYTES", 2**20)
     with (
         answering(tmp_path, *[b"x" * 2**20] * 3) as (connection, _),
         pytest.raises(client.Unreadable, match="more than 1 MiB as one answer"),
@@ -76,7 +76,7 @@ def test_an_answer_that_is_too_large_is_given_up(tmp_path, monkeypatch):
 
 
 def test_an_answer_that_trickles_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(proxying, "WHOLE_S", 0.3)
+    monkeypatch.setattr(pod_proxy, "WHOLE_S", 0.3)
     with (
         answering(tmp_path, *[b"x\n"] * 20, pause_s=0.1) as (connection, _),
         pytest.raises(client.Unreachable, match="for one answer"),
@@ -85,7 +85,7 @@ def test_an_answer_that_trickles_is_given_up(tmp_path, monkeypatch):
 
 
 def test_an_exporter_that_says_nothing_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(proxying, "READ_S", 0.2)
+    monkeypatch.setattr(pod_proxy, "READ_S", 0.2)
     with (
         answering(tmp_path, b"", b"", pause_s=5.0) as (connection, _),
         pytest.raises(client.Unreachable, match="did not answer in time"),

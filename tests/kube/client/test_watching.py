@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kube.client import watching
+from kube.client import watches
 from kube.client.errors import Unreadable
-from kube.client.watching import Watch
+from kube.client.watches import Watch
 from kube.resources import NODES
 from tests.fleet.documents import node_document
 
@@ -58,7 +58,7 @@ def test_an_event_of_ten_megabytes_in_pieces_of_a_kilobyte_is_one_event():
 
 
 def test_an_event_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(watching, "LONGEST_LINE", 4096)
+    monkeypatch.setattr(watches, "LONGEST_LINE", 4096)
 
     with pytest.raises(Unreadable, match=r"A watch of nodes sent an event of more than 0 MiB\."):
         heard(*[b"x" * 1024] * 5)

@@ -13,7 +13,7 @@ import pytest
 from kube import client
 from kube.client import connect
 from kube.client.logs import last_lines
-from kube.client.proxying import metrics_of
+from kube.client.pod_proxy import metrics_of
 from kube.resources import NODES
 
 TOKEN = "eyJhbGciOi.J9-sesame_open"

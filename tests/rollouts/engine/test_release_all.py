@@ -8,7 +8,7 @@ from fleet.models import Cluster
 from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 from rollouts.engine import takeover
 from rollouts.engine.act.holds import hold_node
 from rollouts.engine.takeover import Mark, remove

@@ -10,7 +10,7 @@ from fleet.models import Node
 from fleet.observe.mirror import memory
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.deltas import Changed
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 from tests.fleet.documents import a_node_seen
 from tests.fleet.observe.conftest import Mirror
 

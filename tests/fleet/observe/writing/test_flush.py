@@ -30,7 +30,7 @@ from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
 from fleet.observe.writing import upsert, write
 from fleet.states.node import NodeState
-from kube.client.decoding import Unread
+from kube.client.decoder import Unread
 from kube.structs import NodeSeen
 from tests.fleet.documents import (
     GPU_LABELS,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from fleet.models import Node
 from fleet.observe.mirror.kinds import KINDS
 from fleet.observe.reading.deltas import Changed, ListBegun, ListPage, Opened
-from kube.client.decoding import decode_list
+from kube.client.decoder import decode_list
 from kube.client.errors import ClusterError, Unreadable
-from kube.client.watching import read_event
+from kube.client.watches import read_event
 from kube.structs import NodeSeen
 from tests.fleet.documents import node_document
 from tests.fleet.observe.conftest import Mirror, walked

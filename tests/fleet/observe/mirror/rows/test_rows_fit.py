@@ -15,7 +15,7 @@ from fleet.observe.mirror.kinds import KINDS, Kind
 from fleet.observe.mirror.validation import why_invalid
 from fleet.observe.mirror.watch_scope import MIG, SHARING, WatchScope
 from fleet.observe.writing.upsert import columns_of
-from kube.client.decoding import decode_list
+from kube.client.decoder import decode_list
 
 NAMED = "hostile"
 EVERYTHING = WatchScope({NAMED}, {NAMED}, NAMED, {SHARING: NAMED, MIG: NAMED}, is_mirrored=lambda _: True)

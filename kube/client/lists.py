@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kube.client.connection import Connection
-from kube.client.decoding import Unread, decode_list
+from kube.client.decoder import Unread, decode_list
 from kube.resources import Resource
 from kube.structs import Seen
 

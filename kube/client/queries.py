@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 import structlog
 
 from kube.client.connection import Connection
-from kube.client.decoding import Unread, decode, decode_by, decoder
+from kube.client.decoder import Unread, decode, decode_by, decoder
 from kube.client.discovery import NotServed, served
 from kube.client.errors import Absent, NotAnApiServer, Unreadable
-from kube.client.listing import list_pages
+from kube.client.lists import list_pages
 from kube.resources import (
     CONFIG_MAPS,
     DAEMON_SETS,

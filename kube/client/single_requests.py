@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from kube.client.connection import Connection, connect
 from kube.client.errors import Refused
-from kube.client.reading import kube_system_uid
+from kube.client.queries import kube_system_uid
 
 
 @contextmanager

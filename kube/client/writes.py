@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from kube.client.connection import FIELD_MANAGER, Connection
-from kube.client.decoding import decode, decode_by
+from kube.client.decoder import decode, decode_by
 from kube.client.patches import Patch
-from kube.client.reading import WHOLE_SPEC
+from kube.client.queries import WHOLE_SPEC
 from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES, PODS
 from kube.structs import LeaseSeen, NodeSeen, PodSeen
 from kube.structs.workload import JobSeen

@@ -12,7 +12,7 @@ import urllib3
 from urllib3.exceptions import ReadTimeoutError
 
 from kube.client.connection import Connection, said_of, translated
-from kube.client.decoding import BAD_JSON, Unread, decode_one, decoder
+from kube.client.decoder import BAD_JSON, Unread, decode_one, decoder
 from kube.client.errors import Silent, Status, Unreachable, Unreadable, error_from, read_status
 from kube.resources import Resource
 from kube.structs import Seen

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from kube.client.errors import Unreadable
-from kube.client.splitting import split_list
+from kube.client.list_splitter import split_list
 from kube.resources import EVERY
 from kube.structs import Seen
 from kube.structs.meta import Identifier
