@@ -24,9 +24,9 @@ from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.clusters.acceptance import CannotAccept
 from fleet.history.moment import NoSuchMoment
 from fleet.history.notes import BadNote
-from fleet.pools.asking import ProductionAsks
+from fleet.pools.approval_rules import ProductionAsks
+from fleet.pools.changes import PoolGone, PoolInUse, PoolTaken
 from fleet.pools.files import BadPoolFile, OutOfStep
-from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from fleet.queries import NodeLeft
 from health.inbox.listening import BadSource
 from health.inbox.refusals import BadAct, FindingRefusal

@@ -18,7 +18,7 @@ from edges.rest import Edge
 from fleet.allocation.physical import by_use
 from fleet.allocation.tally import read_alike, tally
 from fleet.freshness.kinds import NODES
-from fleet.freshness.sight import behind_since_of
+from fleet.freshness.observation_state import behind_since_of
 from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, Observer
 from health.lifecycle import FindingState

@@ -12,10 +12,10 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from fleet.allocation.allocations import AllocatedGpu, Board, Unplaced
 from fleet.allocation.amounts import offers_of
 from fleet.allocation.cpu_memory import CpuMemory
-from fleet.allocation.reading import allocated_gpus, allocations_on
+from fleet.allocation.exporter_status import jobs_in_words, said_of_exporter
+from fleet.allocation.gpu_holders import allocated_gpus, allocations_on
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
-from fleet.allocation.telling import jobs_in_words, said_of_exporter
-from fleet.drivers.owning import key_of, nodes_by_owner
+from fleet.drivers.owners import key_of, nodes_by_owner
 from fleet.freshness.cluster import ClusterFreshness, cluster_freshness, heard_of
 from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_heard
 from fleet.models import (
@@ -32,8 +32,8 @@ from fleet.models import (
     Pool,
 )
 from fleet.models.kinds import KIND_OF_OBJECT
-from fleet.reasons import PodReason, reasons_of
-from fleet.segments.labelled import labelled
+from fleet.pod_reasons import PodReason, reasons_of
+from fleet.segments.label_conditions import labelled
 from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
 from wording.instants import to_the_second

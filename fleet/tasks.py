@@ -1,10 +1,10 @@
 from celery import shared_task
 from django.utils import timezone
 
-from fleet import housekeeping
-from fleet.observe.lease import reporting, shutdown  # noqa: F401 (a worker that is ready reports its threads)
-from fleet.observe.lease.sweep import sweep
-from fleet.observe.lease.watch_lease import take_lease
+from fleet import retention
+from fleet.observer.lease import shutdown, worker_reports  # noqa: F401 (importing them connects Celery's signals)
+from fleet.observer.lease.sweep import sweep
+from fleet.observer.lease.watch_lease import take_lease
 
 
 @shared_task(queue="observe", ignore_result=True)
@@ -22,4 +22,4 @@ def sweep_observers(**_: object) -> int:
 @shared_task(queue="default", ignore_result=True)
 def tidy_up(**_: object) -> int:
     """How many rows went."""
-    return housekeeping.tidy(now=timezone.now())
+    return retention.tidy(now=timezone.now())

@@ -5,11 +5,11 @@ class HealthConfig(AppConfig):
     name = "health"
 
     def ready(self) -> None:
-        from fleet import housekeeping, reasons
+        from fleet import pod_reasons, retention
         from fleet.history import lines, moment
         from fleet.messages import listeners
         from fleet.messages import numbers as of_pages
-        from fleet.pools.making import GOES_WITH
+        from fleet.pools.changes import GOES_WITH
         from fleet.web.node_gpus import SICKNESSES
         from health import wake
         from health.housekeeping import tidy
@@ -22,8 +22,8 @@ class HealthConfig(AppConfig):
 
         listeners.JUDGED.append(wake.findings_soon.ask)
         listeners.CRASHED.append(wake.wake_crash_logs_of)
-        housekeeping.ALSO.append(tidy)
-        reasons.READERS.append(pods.reasons)
+        retention.ALSO.append(tidy)
+        pod_reasons.READERS.append(pods.reasons)
         GOES_WITH.extend((LIMITS_OF_A_POOL, MUTES_OF_A_POOL))
         SICKNESSES.append(sicknesses_of)
         lines.MORE += [lines_of_findings, lines_of_xids]

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from fleet.housekeeping import delete
 from fleet.models import Pod
+from fleet.retention import delete
 from health.models import CrashLog, Finding, TelemetryTrial
 from health.sources import hours, minutes
 

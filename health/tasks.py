@@ -3,7 +3,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.observe.lease import shutdown
+from fleet.observer.lease import shutdown
 from health import wake
 from health.exporters import rounds
 from health.inbox import muting, trying, unheard

@@ -5,11 +5,11 @@ class RolloutsConfig(AppConfig):
     name = "rollouts"
 
     def ready(self) -> None:
-        from fleet import housekeeping
+        from fleet import retention
         from fleet.clusters.acceptance import OBJECTIONS
         from fleet.history import lines, moment
         from fleet.messages import listeners
-        from fleet.pools.asking import LISTENERS, LOCKS
+        from fleet.pools.approval_rules import LISTENERS, LOCKS
         from health.judging.sources import register
         from rollouts.approvals.shown import tidy
         from rollouts.approvals.unasked import ask_from_now_on, lock_plans
@@ -32,7 +32,7 @@ class RolloutsConfig(AppConfig):
         OBJECTIONS.append(plans_that_rest_on)
         LOCKS.append(lock_plans)
         LISTENERS.append(ask_from_now_on)
-        housekeeping.ALSO.append(tidy)
+        retention.ALSO.append(tidy)
         listeners.CHANGED.append(plans_of.ask)
         lines.MORE.append(lines_of_plans)
         moment.TRUE_THEN.append(plans_then)

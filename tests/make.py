@@ -120,7 +120,7 @@ def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given:
 
 def counted(given: Any = None) -> Any:
     """Count the nodes that a test wrote by hand, as their writers would have. Gives back what it is given."""
-    from fleet.allocation.kept import recount
+    from fleet.allocation.counters import recount
     from fleet.models import Cluster
 
     for cluster in Cluster.objects.values_list("pk", flat=True):

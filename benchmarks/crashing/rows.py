@@ -9,10 +9,10 @@ from django.db import connection
 
 from fleet.allocation.devices import offered_on
 from fleet.models import Bookmark, Cluster, Node, Pool
-from fleet.observe.mirror.kinds import KINDS, Kind
-from fleet.observe.mirror.offered import fold, unfolded
-from fleet.observe.mirror.rows import Columns
-from fleet.observe.mirror.watch_scope import WatchScope
+from fleet.observer.mirror.dra_offers import fold, unfolded
+from fleet.observer.mirror.kinds import KINDS, Kind
+from fleet.observer.mirror.rows import Columns
+from fleet.observer.mirror.watch_scope import WatchScope
 from kube import selectors
 from kube.client.decoder import decode
 from simulator.events import Record

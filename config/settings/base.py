@@ -81,7 +81,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "fleet.web.unwatched.unwatched",
+                "fleet.web.unwatched_banner.unwatched",
                 "rollouts.web.stopping.stop",
             ],
         },

@@ -1,6 +1,6 @@
 """What is counted of nodes that are alike, by one statement for a few and for a whole cluster, and how it is written.
 
-`fleet.allocation.kept` says when.
+`fleet.allocation.counters` says when.
 """
 
 import json

@@ -10,12 +10,12 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
+from fleet.drivers.cluster_drivers import Drivers, read_drivers
 from fleet.drivers.mode import DriverSetBy
-from fleet.drivers.reading import Drivers, read_drivers
-from fleet.freshness.sight import Sight
+from fleet.freshness.observation_state import Sight
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.models.bookmark import UNREAD_MOST
-from fleet.pools.asking import set_approval
+from fleet.pools.approval_rules import set_approval
 from fleet.queries import ClusterRow, see_clusters, unread_of
 from people.rights import Permission, Scope, require, scope_of
 

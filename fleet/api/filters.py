@@ -13,7 +13,7 @@ from fleet.allocation.amounts import allocated_of
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.state_column import LACKS_UNITS
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_pools
-from fleet.segments.labelled import labelled
+from fleet.segments.label_conditions import labelled
 from fleet.states.node import FAULTS
 from kube import selectors
 

@@ -11,7 +11,7 @@ from edges.rest import Asked, Edge
 from fleet.api.pools import OverlapSerializer, administer
 from fleet.models import Cluster, Pool
 from fleet.pools.files import compare, read, take_over, write
-from fleet.pools.files.comparing import FileChangeKind
+from fleet.pools.files.comparison import FileChangeKind
 
 
 class PoolFileRequest(Asked):

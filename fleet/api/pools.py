@@ -9,7 +9,7 @@ from fleet.api.filters import PoolFilters
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, validate_selector
-from fleet.pools.making import change_pool, create_pool, delete_pool
+from fleet.pools.changes import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
 from fleet.queries import PoolRow, see_pools

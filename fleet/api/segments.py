@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from edges.rest import Edge
 from fleet.api.filters import Words
 from fleet.api.serializers import RefSerializer
-from fleet.segments.counting import cross, segments_of, unseen_by
+from fleet.segments.facet_counts import cross, segments_of, unseen_by
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet
 
 AXES = ("rows", "columns")

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from fleet.freshness.kinds import PODS, Freshness, KindFreshness, freshnesses, named, never_heard, unheard
-from fleet.freshness.sight import ClusterSight, Sight, sight_of
+from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
 from fleet.models import Bookmark, Cluster, Observer
 
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
-from fleet.cells.pieces import told
 from fleet.history.lines import NodeKept
+from fleet.map_cells.chunks import told
 from fleet.messages import announce
 from fleet.models import GoneNode, Node, NodeNote, Observer
 from people.models import AuditEntry, User

@@ -12,7 +12,7 @@ from django.db.models import BigIntegerField, F, Func, IntegerField, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
-from fleet.allocation.reading import allocated_indices
+from fleet.allocation.gpu_holders import allocated_indices
 from fleet.freshness.cluster import last_heard
 from fleet.freshness.kinds import PODS
 from fleet.models import GoneNode, Gpu, Node, PodPlacement

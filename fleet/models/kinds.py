@@ -1,6 +1,6 @@
 """The kinds that have rows here, and which rows are whose, in the order in which pages name them.
 
-What each is called and where it is served, `kube.resources` says; how its rows are made, `fleet.observe.mirror.kinds`.
+What each is called and where it is served, `kube.resources` says; how its rows are made, `fleet.observer.mirror.kinds`.
 """
 
 from dataclasses import dataclass

@@ -2,9 +2,9 @@ from django.db import models
 
 
 class MapPiece(models.Model):
-    """What the map draws of up to `fleet.cells.pieces.NODES` GPU nodes of one cluster, in the order of their keys.
+    """What the map draws of up to `fleet.map_cells.chunks.NODES` GPU nodes of one cluster, in the order of their keys.
 
-    `fleet.cells.cell` says what the bytes are. Written with the nodes, in the same transaction.
+    `fleet.map_cells.cell` says what the bytes are. Written with the nodes, in the same transaction.
     """
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="map_pieces")

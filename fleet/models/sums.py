@@ -1,4 +1,4 @@
-"""What every table of sums has: rows of nodes that are alike, added up. `fleet.allocation.kept` keeps them."""
+"""What every table of sums has: rows of nodes that are alike, added up. `fleet.allocation.counters` keeps them."""
 
 from collections.abc import Collection
 from functools import cache

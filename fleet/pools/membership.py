@@ -10,7 +10,7 @@ from typing import Any
 
 from edges.digests import digest
 from fleet.models import Cluster, Node, Pool
-from fleet.segments.labelled import labelled
+from fleet.segments.label_conditions import labelled
 from gpu.resources import known_gpus
 from kube import selectors
 from kube.selectors import Selector

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster, Node, Pool
 from fleet.segments.facets import BY_KEY, UNKNOWN
-from fleet.segments.spelling import Spelling, Unspeakable, pool_name
+from fleet.segments.selector_offers import Spelling, Unspeakable, pool_name
 from gpu.resources.physical import TOTAL, known_gpus
 from wording.numbers import count
 

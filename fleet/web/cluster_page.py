@@ -13,17 +13,17 @@ from django.utils import timezone
 from edges.kept_input import take
 from edges.parts import part
 from edges.requests import PersonRequest
+from fleet.drivers.cluster_drivers import drivers_of, unseen_in
 from fleet.drivers.operator_pods import operator_trouble
-from fleet.drivers.reading import drivers_of, unseen_in
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness
-from fleet.freshness.sight import unwatched_since_of
+from fleet.freshness.observation_state import unwatched_since_of
 from fleet.models import Bookmark, BookmarkState, Cluster, DriverObject, Observer, Operand
 from fleet.models.bookmark import VOID
 from fleet.models.kinds import DRIVER_OBJECTS
 from fleet.queries import ClusterRow
 from fleet.web import cpu_memory
-from fleet.web.cluster_acts import about
+from fleet.web.cluster_commands import about
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_pods import troubled_pods

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from fleet.models import Pod
-from fleet.reasons import PodReason, reasons_of
+from fleet.pod_reasons import PodReason, reasons_of
 from fleet.web.node_gpus import allocated_to
 from fleet.web.states import PodWord, word_of
 from gpu.resources import Layout

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from fleet.allocation.tally import Alike
 from fleet.models import Pool
 from fleet.segments.facets import BY_KEY, UNKNOWN, Choice, in_pools, narrow
-from fleet.segments.labelled import labelled
+from fleet.segments.label_conditions import labelled
 from fleet.states.node import FAULTS, STATE_KEYS
 from kube import selectors
 

@@ -20,7 +20,7 @@ from fleet.messages.numbers import numbers_of
 from fleet.models import Gpu, Observer
 from fleet.queries import gpu_at, lines_of, see_gpu
 from fleet.web import states
-from fleet.web.node_gone import gone
+from fleet.web.gone_node_page import gone
 from fleet.web.node_history import timeline_of
 from gpu.resources import explain
 from people.models import User

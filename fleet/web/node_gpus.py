@@ -9,8 +9,8 @@ from typing import Any
 from fleet.allocation.allocations import Board, Unplaced
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
+from fleet.pod_reasons import PodReason, reasons_of
 from fleet.queries import NodeInDetail
-from fleet.reasons import PodReason, reasons_of
 from fleet.states.pod import ENDED
 from fleet.web.states import PodWord, word_of
 from gpu import labels as keys

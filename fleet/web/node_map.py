@@ -1,6 +1,6 @@
 """The map as numbers: a raster, which changes with every batch, and an index, what stands where, which rarely does.
 
-Both are made of the pieces that writers keep (`fleet.cells.pieces`). No node is read for a raster, and for an index
+Both are made of the pieces that writers keep (`fleet.map_cells.chunks`). No node is read for a raster, and for an index
 only where no process has made this one before.
 """
 
@@ -20,9 +20,9 @@ from django.utils import timezone
 from edges.parts import packed, part
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import PODS_READ
-from fleet.cells.cell import CellColumns
-from fleet.cells.pieces import LAID_OUT, MARK_BYTES, columns_of, keys_of
-from fleet.freshness.sight import sights_of_all
+from fleet.freshness.observation_state import sights_of_all
+from fleet.map_cells.cell import CellColumns
+from fleet.map_cells.chunks import LAID_OUT, MARK_BYTES, columns_of, keys_of
 from fleet.models import Cluster, MapPiece, Node, Pool
 from fleet.models.node import members_of
 from people.rights import Permission, Scope, scope_of

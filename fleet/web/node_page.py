@@ -14,8 +14,8 @@ from fleet.messages.numbers import numbers_of
 from fleet.models import GoneNode, Node
 from fleet.queries import pools_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
-from fleet.web.node_gone import gone
-from fleet.web.node_once import node_for
+from fleet.web.gone_node_page import gone
+from fleet.web.node_lookup import node_for
 from gpu.conditions import ConditionVerdict
 from gpu.cordons import whose_cordon
 from people.models import User

@@ -10,9 +10,9 @@ from django.utils import timezone
 from edges.documents import LARGEST_BYTES, BadDocument, text_of
 from edges.requests import PersonRequest
 from fleet.models import Cluster
-from fleet.pools.asking import ProductionAsks
+from fleet.pools.approval_rules import ProductionAsks
+from fleet.pools.changes import PoolGone, PoolInUse, PoolTaken
 from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, compare, read, take_over, write
-from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from fleet.web.pools_page import may_change
 from people.rights import Permission, why_not
 

@@ -16,8 +16,8 @@ from edges.requests import PersonRequest
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
-from fleet.pools.asking import ProductionAsks
-from fleet.pools.making import (
+from fleet.pools.approval_rules import ProductionAsks
+from fleet.pools.changes import (
     WRITTEN,
     PoolGone,
     PoolInUse,
@@ -30,7 +30,7 @@ from fleet.pools.making import (
     mark_of,
 )
 from fleet.pools.membership import MembershipPreview, preview
-from fleet.segments.spelling import PoolOffer, offer
+from fleet.segments.selector_offers import PoolOffer, offer
 from fleet.web.filters import read_choice
 from fleet.web.pools_page import may_change
 from people.models import RoleBinding

@@ -15,7 +15,7 @@ from fleet.allocation.tally import Alike, Tally, read_alike
 from fleet.freshness.cluster import heard_of
 from fleet.models import Pool, SegmentSums
 from fleet.queries import see_pool
-from fleet.segments.counting import CountsByValue, counts_of, groups_of
+from fleet.segments.facet_counts import CountsByValue, counts_of, groups_of
 from fleet.segments.facets import BY_KEY, words_of
 from fleet.states.node import TITLES, NodeState, state_key
 from fleet.web import states

@@ -13,7 +13,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.physical import Physical
-from fleet.segments.counting import Cross, FacetCounts, Segments, ValueCount, cross, segments_of
+from fleet.segments.facet_counts import Cross, FacetCounts, Segments, ValueCount, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, words_of
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.summary import counted_by, heard_by, lines_for, not_counted, read_fleet

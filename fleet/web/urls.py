@@ -1,7 +1,7 @@
 from django.urls import path
 
 from fleet.web import (
-    cluster_acts,
+    cluster_commands,
     cluster_page,
     fleet_page,
     gpu_page,
@@ -13,7 +13,7 @@ from fleet.web import (
     pool_page,
     pools_page,
     segments_page,
-    unwatched,
+    unwatched_banner,
 )
 
 urlpatterns = [
@@ -23,11 +23,11 @@ urlpatterns = [
     path("parts/fleet/nodes", fleet_page.nodes_part, name="fleet-nodes"),
     path("parts/fleet/map", node_map.raster, name="fleet-map"),
     path("parts/fleet/map/index", node_map.index, name="fleet-map-index"),
-    path("parts/unwatched", unwatched.unwatched_part, name="unwatched-part"),
+    path("parts/unwatched", unwatched_banner.unwatched_part, name="unwatched-part"),
     path("clusters/<int:cluster_id>", cluster_page.cluster, name="cluster"),
-    path("clusters/<int:cluster_id>/accept", cluster_acts.accept, name="cluster-accept"),
-    path("clusters/<int:cluster_id>/approval", cluster_acts.approval, name="cluster-approval"),
-    path("clusters/<int:cluster_id>/try", cluster_acts.try_now, name="cluster-try"),
+    path("clusters/<int:cluster_id>/accept", cluster_commands.accept, name="cluster-accept"),
+    path("clusters/<int:cluster_id>/approval", cluster_commands.approval, name="cluster-approval"),
+    path("clusters/<int:cluster_id>/try", cluster_commands.try_now, name="cluster-try"),
     path("parts/clusters/<int:cluster_id>", cluster_page.cluster_part, name="cluster-part"),
     path("parts/clusters/<int:cluster_id>/kinds", cluster_page.cluster_kinds_part, name="cluster-kinds"),
     path("pools", pools_page.pools, name="pools"),

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.states.node import STATE_KEYS

@@ -8,8 +8,8 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 
 from fleet.allocation.allocations import GpuAllocation
 from fleet.allocation.amounts import PODS_READ
-from fleet.allocation.reading import allocated_gpus
-from fleet.freshness.sight import ClusterSight, sights_of_all
+from fleet.allocation.gpu_holders import allocated_gpus
+from fleet.freshness.observation_state import ClusterSight, sights_of_all
 from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import pool_names
 from gpu.resources.names import Vendor

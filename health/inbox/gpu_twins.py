@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fleet.allocation.allocations import AllocatedGpu
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.cluster import heard_of
 from fleet.models import Gpu, Node
 from health.inbox.hours import HOURS, hours_of

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from edges.transition_errors import LostRace
 from fleet.models import Pool
-from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
+from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits
 from health.rules import RULES

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.slices import slices
 from fleet.models import Cluster, Node, Observer, Pool
-from fleet.pools.making import POOL_DELETED, GoesWithPool, PoolGone, locked
+from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.inbox.acts import record, recount
 from health.inbox.reading import titles
 from health.inbox.refusals import BadAct, FindingRefusal

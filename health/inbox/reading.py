@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q, QuerySet
 
 from fleet.allocation.allocations import NodeAllocations
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.kinds import PODS
 from fleet.models import Bookmark, Cluster, GoneNode, Node, NodeEvent, Pod
 from fleet.queries import seen_pools_of

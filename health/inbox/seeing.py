@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.freshness.sight import sights_of_all
+from fleet.freshness.observation_state import sights_of_all
 from fleet.models import Bookmark
 from health.inbox.unheard import TOLD_BY_GPUS
 from health.judging.hearing import of_silent_nodes

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fleet.drivers.reading import read_drivers
+from fleet.drivers.cluster_drivers import read_drivers
 from fleet.models import Cluster
 from gpu.compatibility import Support
 from health.rules.base import BadCombination

@@ -6,8 +6,8 @@ from datetime import datetime
 from django.db.models import Count, Q
 
 from edges.slices import slices
-from fleet.allocation.kept import kept
-from fleet.cells.pieces import told
+from fleet.allocation.counters import kept
+from fleet.map_cells.chunks import told
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer
 from health.judging.opening import lock_findings

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from fleet.models import Cluster, Pod
-from fleet.reasons import reasons_of
+from fleet.pod_reasons import reasons_of
 from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, failed_of, is_told

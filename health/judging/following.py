@@ -14,7 +14,7 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from fleet.allocation.allocations import ToldBy
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from fleet.states.pod import CALM_AFTER, PodState, pod_state
 from health.rules.base import WorkloadHere

@@ -9,7 +9,7 @@ import structlog
 from django.db.models import Count, Max, Q
 
 from fleet.allocation.allocations import Board, GpuAllocation, NodeAllocations
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
 from gpu.resources.layout import HOW_NOT_SAID

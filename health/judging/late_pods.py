@@ -4,7 +4,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 
 from fleet.models import Cluster, Pod
-from fleet.reasons import PodReason, reasons_of
+from fleet.pod_reasons import PodReason, reasons_of
 from health.rules.base import FailingPod
 
 STARTS_WITHIN = timedelta(minutes=10)

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from edges.slices import Slice, slices
 from fleet.drivers.operator_pods import operator_trouble
-from fleet.freshness.sight import ClusterSight, Sight, sight_of
+from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
 from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, ExporterRound, Node, NodeEvent, Observer
 from health.judging.combining import bad_combinations

@@ -8,7 +8,7 @@ from itertools import chain
 
 from django.db.models import Q
 
-from fleet.allocation.reading import GpusOfPod, gpus_of_pods
+from fleet.allocation.gpu_holders import GpusOfPod, gpus_of_pods
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
 from fleet.models import Gpu, Node, PodPlacement

@@ -9,11 +9,11 @@ from typing import Any
 from django.db.models import BooleanField, Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, TextField, When
 from django.db.models.lookups import Exact
 
+from fleet.drivers.cluster_drivers import Drivers, read_drivers
 from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
-from fleet.drivers.reading import Drivers, read_drivers
 from fleet.models import Cluster, DriverObject, Node, Operand, SegmentSums
 from fleet.models.sums import SAID_DRIVER_OF_SUMS
-from fleet.segments.labelled import LabelValue
+from fleet.segments.label_conditions import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
 from gpu.compatibility.systems import distribution_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED

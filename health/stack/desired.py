@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fleet.drivers.owning import OFF, active_policy, labelled_owner
+from fleet.drivers.owners import OFF, active_policy, labelled_owner
 from fleet.models import DriverObject, Node, Operand
 from gpu import labels as keys
 from gpu.operands import DRIVER

@@ -21,7 +21,7 @@ from fleet.models import (
     ResourceClaim,
     ResourceSlice,
 )
-from fleet.reasons import PodReason
+from fleet.pod_reasons import PodReason
 from gpu.labels import DEPLOY_PREFIX
 from gpu.operands import COMPUTE_DOMAIN
 from gpu.resources import is_gpu_resource

@@ -14,7 +14,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
 from fleet.models import Node
-from fleet.web.node_once import node_for
+from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Comparison, Line, compare_node, is_compared, look

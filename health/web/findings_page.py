@@ -13,7 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
-from fleet.web.node_once import node_for
+from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for, lines_for
 from health.inbox.grouping import FindingGroup, groups_of
 from health.inbox.reading import code_of, counts_of, titles

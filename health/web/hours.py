@@ -11,7 +11,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Gpu
-from fleet.web.node_once import node_for
+from fleet.web.node_lookup import node_for
 from health.inbox.hours import HOURS, LEAST_H, NodeHour, hours_of
 from wording.instants import to_the_minute
 from wording.lists import names

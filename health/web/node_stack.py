@@ -10,7 +10,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.web.node_once import node_for
+from fleet.web.node_lookup import node_for
 from health.stack import NodeStack, OperandOnNode, read_stack
 from health.stack.causes import Weight
 from wording.instants import clock

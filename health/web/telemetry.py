@@ -13,7 +13,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import ExporterRound, Gpu, Node
 from fleet.queries import gpu_at
-from fleet.web.node_once import node_for
+from fleet.web.node_lookup import node_for
 from fleet.web.summary import cluster_for
 from health.models import SourceState, TelemetrySource
 from health.sources.exporting import Exporting, NodesCounted, exporting_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from fleet.housekeeping import delete
+from fleet.retention import delete
 from rollouts.approvals.bundles import Bundle, bundle_for
 from rollouts.approvals.changes import changes
 from rollouts.approvals.decisions import why_closed

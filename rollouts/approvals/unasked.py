@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import F
 
 from fleet.models import Cluster, Node, Pool
-from fleet.pools.asking import why_asked
+from fleet.pools.approval_rules import why_asked
 from kube import selectors
 from people.models import AuditEntry
 from rollouts.gates.approval import ApprovalGate

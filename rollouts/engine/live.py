@@ -6,9 +6,9 @@ from typing import Any
 
 from fleet.allocation.devices import Offered, read_slices
 from fleet.models import Cluster, ResourceSlice
-from fleet.observe.mirror.rows.dra import slice_row
-from fleet.observe.mirror.rows.driver_object import owners
-from fleet.observe.mirror.rows.node import driver_version_in
+from fleet.observer.mirror.rows.dra import slice_row
+from fleet.observer.mirror.rows.driver_object import owners
+from fleet.observer.mirror.rows.node import driver_version_in
 from fleet.states.pod import ENDED
 from gpu.operands import operand_of
 from kube import client

@@ -12,8 +12,8 @@ from django.db.models import Q
 
 from fleet.allocation.devices import Offered
 from fleet.models import Node
-from fleet.observe.mirror.offered import fold
-from fleet.observe.mirror.rows.node import node_row
+from fleet.observer.mirror.dra_offers import fold
+from fleet.observer.mirror.rows.node import node_row
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.live import Live, NodesNow

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
-from fleet.reasons import PodReason, reasons_of
+from fleet.pod_reasons import PodReason, reasons_of
 from gpu.operands import COMPUTE_DOMAIN, DRIVER, TITLES, VALIDATOR
 from rollouts.gates.base import NOTHING, OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import BEGUN, TargetState

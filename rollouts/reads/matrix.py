@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
-from fleet.drivers.reading import read_drivers
+from fleet.drivers.cluster_drivers import read_drivers
 from fleet.models import Node
 from gpu.compatibility import Support
 from health.stack.combinations import Line, compare_driver, is_compared, surroundings

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q, QuerySet
 
 from fleet.models import Bookmark, DriverObject, Node, Observer, Operand, OperandRevision, Pod
-from fleet.segments.labelled import labelled
+from fleet.segments.label_conditions import labelled
 from gpu.operands import DRIVER
 from gpu.resources.terms import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS

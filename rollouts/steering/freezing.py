@@ -18,7 +18,7 @@ from django.db.models import Count
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.locks import is_lock_timeout, wait_for_locks
 from fleet.models import Cluster, Pool
-from fleet.pools.making import PoolGone, locked
+from fleet.pools.changes import PoolGone, locked
 from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState

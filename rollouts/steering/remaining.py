@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fleet.freshness.cluster import heard_of
-from fleet.freshness.sight import ClusterSight
+from fleet.freshness.observation_state import ClusterSight
 from fleet.models import DriverObject
 from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak

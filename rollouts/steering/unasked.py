@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fleet.models import ApprovalRule, Cluster, Pool
-from fleet.pools.asking import rule_of
+from fleet.pools.approval_rules import rule_of
 from rollouts.approvals.unasked import GATE
 from rollouts.steering.stage_drafts import StageDraft
 

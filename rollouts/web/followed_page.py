@@ -13,7 +13,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import heard_of
-from fleet.freshness.sight import sights_of_all
+from fleet.freshness.observation_state import sights_of_all
 from fleet.models import Node
 from fleet.models.cluster import ClusterMode
 from fleet.web.summary import cluster_for

@@ -1,5 +1,5 @@
 // What the map is drawn from: an index, which nodes there are and what each is found by, and a raster, a byte for each
-// node and for each of its GPUs. `fleet/cells/cell.py` says what the bytes are.
+// node and for each of its GPUs. `fleet/map_cells/cell.py` says what the bytes are.
 const HEAD_AT = 8, STATE = 0x0f, HELD = 0x10, HAS_PARTS = 0x20, CRITICAL = 0x40, TAKEN_AT = 4;
 
 export const WHOLE = 0, MISSING = 1, AWAY = 2, PARTS = 3, PARTS_MISSING = 4, PARTS_AWAY = 5, NOT_OFFERED = 6; // a GPU's states

@@ -11,7 +11,7 @@ import pytest
 import time_machine
 from playwright.sync_api import Page, Route, expect, sync_playwright
 
-from fleet.cells.cell import CRITICAL, GpuState, NodeCells
+from fleet.map_cells.cell import CRITICAL, GpuState, NodeCells
 from fleet.models import Cluster, Gpu, Node
 from fleet.states.node import NodeState
 from health.judging.counting import count_on_nodes

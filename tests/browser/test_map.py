@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from demo.visitor import wait_until
-from fleet.cells.cell import NodeCells
+from fleet.map_cells.cell import NodeCells
 from fleet.states.node import NodeState
 from tests.browser.conftest import PHONE
 from tests.browser.outside import cordoned, look_away, look_back, tell

@@ -32,7 +32,7 @@ from fleet.api.node_history import TimelineAsked
 from fleet.models import Cluster, Node, Pod
 from fleet.pools.files import BadPoolFile
 from fleet.pools.files import read as read_pool_file
-from fleet.web.cluster_acts import AcceptForm, ApprovalForm
+from fleet.web.cluster_commands import AcceptForm, ApprovalForm
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.node_history import HistoryForm
 from fleet.web.pool_form import PoolForm
@@ -295,7 +295,7 @@ PARSERS = (
     Parser("images to be pulled", "1,000 and 100 characters, 18 digits", FORM_BYTES,
            _fields(PullForm, "because", "key", "nodes_each"), ("rollouts.web.image_pulls",)),
     Parser("cluster that was rebuilt", "64 and 1,000 characters", FORM_BYTES,
-           _fields(AcceptForm, "uid", "because"), ("fleet.web.cluster_acts",)),
+           _fields(AcceptForm, "uid", "because"), ("fleet.web.cluster_commands",)),
     Parser("whether a cluster asks", "the rules there are, 1,000 characters", FORM_BYTES,
            _fields(ApprovalForm, "approval", "because")),
     Parser("decision on a stage", "the two there are, 64 and 1,000 characters", FORM_BYTES,

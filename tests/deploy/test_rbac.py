@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from fleet.freshness.kinds import rule_for
-from fleet.observe.mirror.kinds import KINDS
+from fleet.observer.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
 from rollouts.engine.act.opt_outs import AUTOSCALER_STATUS
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from fleet.allocation.devices import read_slices
 from fleet.models import Node
-from fleet.observe.mirror.diff import remember
-from fleet.observe.mirror.offered import fold
-from fleet.observe.mirror.rows.node import node_row
+from fleet.observer.mirror.diff import remember
+from fleet.observer.mirror.dra_offers import fold
+from fleet.observer.mirror.rows.node import node_row
 from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
 

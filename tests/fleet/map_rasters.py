@@ -8,7 +8,7 @@ from typing import Any
 
 from django.test import Client
 
-from fleet.cells.cell import CRITICAL, HELD, TAKEN_AT, CellColumns, CellCounts, GpuState, GpuTaken
+from fleet.map_cells.cell import CRITICAL, HELD, TAKEN_AT, CellColumns, CellCounts, GpuState, GpuTaken
 
 STATE_BITS = 0x0F
 

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, BookmarkState, Cluster, Node, Observer
-from fleet.observe.lease import list_watch
-from fleet.observe.lease.watch_lease import take_lease
-from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.reading import reflector
+from fleet.observer.lease import list_watch
+from fleet.observer.lease.watch_lease import take_lease
+from fleet.observer.mirror.kinds import KINDS
+from fleet.observer.watches import reflector
 from kube import client
 from tests.api_server import an_api_server
 from tests.fleet.replay import OF, RECORDINGS, define, replay

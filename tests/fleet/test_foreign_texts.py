@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fleet.pools.files.parser import read as read_pools
 from fleet.pools.files.problems import BadPoolFile
-from fleet.pools.files.reading import read as read_pools
 from gpu import versions
 from gpu.compatibility import ranges
 from gpu.resources import registered_in

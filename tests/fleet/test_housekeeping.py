@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet import housekeeping
+from fleet import retention
 from fleet.models import NodeEvent
 from people.models import AuditEntry
 from tests.make import NOON, a_cluster, a_node, a_node_event
@@ -16,7 +16,7 @@ def test_old_lines_of_a_timeline_go_and_new_ones_stay():
     a_node_event(node, "Old.", at=LONG_AGO)
     a_node_event(node, "New.", at=NOON)
 
-    housekeeping.tidy(now=NOON)
+    retention.tidy(now=NOON)
 
     assert [event.sentence for event in NodeEvent.objects.all()] == ["New."]
 
@@ -24,6 +24,6 @@ def test_old_lines_of_a_timeline_go_and_new_ones_stay():
 def test_decisions_stay_for_good():
     AuditEntry.record("plan-1", verb="start", actor="ada", now=LONG_AGO)
 
-    housekeeping.tidy(now=NOON)
+    retention.tidy(now=NOON)
 
     assert AuditEntry.objects.count() == 1

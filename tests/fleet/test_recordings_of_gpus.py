@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.utils import timezone
 
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Node
 from fleet.queries import lines_of
 from tests import make

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.allocation.kept import recount
+from fleet.allocation.counters import recount
 from fleet.allocation.tally import read_alike, tally
 from fleet.models import Cluster, Node
-from fleet.observe.writing.overdue import note_overdue
+from fleet.observer.persistence.overdue_mig_changes import note_overdue
 from fleet.queries import lines_of
 from fleet.web.states import state_of
 from health.judging import looking

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from django.db import connection
 
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.lease.watch_lease import take_lease
+from fleet.observer.lease.watch_lease import take_lease
 from tests.flows.light import eventually
 from tests.patience import PATIENCE_S
 

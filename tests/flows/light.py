@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from fleet.models import Bookmark, Cluster, Observer
-from fleet.observe.lease.watch_lease import take_lease
+from fleet.observer.lease.watch_lease import take_lease
 from tests.fleet.light_server import LightServer, a_kubeconfig
 from tests.patience import PATIENCE_S
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Node, Observer, OtherPod, Pod
-from fleet.observe.lease import list_watch
-from fleet.observe.mirror import memory
+from fleet.observer.lease import list_watch
+from fleet.observer.mirror import memory
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.flows.leases import hold_a_lease

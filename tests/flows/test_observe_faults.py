@@ -11,8 +11,8 @@ import pytest
 from fleet.freshness.kinds import freshness_of
 from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer, Pod
-from fleet.observe.lease import list_watch, watch_lease
-from fleet.observe.reading import reflector
+from fleet.observer.lease import list_watch, watch_lease
+from fleet.observer.watches import reflector
 from kube.client import watches
 from kube.client.server_clock import SLOWEST_S
 from tests.fleet.documents import node_document, pod_document
@@ -402,19 +402,19 @@ def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north,
 
 def test_a_database_that_is_slow_is_said_to_be_and_forgiven(north, server, monkeypatch):
     from fleet.freshness import lag
-    from fleet.observe.writing import flush
+    from fleet.observer.persistence import flusher
 
     monkeypatch.setattr(lag, "LATE_MS", 1000)
     monkeypatch.setattr(lag, "LATE_FOR", lag.timedelta(seconds=0.5))
     monkeypatch.setattr(list_watch, "TICK_S", 0.5)
-    slow, real = threading.Event(), flush.write
+    slow, real = threading.Event(), flusher.write
 
     def slowly(*args, **given):
         if slow.is_set():
             time.sleep(1.5)
         return real(*args, **given)
 
-    monkeypatch.setattr(flush, "write", slowly)
+    monkeypatch.setattr(flusher, "write", slowly)
     with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         slow.set()

@@ -26,8 +26,8 @@ from fleet.models import (
     ResourceSlice,
     Workload,
 )
-from fleet.observe.lease import list_watch
-from fleet.observe.reading import reflector
+from fleet.observer.lease import list_watch
+from fleet.observer.watches import reflector
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.rights import OURS, allow, grant

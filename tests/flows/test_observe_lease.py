@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Cluster, Node, NodeEvent, Observer
-from fleet.observe.lease import list_watch, watch_lease
-from fleet.observe.lease.watch_lease import take_lease
-from fleet.observe.mirror import memory
-from fleet.observe.reading import reflector
+from fleet.observer.lease import list_watch, watch_lease
+from fleet.observer.lease.watch_lease import take_lease
+from fleet.observer.mirror import memory
+from fleet.observer.watches import reflector
 from kube import client
 from tests.api_server import ApiServer, an_api_server
 from tests.fleet.documents import GPU_LABELS, node_document
@@ -230,7 +230,7 @@ def test_a_bug_of_ours_ends_the_lease_and_keeps_what_was_written(cluster, api, m
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("fleet.observe.reading.delta_queue.fingerprint", broken)
+    monkeypatch.setattr("fleet.observer.watches.delta_queue.fingerprint", broken)
     with pytest.raises(ZeroDivisionError):
         hold_a_lease(cluster, lambda: api.change("/api/v1/nodes/gpu-001", HOLD), until=lambda: False)
 

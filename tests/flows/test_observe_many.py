@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from fleet.messages import announce, listeners, wake
 from fleet.models import Bookmark, Node, Observer
-from fleet.observe.lease import list_watch, watch_lease
-from fleet.observe.reading import watch_cursor
+from fleet.observer.lease import list_watch, watch_lease
+from fleet.observer.watches import watch_cursor
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, eventually, watched
 from tests.flows.test_observe_faults import a_node

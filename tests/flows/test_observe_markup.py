@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Node
-from fleet.observe.lease import list_watch
+from fleet.observer.lease import list_watch
 from tests.fleet.documents import node_document, pod_document
 from tests.fleet.light_server import DRIVERS, NODES, PODS, LightServer, light_servers
 from tests.flows.light import Watched, eventually, watched

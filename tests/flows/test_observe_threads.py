@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from fleet.messages import announce, listeners, wake
 from fleet.models import Observer
-from fleet.observe.lease import list_watch
-from fleet.observe.lease.sweep import sweep
-from fleet.observe.lease.watch_lease import take_lease
-from fleet.observe.reading import watch_cursor
+from fleet.observer.lease import list_watch
+from fleet.observer.lease.sweep import sweep
+from fleet.observer.lease.watch_lease import take_lease
+from fleet.observer.watches import watch_cursor
 from tests.fleet.light_server import NODES, LightServer, light_servers
 from tests.flows.light import Watched, watched
 from tests.flows.test_observe_faults import a_node

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet import housekeeping
+from fleet import retention
 from health.models import CrashLog, Finding
 from tests.make import NOON, a_cluster, a_crash_log, a_finding, a_node, a_pod
 
@@ -15,7 +15,7 @@ def test_an_open_finding_stays_however_old():
     a_finding(cluster, "a", opened_at=LONG_AGO)
     a_finding(cluster, "b", opened_at=LONG_AGO, resolved_at=LONG_AGO)
 
-    housekeeping.tidy(now=NOON)
+    retention.tidy(now=NOON)
 
     assert Finding.objects.get().subject == "a"
 
@@ -25,6 +25,6 @@ def test_the_log_of_a_pod_goes_with_it():
     a_crash_log(pod, "insmod: ERROR")
     pod.delete()
 
-    housekeeping.tidy(now=NOON)
+    retention.tidy(now=NOON)
 
     assert not CrashLog.objects.exists()

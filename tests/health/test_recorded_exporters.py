@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Bookmark, ExporterRound, ExportersState, Node, Observer
 from health.exporters.asking import ExporterAnswer
 from health.exporters.keeping import Keeper

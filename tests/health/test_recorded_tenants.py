@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Bookmark, Cluster, Node, Operand, OperandRevision, Pod
-from fleet.reasons import PodReason, reasons_of
+from fleet.pod_reasons import PodReason, reasons_of
 from health.judging.looking import look
 from health.models import Finding
 from health.stack import OperandOnNode, read_stack

@@ -2,13 +2,13 @@
 
 from benchmarks.finding.day.stage import VirtualClock
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
-from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.mirror.memory import Memory
-from fleet.observe.mirror.watch_scope import WatchScope
-from fleet.observe.reading.delta_queue import DeltaQueue
-from fleet.observe.reading.deltas import Changed, Failed, ListBegun, ListPage, Opened
-from fleet.observe.reading.watch_cursor import WatchCursor
-from fleet.observe.writing.flush import Flusher
+from fleet.observer.mirror.kinds import KINDS
+from fleet.observer.mirror.memory import Memory
+from fleet.observer.mirror.watch_scope import WatchScope
+from fleet.observer.persistence.flusher import Flusher
+from fleet.observer.watches.delta_queue import DeltaQueue
+from fleet.observer.watches.deltas import Changed, Failed, ListBegun, ListPage, Opened
+from fleet.observer.watches.watch_cursor import WatchCursor
 from kube.client.decoder import decode
 from simulator.cursor import Cursor
 from simulator.events import EventType
@@ -18,7 +18,7 @@ NAMED = ":"  # in the name of a kind of which one object is read: here nobody co
 
 
 class Observing:
-    """Between the API server and the rows no socket; else as `fleet.observe.lease` does it."""
+    """Between the API server and the rows no socket; else as `fleet.observer.lease` does it."""
 
     def __init__(self, store: Store, cluster: Cluster, clock: VirtualClock) -> None:
         self._store, self._cluster_id, self._clock = store, cluster.pk, clock

@@ -10,8 +10,8 @@ from django.utils import timezone
 from edges.arguments import words
 from fleet.messages import wake
 from fleet.models import ApprovalRule, ClusterMode, Observer
-from fleet.observe.introduce import CannotAdd, add, ask
-from fleet.pools.asking import ProductionAsks, set_approval
+from fleet.observer.cluster_registration import CannotAdd, add, ask
+from fleet.pools.approval_rules import ProductionAsks, set_approval
 from kube.client.errors import BadKubeconfig
 from kube.client.kubeconfig import contexts_in
 from people.roster.accounts import CONSOLE

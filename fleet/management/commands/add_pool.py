@@ -9,8 +9,8 @@ from fleet.management.commands.import_pools import cluster_of
 from fleet.management.commands.suggest_pools import MOST_UNAVAILABLE
 from fleet.models import Cluster, Pool
 from fleet.models.pool import PoolApproval, WorkloadClass
-from fleet.pools.asking import ProductionAsks
-from fleet.pools.making import PoolGone, PoolTaken, change_pool, create_pool
+from fleet.pools.approval_rules import ProductionAsks
+from fleet.pools.changes import PoolGone, PoolTaken, change_pool, create_pool
 from people.roster.accounts import CONSOLE
 
 COLUMNS = ("selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour")

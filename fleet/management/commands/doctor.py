@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Bookmark, BookmarkState, Cluster
-from fleet.observe.introduce import CannotAdd, ask
+from fleet.observer.cluster_registration import CannotAdd, ask
 
 UNREAD = frozenset({BookmarkState.FORBIDDEN, BookmarkState.FAILING})  # by now, however lately it was heard
 

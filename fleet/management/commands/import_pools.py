@@ -6,9 +6,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
-from fleet.pools.asking import ProductionAsks
+from fleet.pools.approval_rules import ProductionAsks
+from fleet.pools.changes import PoolGone, PoolInUse, PoolTaken
 from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
-from fleet.pools.making import PoolGone, PoolInUse, PoolTaken
 from people.roster.accounts import CONSOLE
 from wording.numbers import count, either
 

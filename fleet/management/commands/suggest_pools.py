@@ -9,9 +9,9 @@ from django.utils import timezone
 from fleet.freshness.kinds import NODES
 from fleet.management.commands.import_pools import cluster_of
 from fleet.models import Bookmark, Cluster, Pool
-from fleet.pools.making import create_pool
+from fleet.pools.changes import create_pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.segments.spelling import pool_name
+from fleet.segments.selector_offers import pool_name
 from gpu.labels import GPU_PRODUCT
 from gpu.resources import product_of
 from kube import client

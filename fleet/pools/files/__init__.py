@@ -1,10 +1,10 @@
 """The pools of a cluster as a file that people keep with their other files: read, compared, taken over, written."""
 
-from fleet.pools.files.comparing import FileChange, FileComparison, compare
+from fleet.pools.files.comparison import FileChange, FileComparison, compare
+from fleet.pools.files.parser import FileEntry, PoolFile, read
 from fleet.pools.files.problems import BadPoolFile, FileProblem
-from fleet.pools.files.reading import FileEntry, PoolFile, read
-from fleet.pools.files.taking import OutOfStep, take_over
-from fleet.pools.files.writing import write
+from fleet.pools.files.replacement import OutOfStep, take_over
+from fleet.pools.files.serializer import write
 
 __all__ = [
     "BadPoolFile",

@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.allocation.allocations import ToldBy
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from health.inbox.reading import impacts_of
 from tests import make
 from tests.callers import calling

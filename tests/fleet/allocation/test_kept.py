@@ -8,20 +8,20 @@ from django.db import transaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fleet.allocation.kept import kept, recount
+from fleet.allocation.counters import kept, recount
 from fleet.allocation.sums import TABLES, counted, written
 from fleet.models import Node, NodeSums, Pool
-from fleet.observe.mirror import known
-from fleet.observe.writing.forget import forget
-from fleet.observe.writing.overdue import note_overdue
-from fleet.observe.writing.pools import sort_cluster
-from fleet.pools.making import change_pool, create_pool, delete_pool
+from fleet.observer.mirror import known_rows
+from fleet.observer.persistence.cluster_removal import forget
+from fleet.observer.persistence.overdue_mig_changes import note_overdue
+from fleet.observer.persistence.pools import sort_cluster
+from fleet.pools.changes import change_pool, create_pool, delete_pool
 from fleet.states.node import RECONFIGURED_WITHIN
 from health.judging.counting import count_on_nodes
 from health.models import Finding
 from tests import make
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
-from tests.fleet.observe.conftest import Mirror, walked
+from tests.fleet.observer.conftest import Mirror, walked
 from tests.make import NOON, a_finding
 
 NODES = st.sampled_from(["gpu-001", "gpu-002", "gpu-003"])
@@ -128,7 +128,7 @@ class Writers:
 
     def die(self) -> None:
         self.mirror.begin()
-        known.learn(self.mirror.cluster.pk, self.mirror.deltas.memory)
+        known_rows.learn(self.mirror.cluster.pk, self.mirror.deltas.memory)
 
 
 @pytest.mark.django_db(transaction=False)

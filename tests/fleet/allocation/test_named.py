@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from fleet.allocation.allocations import ToldBy
-from fleet.allocation.reading import allocated_gpus, allocations_on
-from fleet.allocation.telling import jobs_in_words, said_of_exporter
+from fleet.allocation.exporter_status import jobs_in_words, said_of_exporter
+from fleet.allocation.gpu_holders import allocated_gpus, allocations_on
 from fleet.models import Pod, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_device_told, a_node, a_pod, a_reading, a_user, an_exporter_round
 from tests.pages import page, visiting

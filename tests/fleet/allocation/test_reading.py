@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.allocation.allocations import ToldBy
-from fleet.allocation.reading import allocations_on
+from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_node, a_pod
 

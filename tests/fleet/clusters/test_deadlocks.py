@@ -10,10 +10,10 @@ from fleet.clusters import acceptance
 from fleet.clusters.acceptance import accept
 from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, LostLease, Observer
-from fleet.observe.lease import watch_lease
-from fleet.observe.lease.watch_lease import WatchLease
-from fleet.observe.reading.identity import ForeignCluster
-from fleet.pools.making import create_pool
+from fleet.observer.lease import watch_lease
+from fleet.observer.lease.watch_lease import WatchLease
+from fleet.observer.watches.identity import ForeignCluster
+from fleet.pools.changes import create_pool
 from tests import make
 from tests.locks import one_waits, while_it_is_written
 from tests.make import NOON

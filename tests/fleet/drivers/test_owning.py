@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
-from fleet.drivers.owning import nodes_by_owner
-from fleet.observe.writing.counting import count_all
+from fleet.drivers.owners import nodes_by_owner
+from fleet.observer.persistence.full_recount import count_all
 from health.stack import read_stack
 from health.stack.desired import driver_object_of
 from tests import make

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.freshness.sight import Sight, sight_of
+from fleet.freshness.observation_state import Sight, sight_of
 from fleet.models import Bookmark, Observer
 from fleet.models.observer import GRACE
 from tests.make import NOON

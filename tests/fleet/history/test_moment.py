@@ -4,7 +4,7 @@ import pytest
 
 from fleet.history.moment import NoSuchMoment, moment_of
 from fleet.models import Bookmark, GoneNode, NodeEvent
-from fleet.observe.mirror.timeline import entries
+from fleet.observer.mirror.timeline import entries
 from rollouts.models import Target
 from tests import make
 from tests.make import NOON

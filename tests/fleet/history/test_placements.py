@@ -6,8 +6,8 @@ import pytest
 
 from fleet.history.lines import POD, Span, lines_of
 from fleet.history.moment import moment_of
-from fleet.housekeeping import tidy
 from fleet.models import GoneNode, PodPlacement
+from fleet.retention import tidy
 from tests import make
 from tests.callers import calling
 from tests.make import NOON

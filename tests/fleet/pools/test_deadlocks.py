@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.models import Node, NodeEvent, Observer, Pool
-from fleet.pools.making import change_pool, create_pool
+from fleet.pools.changes import change_pool, create_pool
 from tests import make
 from tests.locks import while_it_is_written
 from tests.make import NOON

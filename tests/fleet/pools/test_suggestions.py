@@ -4,7 +4,7 @@ from django.core.management import call_command
 from fleet.models import Node, Pool
 from fleet.pools.suggestions import suggest
 from fleet.segments.facets import BY_KEY
-from fleet.segments.spelling import offer
+from fleet.segments.selector_offers import offer
 from tests import make
 
 pytestmark = pytest.mark.django_db

@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.models import Cluster, Node
-from fleet.segments.counting import cross, segments_of
+from fleet.segments.facet_counts import cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, narrow
 from gpu.resources.layout import HOW
 from tests import make

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from fleet.models import Node
-from fleet.segments.labelled import labelled
+from fleet.segments.label_conditions import labelled
 from kube import selectors
 from tests import make
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from fleet.allocation.kept import recount
+from fleet.allocation.counters import recount
 from fleet.allocation.tally import read_alike
 from fleet.models import Node, Pool
 from fleet.models.state_column import LACKS_UNITS

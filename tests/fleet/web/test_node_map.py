@@ -212,7 +212,7 @@ def test_no_node_is_read_for_a_raster_and_an_index_is_made_once(viewer, monkeypa
 
 
 def test_a_raster_of_5000_nodes_and_40000_gpus_is_within_60_kb():
-    from fleet.cells.cell import CellColumns, cells_of
+    from fleet.map_cells.cell import CellColumns, cells_of
 
     node = cells_of(9, is_held=True, is_critical=True, is_away=False, whole=(5, 8, 8), parts=(0, 0, 0), physical=8)
 

@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.asserts import assertContains, assertNotContains
 
 from fleet.models import GoneNode, Observer
-from fleet.observe.mirror.rows.node import node_row
+from fleet.observer.mirror.rows.node import node_row
 from tests import make
 from tests.fleet.documents import a_node_seen
 from tests.make import NOON

@@ -4,7 +4,7 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, Pool
-from fleet.pools.making import change_pool
+from fleet.pools.changes import change_pool
 from fleet.web import pool_file_page, pool_form, pool_page
 from people.models import AuditEntry
 from tests import make

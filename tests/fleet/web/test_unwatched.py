@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.freshness.sight import sights_of_all
+from fleet.freshness.observation_state import sights_of_all
 from fleet.models import Cluster, Observer, ObservingWorker
 from fleet.models.observer import GRACE
 from tests import make

@@ -9,7 +9,7 @@ from demo.visitor import wait_until
 from edges import concurrent_edits
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, LostLease, Node, Observer, Pool
-from fleet.pools.making import delete_pool
+from fleet.pools.changes import delete_pool
 from health.inbox import muting, shadowing
 from health.inbox.limiting import LimitsAsked, put_limits
 from health.inbox.listening import put_source

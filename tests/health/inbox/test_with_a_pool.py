@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Pool
-from fleet.pools.making import PoolInUse, delete_pool, going_with
+from fleet.pools.changes import PoolInUse, delete_pool, going_with
 from health.inbox import limiting, muting
 from health.inbox.limiting import LimitsAsked, put_limits
 from health.inbox.refusals import FindingRefusal

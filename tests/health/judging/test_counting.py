@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.cells.cell import CRITICAL
+from fleet.map_cells.cell import CRITICAL
 from fleet.models import MapPiece, Node
 from health.inbox import acts, muting
 from health.judging.counting import count_on_nodes

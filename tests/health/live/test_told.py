@@ -4,8 +4,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from fleet.history.notes import add_note
-from fleet.pools.asking import set_approval
-from fleet.pools.making import change_pool, create_pool, delete_pool
+from fleet.pools.approval_rules import set_approval
+from fleet.pools.changes import change_pool, create_pool, delete_pool
 from health.inbox import acts
 from health.sources import hours
 from health.telemetry.hours import HourTally

@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fleet import housekeeping
+from fleet import retention
 from fleet.models import LostLease
 from health.models import GpuMinuteBlock
 from health.sources import minutes
@@ -91,7 +91,7 @@ def test_blocks_go_once_no_window_reaches_them(cluster):
     for minute in (0, 15):
         keep(cluster, minute=minute, power_watts=100.0)
 
-    housekeeping.tidy(now=NOON + timedelta(hours=24, minutes=16))
+    retention.tidy(now=NOON + timedelta(hours=24, minutes=16))
 
     assert [row.begins_at for row in GpuMinuteBlock.objects.all()] == [NOON + timedelta(minutes=15)]
 

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from fleet.drivers.reading import read_drivers
+from fleet.drivers.cluster_drivers import read_drivers
 from fleet.models import Node
 from gpu.compatibility import Support
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED

@@ -11,7 +11,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from demo.visitor import wait_until
-from fleet.housekeeping import tidy
+from fleet.retention import tidy
 from people.models import SignInTries, User
 from people.sign_in import throttle
 from people.sign_in.throttle import TRIES, TRIES_OF_AN_ADDRESS, WINDOW, WRONG_TOKENS

@@ -1,6 +1,6 @@
 import pytest
 
-from fleet import housekeeping
+from fleet import retention
 from rollouts.approvals.shown import show
 from rollouts.models import ShownBundle, Stage
 from tests import make
@@ -14,9 +14,9 @@ def test_what_was_shown_goes_once_nobody_decides_on_it():
     show(stage, now=NOON)
     show(stage, now=NOON)
 
-    housekeeping.tidy(now=NOON)
+    retention.tidy(now=NOON)
     assert ShownBundle.objects.count() == 1
 
     Stage.objects.filter(pk=stage.pk).update(state="promoting")
-    housekeeping.tidy(now=NOON)
+    retention.tidy(now=NOON)
     assert not ShownBundle.objects.exists()

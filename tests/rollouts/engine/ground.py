@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fleet.models import Bookmark, Cluster, Pod
-from fleet.observe.mirror.kinds import KINDS
-from fleet.observe.mirror.watch_scope import WatchScope
+from fleet.observer.mirror.kinds import KINDS
+from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from people.models import User

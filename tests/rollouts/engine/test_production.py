@@ -2,8 +2,8 @@
 
 import pytest
 
-from fleet.observe.writing.pools import sort_cluster
-from fleet.pools.making import change_pool, create_pool
+from fleet.observer.persistence.pools import sort_cluster
+from fleet.pools.changes import change_pool, create_pool
 from people.models import AuditEntry
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.steering import commands

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.models import DisruptionBudget, Pod
-from fleet.observe.mirror.rows.pod import pod_row
-from fleet.observe.mirror.rows.policy import budget_row
+from fleet.observer.mirror.rows.pod import pod_row
+from fleet.observer.mirror.rows.policy import budget_row
 from gpu.evictions import read_policy
 from kube.structs import PodSeen
 from kube.structs.policy import BudgetSeen

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fleet.models import Node
-from fleet.pools.making import change_pool
+from fleet.pools.changes import change_pool
 from rollouts.checks import Check
 from rollouts.models import StageKind
 from rollouts.steering.documents import by_document, content_of, look, read, write

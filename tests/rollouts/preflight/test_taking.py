@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.pools.making import change_pool
+from fleet.pools.changes import change_pool
 from people.models import AuditEntry
 from rollouts.models import StageKind
 from rollouts.steering.preview import preview

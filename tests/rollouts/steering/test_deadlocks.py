@@ -7,8 +7,8 @@ import pytest
 from django.db import connection, transaction
 
 from demo.visitor import wait_until
-from fleet.pools.asking import set_approval
-from fleet.pools.making import create_pool
+from fleet.pools.approval_rules import set_approval
+from fleet.pools.changes import create_pool
 from rollouts.ledger.disruptions import take
 from rollouts.models import MaintenanceWindow, Plan, Stage, Target
 from rollouts.steering import commands

@@ -4,7 +4,7 @@ from datetime import time
 
 import pytest
 
-from fleet.pools.making import delete_pool
+from fleet.pools.changes import delete_pool
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.models import Freeze, MaintenanceWindow, Plan, StageKind

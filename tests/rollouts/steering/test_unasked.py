@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fleet.models import Cluster, Pool
-from fleet.pools.asking import ProductionAsks, set_approval
-from fleet.pools.making import change_pool, create_pool
+from fleet.pools.approval_rules import ProductionAsks, set_approval
+from fleet.pools.changes import change_pool, create_pool
 from people.models import AuditEntry
 from rollouts.models import Stage, Target
 from rollouts.steering.preview import preview

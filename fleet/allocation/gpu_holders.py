@@ -1,0 +1,257 @@
+"""Which pod has which GPU, where something says so; else how many it has of what.
+
+Three objects of the API say it: the kubelet, per container and device (KEP-4680), DRA, whose claims name the very
+devices, and annotations of schedulers that place pods on shares. The device plugin's own choice is otherwise in none;
+a DCGM exporter's labels tell it. Who has as many as there are has each of them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import zip_longest
+from typing import NamedTuple
+
+from django.db.models import Q
+
+from fleet.allocation.allocations import (
+    AllocatedGpu,
+    Board,
+    GpuAllocation,
+    NodeAllocations,
+    Placement,
+    ToldBy,
+    Unplaced,
+)
+from fleet.allocation.devices import Offered, read_slices
+from fleet.allocation.exporter_pods import is_of_profile, place_named, uuids_by_index
+from fleet.allocation.parts import place_parts
+from fleet.allocation.whole_nodes import place_all
+from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
+from gpu.resources import Layout, Way, gpu_groups
+from gpu.resources.layout import HAMI
+
+OLD_MIG = re.compile(r"^MIG-(GPU-[0-9a-f-]+)/\d+/\d+$")  # drivers before 470 name a slice by its board
+CLAIMS_AT_ONCE = 200
+
+
+def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAllocations]:
+    """By node. Four queries, and one for every 200 claims."""
+    ids = [node.pk for node in nodes]
+    gpus: dict[int, list[Gpu]] = defaultdict(list)
+    for gpu in Gpu.objects.filter(node__in=ids).order_by("index"):
+        gpus[gpu.node_id].append(gpu)
+    pods: dict[int, list[Pod]] = defaultdict(list)
+    asking = Pod.objects.filter(node__in=ids).not_done().exclude(resources={}, claims=[], is_tenant=False)
+    for pod in asking.order_by("namespace", "name"):
+        pods[pod.node_id or 0].append(pod)
+    offered = _offered(nodes)
+    claims = _claims(nodes, pods)
+    readings = _readings(nodes)
+    return {
+        node.pk: allocated(
+            node,
+            gpus[node.pk],
+            pods[node.pk],
+            offered.get((node.cluster_id, node.name)),
+            claims,
+            readings.get((node.cluster_id, node.name)),
+            now=now,
+        )
+        for node in nodes
+    }
+
+
+class GpusOfPod(NamedTuple):
+    """What something tells that a pod has of a node."""
+
+    indices: list[int]  # of the GPUs that it has, or has a part of
+    slices: list[tuple[int, str]]  # those of its MIG slices whose number its exporter tells: index of the GPU, number
+
+
+def gpus_of_pods(nodes: Sequence[Node], *, now: datetime) -> dict[str, GpusOfPod]:
+    """By the pod's UID. What `allocations_on` costs."""
+    found: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    for its in allocations_on(nodes, now=now).values():
+        for board in its.boards:
+            for allocation in board.allocations:
+                if board.index is not None and not allocation.only_looks:
+                    parts = _numbers_of_slices(allocation, board, its.exporter)
+                    found[allocation.pod.uid] |= {(board.index, number) for number in ("", *parts)}
+    return {
+        uid: GpusOfPod(sorted({index for index, _ in parts}), sorted(part for part in parts if part[1]))
+        for uid, parts in found.items()
+    }
+
+
+def allocated_indices(nodes: Sequence[Node], *, now: datetime) -> dict[str, list[int]]:
+    """By the pod's UID the numbers of the GPUs that something tells it has. What `allocations_on` costs."""
+    return {uid: its.indices for uid, its in gpus_of_pods(nodes, now=now).items()}
+
+
+def _numbers_of_slices(allocation: GpuAllocation, board: Board, exporter: ExporterReading | None) -> Collection[str]:
+    """Kubelets and claims know a slice by a name that no series has; an exporter that names its pod has the number."""
+    if not allocation.profile or exporter is None:
+        return ()
+    return {
+        device["gi_id"]
+        for device in exporter.devices
+        if device["uuid"] == board.uuid
+        and device["gi_id"]
+        and is_of_profile(device["profile"], allocation.profile)
+        and any(pod["uid"] == allocation.pod.uid for pod in device["pods"])
+    }
+
+
+def allocated_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
+    """Load them with their nodes. What `allocations_on` costs."""
+    found = allocations_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()), now=now)
+    return [found[gpu.node_id].of(gpu) for gpu in gpus]
+
+
+def allocated(
+    node: Node,
+    gpus: Iterable[Gpu],
+    pods: Sequence[Pod],
+    offered: Offered | None,
+    claims: Mapping[tuple[int, str, str], ResourceClaim],
+    reading: ExporterReading | None,
+    *,
+    now: datetime,
+) -> NodeAllocations:
+    devices = offered.devices if offered else ()
+    slices = {device.uuid: device for device in devices if device.type == "mig" and device.uuid}
+    placement = Placement({device.key: device for device in devices}, slices)
+    layout = Layout.read(node.layout)
+    for pod in pods:
+        _place_claims(placement, pod, claims)
+        _place_devices(placement, pod, layout)
+    if reading is not None:
+        place_named(placement, reading, pods, layout, now=now)
+    place_parts(placement, pods)
+    boards = place_all(placement, list(_boards(gpus, placement.allocations, uuids_by_index(reading))), node, pods)
+    taints = {device.board: device.taints for device in devices if device.taints}
+    return NodeAllocations(
+        tuple(replace(board, taints=taints.get(board.uuid, ())) for board in boards),
+        tuple(placement.unplaced),
+        tuple(placement.disagreements),
+        exporter=reading,
+        is_current=reading is not None and reading.is_current(now=now),
+        vendor=node.gpu_vendor,
+        shares_unplaced=any(one.resource and layout.way(one.resource).sharing for one in placement.unplaced),
+    )
+
+
+def _place_claims(placement: Placement, pod: Pod, claims: Mapping[tuple[int, str, str], ResourceClaim]) -> None:
+    for name in pod.claims:
+        claim = claims.get((pod.cluster_id, pod.namespace, name))
+        if claim is None:
+            placement.unplaced.append(Unplaced(pod, "", None, name))
+            continue
+        for one in claim.allocated:
+            device = placement.by_key.get((one["driver"], one["pool"], one["device"]))
+            if device is not None and device.board:
+                only_looks = bool(one.get("admin"))
+                allocation = GpuAllocation(
+                    pod, device.resource, ToldBy.CLAIM, device.profile, device.name, name, only_looks
+                )
+                placement.allocations[device.board].append(allocation)
+
+
+def _place_devices(placement: Placement, pod: Pod, layout: Layout) -> None:
+    for resource, number in pod.resources.items():
+        placed = 0
+        for device in pod.devices.get(resource, ()):
+            board, profile = _board_of(device, placement, layout.way(resource))
+            if board:
+                placement.allocations[board].append(
+                    GpuAllocation(pod, resource, _teller(pod, layout.way(resource)), profile, device)
+                )
+                placed += 1
+        if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
+            placement.unplaced.append(Unplaced(pod, resource, number - placed))
+
+
+def _teller(pod: Pod, way: Way) -> ToldBy:
+    """What HAMi and KAI share is placed by their schedulers; the kubelet only sees which share it was."""
+    return ToldBy.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else ToldBy.KUBELET
+
+
+def _board_of(device: str, placement: Placement, way: Way) -> tuple[str, str]:
+    """The UUID of the board that a device is or is cut from, and the slice's profile. Blank: not known."""
+    if cut := placement.profiles.get(device):
+        return cut.parent_uuid, cut.profile
+    if old := OLD_MIG.match(device):
+        return old[1], way.profile
+    return ("", "") if device.startswith("MIG-") else (device, "")
+
+
+def _boards(
+    gpus: Iterable[Gpu], allocations: Mapping[str, list[GpuAllocation]], uuids: Mapping[int, str]
+) -> Iterable[Board]:
+    """Those that have a row, in the order of their numbers. A UUID that no row has takes the place of one without.
+
+    `uuids`: what an exporter says of those that nothing else has named.
+    """
+    rows = list(gpus)
+    known = {gpu.uuid for gpu in rows}
+    told = {index: uuid for index, uuid in uuids.items() if uuid not in known}
+    named = [(row, row.uuid or told.get(row.index, "")) for row in rows]
+    strangers = sorted(set(allocations) - {uuid for _, uuid in named})
+    for row, uuid in named:
+        if uuid:
+            yield Board(row.index, uuid, row.product, row.memory_mib, tuple(allocations.get(uuid, ())))
+    nameless = [row for row, uuid in named if not uuid]
+    for gpu, uuid in zip_longest(nameless, strangers):
+        index = gpu.index if gpu and not strangers else None
+        product, memory = (gpu.product, gpu.memory_mib) if gpu else ("", None)
+        yield Board(index, uuid or "", product, memory, tuple(allocations.get(uuid or "", ())))
+
+
+def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
+    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _names(nodes).items())
+    rows: dict[int, list[dict]] = defaultdict(list)
+    columns = ("cluster_id", "driver", "pool", "pool_generation", "node_name", "devices")
+    for row in ResourceSlice.objects.filter(wanted).order_by().values(*columns):
+        rows[row["cluster_id"]].append(row)
+    return {(cluster_id, name): one for cluster_id in rows for name, one in read_slices(rows[cluster_id]).items()}
+
+
+def _readings(nodes: Sequence[Node]) -> dict[tuple[int, str], ExporterReading]:
+    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _names(nodes).items())
+    return {(row.cluster_id, row.node_name): row for row in ExporterReading.objects.filter(wanted)}
+
+
+def _names(nodes: Sequence[Node]) -> Mapping[int, list[str]]:
+    names: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        names[node.cluster_id].append(node.name)
+    return names
+
+
+def _claims(nodes: Sequence[Node], pods: Mapping[int, Sequence[Pod]]) -> dict[tuple[int, str, str], ResourceClaim]:
+    keys = [
+        (pod.cluster_id, pod.namespace, name) for node in nodes for pod in pods.get(node.pk, ()) for name in pod.claims
+    ]
+    found: dict[tuple[int, str, str], ResourceClaim] = {}
+    for start in range(0, len(keys), CLAIMS_AT_ONCE):
+        for claim in ResourceClaim.objects.filter(_named(keys[start : start + CLAIMS_AT_ONCE])).order_by():
+            found[claim.cluster_id, claim.namespace, claim.name] = claim
+    return found
+
+
+def _named(keys: Collection[tuple[int, str, str]]) -> Q:
+    names: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for cluster_id, namespace, name in keys:
+        names[cluster_id, namespace].append(name)
+    return _any(
+        Q(cluster_id=cluster_id, namespace=namespace, name__in=some) for (cluster_id, namespace), some in names.items()
+    )
+
+
+def _any(parts: Iterable[Q]) -> Q:
+    found = Q(pk__in=[])
+    for part in parts:
+        found |= part
+    return found

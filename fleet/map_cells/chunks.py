@@ -1,0 +1,153 @@
+"""The cells of nodes as rows: a piece of the map each, drawn anew where a node of it was written.
+
+Whoever asks for the map reads these and no node. `fleet.allocation.counters` says when a node was written.
+"""
+
+import struct
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from hashlib import blake2b
+from typing import Any
+
+from django.db.models import QuerySet
+
+from fleet.map_cells.cell import CellColumns, NodeCells, cells_of
+from fleet.models import MapPiece, Node
+from fleet.states.node import NodeState
+
+NODES = 256  # of a piece, where no key is missing
+TOO_MANY = 1000  # past that, the whole cluster is read
+MARK_BYTES = 8
+COUNTED = (
+    "pk", "state_code", "is_held", "critical", "gpu_allocated", "gpu_allocatable", "gpu_expected",
+    "slices_allocated", "slices_allocatable", "slices_expected",
+    "shares_allocated", "shares_allocatable", "shares_expected", "physical_gpus",
+)  # fmt: skip
+# What the map knows of a node beside its cells, and its pools: the column of each.
+LAID_OUT = {
+    "name": "name",
+    "zone": "zone",
+    "nvlink_domain": "nvlink_domain",
+    "gpu_product": "gpu_product",
+    "driver_version": "said_driver",
+}
+
+Drawn = tuple[bytes, NodeCells]  # of a node: its mark, its cells
+NodeMessage = tuple[int, int] | tuple[int, int, str]
+
+
+def draw(cluster_id: int, nodes: Collection[int]) -> None:
+    """These nodes as they are now. Inside the transaction that wrote them. Three queries, and one where they differ."""
+    if len(nodes) > TOO_MANY:
+        draw_all(cluster_id)
+        return
+    pieces = MapPiece.objects.filter(cluster_id=cluster_id, number__in={pk // NODES for pk in nodes})
+    _write(cluster_id, nodes, list(pieces), _drawn(cluster_id, nodes))
+
+
+def draw_all(cluster_id: int) -> int:
+    """From the nodes themselves. How many pieces were not as they should be."""
+    pieces = list(MapPiece.objects.filter(cluster_id=cluster_id))
+    drawn = _drawn(cluster_id, None)
+    known = {key for piece in pieces for key in keys_of(piece)}
+    return _write(cluster_id, known | drawn.keys(), pieces, drawn)
+
+
+def told(nodes: QuerySet[Node]) -> list[NodeMessage]:
+    """As a message carries these nodes: their state codes, and of those with GPUs the cells. One query."""
+    rows = nodes.order_by().values_list("is_gpu_node", *COUNTED)
+    return [(pk, code, _text(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]
+
+
+def _text(code: int, *counted: Any) -> str:
+    return b64encode(_cells(code, *counted).alone).decode()
+
+
+def keys_of(piece: MapPiece) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(piece.keys) // 8}q", piece.keys)
+
+
+def columns_of(piece: MapPiece) -> CellColumns:
+    return CellColumns(*(bytes(each) for each in (piece.states, piece.sizes, piece.gpus, piece.parts)))
+
+
+def _write(cluster_id: int, nodes: Iterable[int], pieces: Iterable[MapPiece], drawn: dict[int, Drawn]) -> int:
+    by_number: dict[int, dict[int, Drawn]] = {}
+    was: dict[int, bytes] = {}
+    for piece in pieces:
+        marks = bytes(piece.marks)
+        every = zip(keys_of(piece), columns_of(piece).nodes(), strict=True)
+        by_number[piece.number] = {
+            key: (marks[at * MARK_BYTES : (at + 1) * MARK_BYTES], each) for at, (key, each) in enumerate(every)
+        }
+        was[piece.number] = _bytes_of(piece)
+    for key in nodes:
+        of_piece = by_number.setdefault(key // NODES, {})
+        of_piece.pop(key, None)
+        if key in drawn:
+            of_piece[key] = drawn[key]
+    rows = [_row(cluster_id, number, found) for number, found in by_number.items() if found]
+    changed = [row for row in rows if was.get(row.number) != _bytes_of(row)]
+    empty = [number for number, found in by_number.items() if not found and number in was]
+    if changed:
+        columns = ("keys", "marks", "states", "sizes", "gpus", "parts")
+        MapPiece.objects.bulk_create(
+            changed, update_conflicts=True, unique_fields=("cluster", "number"), update_fields=columns
+        )
+    if empty:
+        MapPiece.objects.filter(cluster_id=cluster_id, number__in=empty).delete()
+    return len(changed) + len(empty)
+
+
+def _bytes_of(piece: MapPiece) -> bytes:
+    return bytes(piece.keys) + bytes(piece.marks) + bytes(columns_of(piece))
+
+
+def _row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapPiece:
+    ordered = sorted(found.items())
+    columns = CellColumns.of(each for _, (_, each) in ordered)
+    return MapPiece(
+        cluster_id=cluster_id,
+        number=number,
+        keys=struct.pack(f"<{len(ordered)}q", *(key for key, _ in ordered)),
+        marks=b"".join(mark for _, (mark, _) in ordered),
+        states=columns.states,
+        sizes=columns.sizes,
+        gpus=columns.gpus,
+        parts=columns.parts,
+    )
+
+
+def _drawn(cluster_id: int, nodes: Collection[int] | None) -> dict[int, Drawn]:
+    """None: all of the cluster."""
+    found = Node.objects.filter(cluster_id=cluster_id).with_gpus().order_by()
+    members = Node.pools.through.objects.filter(node__cluster_id=cluster_id).order_by("pool_id")
+    if nodes is not None:
+        found, members = found.filter(pk__in=nodes), members.filter(node_id__in=nodes)
+    pools: dict[int, list[int]] = defaultdict(list)
+    for node_id, pool_id in members.values_list("node_id", "pool_id"):
+        pools[node_id].append(pool_id)
+    split = len(COUNTED)
+    return {
+        row[0]: (_mark(*row[split:], *pools.get(row[0], ())), _cells(*row[1:split]))
+        for row in found.values_list(*COUNTED, *LAID_OUT.values())
+    }
+
+
+def _mark(*known: Any) -> bytes:
+    return blake2b(repr(known).encode(errors="surrogatepass"), digest_size=MARK_BYTES).digest()
+
+
+def _cells(code: int, is_held: bool, critical: int, *counted: int | None) -> NodeCells:  # noqa: FBT001 - a column
+    whole, slices, shares = (tuple(number or 0 for number in counted[at : at + 3]) for at in (0, 3, 6))
+    taken, usable, expected = (a + b for a, b in zip(slices, shares, strict=True))
+    return cells_of(
+        code,
+        is_held=is_held,
+        is_critical=critical > 0,
+        is_away=code == NodeState.RECONFIGURING,
+        whole=(whole[0], whole[1], whole[2]),
+        parts=(taken, usable, expected),
+        physical=counted[9],
+    )

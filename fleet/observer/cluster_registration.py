@@ -1,0 +1,156 @@
+"""Take up a cluster: ask it who it is and whether we may see what we need, and only then write it down."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from fleet.models import Cluster, ClusterMode, Observer
+from fleet.observer.mirror.kinds import KINDS
+from kube import client
+from kube.client.connection import Connection
+from kube.client.discovery import served
+from kube.resources import (
+    CLUSTER_POLICIES,
+    DAEMON_SETS,
+    NAMESPACES,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    REVISIONS,
+    Resource,
+)
+from people.places import FLEET
+
+NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, DAEMON_SETS, REVISIONS)
+WELCOME: tuple[Resource[Any], ...] = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
+
+
+class CannotAdd(Exception):
+    """The cluster cannot be added, with a sentence for the person who tried."""
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What a cluster said of itself."""
+
+    uid: str
+    server: str
+    server_version: str
+    notes: tuple[str, ...]  # what a person should know, though it hinders nothing
+
+
+def ask(kubeconfig: str, context: str) -> Introduction:
+    """:raises CannotAdd: with what is wrong and what to do about it"""
+    try:
+        with closing(client.connect(kubeconfig, context)) as connection:
+            return _ask(connection)
+    except client.Forbidden as error:
+        raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
+    except client.BadCredentials as error:
+        raise CannotAdd(
+            f"The API server does not accept the credentials of {f'context “{context}”' if context else 'our pod'} "
+            "(401 Unauthorized). Renew them, and see that `kubectl get nodes` works with the same context.",
+        ) from error
+    except client.Untrusted as error:
+        raise CannotAdd(f"{error.in_full}. The kubeconfig's certificate-authority must be the server's.") from error
+    except client.ClusterError as error:
+        raise CannotAdd(error.in_full) from error
+
+
+def _ask(connection: Connection) -> Introduction:
+    version = client.server_version(connection)
+    missing = list(_forbidden(connection))
+    if missing:
+        raise CannotAdd(
+            f"The API server knows us, but these rules are missing: {'; '.join(missing)}. "
+            f"deploy/rbac/observe-only.yaml has them all.",
+        )
+    return Introduction(client.kube_system_uid(connection), connection.server, version, tuple(_notes(connection)))
+
+
+def _forbidden(connection: Connection) -> Iterator[str]:
+    """Each rule that is missing, as RBAC spells it. Listing one object is the proof; nothing else tells."""
+    for resource in NEEDED:
+        try:
+            connection.get(resource.path(), {"limit": 1})
+        except client.Forbidden:
+            yield f"get, list, watch on {resource.name}"
+    try:
+        connection.get(NAMESPACES.path("kube-system"))
+    except client.Forbidden:
+        yield "get on namespaces, for the UID of kube-system, by which clusters are told apart"
+
+
+def _notes(connection: Connection) -> Iterator[str]:
+    for resource in WELCOME:
+        try:
+            connection.get(resource.path(), {"limit": 1})
+        except client.Absent:
+            yield f"{resource.name} is not installed here: no driver can be promoted through it."
+        except client.Forbidden:
+            yield f"We may not list {resource.name}: no driver can be promoted through it."
+    others = [kind.resource for kind in KINDS.values() if kind.where is None and kind.resource not in NEEDED + WELCOME]
+    missing = [resource.name for resource in others if _is_forbidden(connection, resource)]
+    if missing:
+        yield (
+            f"We may not list {', '.join(missing)}: what pages say of them stays unknown. "
+            "deploy/rbac/observe-only.yaml has the rules."
+        )
+
+
+def _is_forbidden(connection: Connection, resource: Resource[Any]) -> bool:
+    """A kind that is not served, or that fails just now, is told of when it is watched."""
+    try:
+        connection.get(served(connection, resource).path(), {"limit": 1})
+    except client.Forbidden:
+        return True
+    except client.ClusterError:
+        return False
+    return False
+
+
+def add(
+    name: str,
+    *,
+    kubeconfig: str,
+    context: str,
+    mode: ClusterMode | None,
+    introduction: Introduction,
+    now: datetime,
+) -> tuple[Cluster, bool]:
+    """Write the cluster down, or bring it up to date where it is known by this name and UID. True: it is new.
+
+    No mode: the one it has, or observe-only.
+
+    :raises CannotAdd: when the name or the cluster is taken, or is what all of them are called
+    """
+    known = Cluster.objects.filter(uid=introduction.uid).exclude(name=name).first()
+    if known:
+        raise CannotAdd(f"This cluster is here already, as {known.name}: its kube-system has the same UID.")
+    other = Cluster.objects.filter(name=name).exclude(uid=introduction.uid).first()
+    if other:
+        raise CannotAdd(
+            f"There is another cluster named {name}: its kube-system has the UID {other.uid}. "
+            f"If it was rebuilt, a worker finds that out, and `accept_cluster {name}` makes it the same one."
+        )
+    if name == FLEET.name and not Cluster.objects.filter(name=name).exists():
+        raise CannotAdd(f"“{name}” is what all clusters together are called. Choose another name.")
+    with transaction.atomic():
+        reached = {
+            "kubeconfig": kubeconfig,
+            "context": context,
+            "server_version": introduction.server_version[:64].replace("\0", ""),
+        } | ({"mode": mode} if mode else {})
+        cluster, is_new = Cluster.objects.update_or_create(
+            name=name,
+            uid=introduction.uid,
+            defaults=reached,
+            create_defaults=reached | {"added_at": now},
+        )
+        Observer.objects.get_or_create(cluster=cluster, defaults={"lease_until": now - timedelta(seconds=1)})
+        Observer.try_now(cluster.pk)
+    return cluster, is_new

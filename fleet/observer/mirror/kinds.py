@@ -1,0 +1,158 @@
+"""The kinds that are listed and watched: how the row of each is made, and what must be known before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from django.db import models
+
+from fleet.models import OtherPod
+from fleet.models.kinds import MIRRORED
+from fleet.observer.mirror.rows import Columns
+from fleet.observer.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
+from fleet.observer.mirror.rows.cpu_memory import other_pod_row
+from fleet.observer.mirror.rows.dra import claim_row, class_row, slice_row
+from fleet.observer.mirror.rows.driver_object import driver_object_row
+from fleet.observer.mirror.rows.event import event_row
+from fleet.observer.mirror.rows.node import node_row
+from fleet.observer.mirror.rows.operand import operand_row, revision_row
+from fleet.observer.mirror.rows.operator_config import config_row
+from fleet.observer.mirror.rows.pod import is_kept, pod_row
+from fleet.observer.mirror.rows.policy import budget_row
+from fleet.observer.mirror.rows.workload import workload_row
+from fleet.observer.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
+from kube.client.discovery import NotServed
+from kube.resources import (
+    CLUSTER_POLICIES,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    DEVICE_CLASSES,
+    DISRUPTION_BUDGETS,
+    EVENTS,
+    GPU_CLUSTERS,
+    JOBS,
+    LIMIT_RANGES,
+    MIG_CONFIGS,
+    NODES,
+    NVIDIA_DRIVERS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
+    REVISIONS,
+    SHARING_CONFIGS,
+    STATEFUL_SETS,
+    Resource,
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    resource: Resource[Any]
+    model: Any  # a model class with `cluster` and `uid`
+    row: Callable[[Any, WatchScope], Columns | None]  # None: an object we do not keep
+    after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
+    is_listed_again: bool = True  # when those say of more objects that they are kept than they did
+    moves_plans: bool = True  # whether a plan may want to look when one of them changes
+    shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
+    where: Callable[[Resource[Any], WatchScope], Resource[Any]] | None = None  # None: wherever there are any
+    weight: int = 1  # what one costs in a transaction, where others cost 1
+    rest: Kind | None = None  # of objects that have no row here: what is kept of them all the same
+    called: str = ""  # blank: as its resource
+
+    @cached_property
+    def name(self) -> str:
+        return self.called or self.resource.name
+
+    @cached_property
+    def parts(self) -> tuple[Kind, ...]:
+        """What one watch tells of. An object has a row in one of them at most."""
+        return (self.rest, self) if self.rest else (self,)
+
+    def located(self, scope: WatchScope) -> Resource[Any]:
+        """:raises NotServed: when nothing says that there is one"""
+        return self.where(self.resource, scope) if self.where else self.resource
+
+    def rows_of(self, cluster_id: int) -> models.QuerySet[Any]:
+        return self.model.objects.filter(cluster_id=cluster_id, **dict(self.shares))
+
+
+def _named(purpose: str) -> Callable[[Resource[Any], WatchScope], Resource[Any]]:
+    """The one ConfigMap that the ClusterPolicy names: no other is ever asked for."""
+
+    def where(resource: Resource[Any], scope: WatchScope) -> Resource[Any]:
+        name = scope.configs.get(purpose)
+        if not name:
+            raise NotServed(UNNAMED[purpose])
+        return replace(resource, namespace=scope.policy_namespace or USUAL_NAMESPACE, only_name=name)
+
+    return where
+
+
+def _kept_pod(seen: Any, scope: WatchScope) -> Columns | None:
+    return pod_row(seen) if is_kept(seen, scope) else None
+
+
+OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")
+UNNAMED = {
+    SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
+    MIG: "No ClusterPolicy runs a MIG manager, so that none reads a ConfigMap.",
+}
+WORKLOADS: dict[Resource[Any], tuple[str, ...]] = {
+    JOBS: (),
+    REPLICA_SETS: (),
+    STATEFUL_SETS: (),
+    DEPLOYMENTS: (DAEMON_SETS.name,),  # those say where the operator is
+}
+CONFIGS: dict[str, Resource[Any]] = {SHARING: SHARING_CONFIGS, MIG: MIG_CONFIGS}
+# Whose rows make an event worth keeping.
+EVENTS_ABOUT = (PODS.name, *(resource.name for resource in WORKLOADS))
+
+
+def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Columns | None], **how: Any) -> Kind:
+    """`fleet.models.kinds` says which rows are its."""
+    kept = MIRRORED[resource.name]
+    return Kind(resource, kept.model, row, shares=kept.shares, **how)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        _read(NODES, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
+        _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
+        _read(DAEMON_SETS, lambda seen, _: operand_row(seen)),
+        _read(REVISIONS, lambda seen, _: revision_row(seen)),
+        _read(NVIDIA_DRIVERS, lambda seen, _: driver_object_row(seen)),
+        _read(CLUSTER_POLICIES, lambda seen, _: driver_object_row(seen)),
+        _read(GPU_CLUSTERS, lambda seen, _: driver_object_row(seen)),
+        _read(RESOURCE_SLICES, lambda seen, _: slice_row(seen)),
+        _read(RESOURCE_CLAIMS, lambda seen, _: claim_row(seen)),
+        _read(DEVICE_CLASSES, lambda seen, _: class_row(seen)),
+        *(_read(resource, workload_row, after=after) for resource, after in WORKLOADS.items()),
+        _read(DISRUPTION_BUDGETS, lambda seen, _: budget_row(seen)),
+        _read(RESOURCE_QUOTAS, lambda seen, _: quota_row(seen)),
+        _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),
+        _read(PRIORITY_CLASSES, lambda seen, _: priority_class_row(seen)),
+        *(
+            _read(
+                resource,
+                partial(config_row, purpose=purpose),
+                after=(CLUSTER_POLICIES.name, DAEMON_SETS.name),
+                where=_named(purpose),
+            )
+            for purpose, resource in CONFIGS.items()
+        ),
+        _read(
+            EVENTS,
+            event_row,
+            after=(NODES.name, DAEMON_SETS.name, *EVENTS_ABOUT),
+            is_listed_again=False,
+            moves_plans=False,  # a cluster in trouble sends dozens a second, and each round asks its API server
+        ),
+    )
+}

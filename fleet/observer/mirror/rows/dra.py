@@ -1,0 +1,168 @@
+"""What DRA drivers offer, what pods claim and were given, and the classes between them.
+
+Attribute names of gpu.nvidia.com: dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/{deviceinfo,mig}.go; of gpu.amd.com:
+docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver; of gpu.intel.com and gaudi.intel.com: doc/{gpu,gaudi}/USAGE.md of
+intel-resource-drivers-for-kubernetes. Other drivers are kept with what they name alike.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fleet.observer.mirror.rows.nested_json import BIGGEST
+from fleet.observer.mirror.rows.text import fitted, fitted_count
+from kube.quantity import whole
+from kube.structs.dra import (
+    Attribute,
+    ClaimSeen,
+    ClassSeen,
+    Device,
+    DeviceSelector,
+    Request,
+    SliceSeen,
+    SliceSpec,
+    Wish,
+)
+
+AMD, INTEL = "gpu.amd.com", ("gpu.intel.com", "gaudi.intel.com")
+PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # what tells theirs apart: they have no UUIDs
+ADDRESSES = (*PCI, "pciBusID", "pcieBusID")  # NVIDIA's driver before it used the standard name: issues/719 of it
+VIRTUAL_FUNCTION = "vfio-vf"  # a part of a board for virtual machines, which AMD's driver calls vfio as well: isVF
+UNKNOWN = "Unknown"  # the model of a GPU that Intel's driver has no name for
+MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
+WORDS = 2000  # of a CEL expression; the API takes 10 KiB
+
+
+def slice_row(seen: SliceSeen) -> dict[str, Any]:
+    spec = seen.spec or SliceSpec()
+    devices = (spec.devices or [])[:MOST]
+    return {
+        "name": fitted(seen.name, 253),
+        "driver": fitted(spec.driver, 63),
+        "pool": fitted(spec.pool.name, 253) if spec.pool else "",
+        "pool_generation": max(0, min(spec.pool.generation, BIGGEST)) if spec.pool else 0,
+        "node_name": fitted(spec.node_name or _only_node(devices), 253),
+        "devices": [_device(device, spec.driver) for device in devices],
+    }
+
+
+def _only_node(devices: Iterable[Device]) -> str:
+    """Where each device names its node itself (perDeviceNodeSelection), and all name the same."""
+    named = {device.node_name or "" for device in devices}
+    return named.pop() if len(named) == 1 else ""
+
+
+def _device(device: Device, driver: str) -> dict[str, Any]:
+    properties = device.properties
+    said = {_unqualified(name, driver): value for name, value in (properties.attributes or {}).items()}
+    held = {_unqualified(name, driver): value for name, value in (properties.capacity or {}).items()}
+    memory = held.get("memory")
+    return {
+        "name": fitted(device.name, 63),
+        "type": _type(said),
+        "address": _text(said, *ADDRESSES),
+        "uuid": _text(said, "uuid", *(PCI if driver in (AMD, *INTEL) else ())),
+        "parent_uuid": _text(said, "parentUUID", *(("parentPciAddr", *PCI) if driver == AMD else ())),
+        "product": _text(said, "productName") or (_model(said) if driver in INTEL else ""),
+        "profile": _text(said, "profile", "partitionProfile"),
+        "driver_version": _text(said, "driverVersion"),
+        "memory_bytes": min(whole(memory.value) or 0, BIGGEST) if memory else None,
+        "taints": [
+            {"key": fitted(taint.key, 317), "value": fitted(taint.value, 253), "effect": fitted(taint.effect, 32)}
+            for taint in (properties.taints or [])[:MOST]
+        ],
+        **({"healthy": False} if _is_called_unhealthy(said) else {}),
+    }
+
+
+def _is_called_unhealthy(said: dict[str, Attribute]) -> bool:
+    """As Intel's drivers say it by `healthy`, and others by a word."""
+    words = _text(said, "health", "healthStatus").lower()
+    return ("healthy" in said and said["healthy"].bool_ is False) or words == "unhealthy"
+
+
+def _type(said: dict[str, Attribute]) -> str:
+    is_part = "isVF" in said and bool(said["isVF"].bool_)
+    return VIRTUAL_FUNCTION if is_part else _text(said, "type")
+
+
+def _model(said: dict[str, Attribute]) -> str:
+    """Arc A770, Gaudi2."""
+    words = (_text(said, "family"), _text(said, "model"))
+    return " ".join(word for word in words if word not in ("", UNKNOWN))
+
+
+def _unqualified(name: str, driver: str) -> str:
+    """A name without a domain is in its driver's own; both may be written."""
+    return name.removeprefix(f"{driver}/")
+
+
+def _text(said: dict[str, Attribute], *names: str) -> str:
+    """The first of them that says something."""
+    found = (said[name].text for name in names if name in said)
+    return next((fitted(text, 253) for text in found if text), "")
+
+
+def claim_row(seen: ClaimSeen) -> dict[str, Any]:
+    asked = seen.spec.devices.requests if seen.spec and seen.spec.devices else None
+    return {
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "name": fitted(seen.name, 253),
+        "created_at": seen.metadata.creation_timestamp,
+        "requests": [wish for request in (asked or [])[:MOST] for wish in _wishes(request)],
+        "allocated": _allocated(seen),
+        "reserved_for": _pods(seen),
+    }
+
+
+def _wishes(request: Request) -> Iterator[dict[str, Any]]:
+    """One, or the alternatives of which one is enough: those are named REQUEST/ALTERNATIVE, as in allocations."""
+    if not request.first_available:
+        yield _wish(request.name, request.exactly or request)
+    for alternative in request.first_available or ():
+        yield _wish(f"{request.name}/{alternative.name}", alternative)
+
+
+def _wish(name: str, wish: Wish) -> dict[str, Any]:
+    is_all = wish.allocation_mode == "All"
+    return {
+        "name": fitted(name, 127),
+        "device_class": fitted(wish.device_class_name, 253),
+        "count": None if is_all else fitted_count(wish.count or 1),
+        "all": is_all,
+        "admin": bool(wish.admin_access),
+        "selectors": _expressions(wish.selectors),
+    }
+
+
+def _allocated(seen: ClaimSeen) -> list[dict[str, Any]]:
+    """`admin`: access beside whoever really holds the device, as monitoring has it."""
+    allocation = seen.status.allocation if seen.status else None
+    results = allocation.devices.results if allocation and allocation.devices else None
+    return [
+        {
+            "request": fitted(result.request, 253),
+            "driver": fitted(result.driver, 253),
+            "pool": fitted(result.pool, 253),
+            "device": fitted(result.device, 253),
+            "admin": bool(result.admin_access),
+        }
+        for result in (results or [])[:MOST]
+    ]
+
+
+def _pods(seen: ClaimSeen) -> list[str]:
+    """A claim may be reserved for up to 256 consumers, and for others than pods."""
+    consumers = (seen.status.reserved_for if seen.status else None) or []
+    return [fitted(one.uid, 64) for one in consumers[:MOST] if one.resource == "pods" and not one.api_group]
+
+
+def class_row(seen: ClassSeen) -> dict[str, Any]:
+    return {
+        "name": fitted(seen.name, 253),
+        "selectors": _expressions(seen.spec.selectors if seen.spec else None),
+        "extended_resource_name": fitted(seen.spec.extended_resource_name, 253) if seen.spec else "",
+    }
+
+
+def _expressions(selectors: list[DeviceSelector] | None) -> list[str]:
+    return [fitted(selector.cel.expression, WORDS) for selector in (selectors or [])[:MOST] if selector.cel]

@@ -1,0 +1,55 @@
+"""Events on GPU nodes, on pods we keep and on their owners, and that a pod of any other owner was rejected.
+
+A cluster sends many others: those cost a look.
+"""
+
+import re
+from typing import Any
+
+from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_instant
+from fleet.observer.mirror.watch_scope import WatchScope
+from gpu.rejections import FAILED_CREATE, POD_REJECTED
+from kube.structs.events import EventSeen, EventSeries, EventSource, Involved
+
+WATCHED = frozenset({"", "Pod", "Node", "Job", "ReplicaSet", "StatefulSet", "DaemonSet"})  # of GPUs or not: scope says
+POD = re.compile(r"\bpods?\b", re.IGNORECASE)
+
+
+def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
+    """None: it is about nothing that we keep."""
+    about = seen.about
+    if not (is_kept(about, scope) or says_rejected(seen)):
+        return None
+    series, source = seen.series or EventSeries(), seen.source or EventSource()
+    made_at = seen.metadata.creation_timestamp
+    return {
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "about_kind": fitted(about.kind, 63),
+        "about_namespace": fitted(about.namespace, 63),
+        "about_name": fitted(about.name, 253),
+        "about_uid": fitted(about.uid, 64),
+        "is_warning": seen.type == "Warning",
+        "reason": fitted(seen.reason, 128),
+        "message": fitted(seen.message, 1000),
+        "source": fitted(" on ".join(part for part in (_reporter(seen), source.host) if part), 253),
+        "count": fitted_count(series.count or seen.count or 1),
+        "first_at": fitted_instant(seen.first_timestamp or seen.event_time or made_at),
+        "last_at": fitted_instant(series.last_observed_time or seen.last_timestamp or seen.event_time or made_at),
+    }
+
+
+def is_kept(about: Involved, scope: WatchScope) -> bool:
+    if about.kind == "Node":
+        return about.name in scope.gpu_nodes
+    return about.namespace in scope.operator_namespaces or scope.is_mirrored(about.uid or "")
+
+
+def says_rejected(seen: EventSeen) -> bool:
+    """Whether a pod was, of an owner of a kind that is not watched."""
+    if seen.type != "Warning" or seen.about.kind in WATCHED:
+        return False
+    return seen.reason in POD_REJECTED or (seen.reason == FAILED_CREATE and POD.search(seen.message or "") is not None)
+
+
+def _reporter(seen: EventSeen) -> str:
+    return (seen.source.component if seen.source else "") or seen.reporting_component or ""

@@ -1,0 +1,75 @@
+"""What a pod asks for of GPUs, and which very devices it got."""
+
+from collections.abc import Iterator
+
+from fleet.observer.mirror.rows.effective_requests import effective
+from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted
+from gpu.resources import assigned_in, is_gpu_resource
+from gpu.resources.names import GPU, VOLCANO
+from kube.quantity import whole
+from kube.structs import PodSeen
+from kube.structs.daemonset import PodTemplate
+from kube.structs.pod import Container
+
+DEVICES_AT_MOST = 256
+ASSIGNABLE = (GPU, VOLCANO)  # what schedulers of their own place, beside slices
+CLAIMS_AT_MOST = 64
+
+
+def extended_resources(seen: PodSeen | PodTemplate) -> dict[str, int]:
+    """The GPU resources a pod occupies, as the scheduler counts them."""
+    wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), _wants)
+    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())}
+
+
+def _wants(container: Container) -> dict[str, int]:
+    """Extended resources cannot be overcommitted: where only a limit is given, it is the request."""
+    resources = container.resources
+    if resources is None:
+        return {}
+    asked = (resources.limits or {}) | (resources.requests or {})
+    wanted = {name: whole(amount) or 0 for name, amount in asked.items() if is_gpu_resource(name)}
+    return {name.replace("\x00", ""): amount for name, amount in wanted.items() if amount}
+
+
+def satisfied_by_claim(seen: PodSeen) -> set[str]:
+    """The extended resources that no device plugin gives it: the scheduler made a claim of them, and that counts."""
+    claim = seen.status.extended_resource_claim_status
+    return {one.resource_name for one in claim.request_mappings or ()} if claim else set()
+
+
+def claims_of(seen: PodSeen) -> list[str]:
+    """The names of its ResourceClaims: as it names them, or as they were made for it."""
+    by_itself, by_templates = seen.spec.resource_claims or (), seen.status.resource_claim_statuses or ()
+    by_scheduler = filter(None, [seen.status.extended_resource_claim_status])
+    names = {one.resource_claim_name for one in (*by_itself, *by_templates, *by_scheduler)}
+    return sorted(fitted(name, 253) for name in names if name)[:CLAIMS_AT_MOST]
+
+
+def devices_of(seen: PodSeen) -> dict[str, list[str]]:
+    """The devices that it has, by resource: as its scheduler wrote down, whom the plugin follows, or its kubelet.
+
+    Of a shared GPU: the GPU, without the share's number.
+    A replica's ID is the device's and `::` and a number (internal/rm/devices.go of k8s-device-plugin).
+    """
+    found: dict[str, set[str]] = {}
+    for name, device, _ in _told_by_kubelet(seen):
+        found.setdefault(name, set()).add(device)
+    if assigned := assigned_in(seen.annotations):
+        found |= {name: set(assigned) for name in extended_resources(seen) if name in ASSIGNABLE}
+    return {name: sorted(ids)[:DEVICES_AT_MOST] for name, ids in sorted(found.items()) if ids}
+
+
+def unhealthy_devices_of(seen: PodSeen) -> list[str]:
+    """Those of its devices that its kubelet calls unhealthy; one of which it does not know is none."""
+    sick = {device for _, device, health in _told_by_kubelet(seen) if health == "Unhealthy"}
+    return sorted(sick)[:DEVICES_AT_MOST]
+
+
+def _told_by_kubelet(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
+    """Resource, device and its health."""
+    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+        for allocated in status.allocated_resources_status or ():
+            for each in (allocated.resources or ()) if is_gpu_resource(allocated.name) else ():
+                if device := fitted(each.resource_id, 128).partition("::")[0]:
+                    yield allocated.name, device, each.health or ""

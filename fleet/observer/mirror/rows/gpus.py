@@ -1,0 +1,153 @@
+"""The columns of a node that are about its GPUs: what there is, how it is cut and shared, how much of it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted_count
+from gpu import labels as keys
+from gpu.resources import (
+    Counts,
+    Layout,
+    Uses,
+    Vendor,
+    amd_partition,
+    count,
+    is_gpu_resource,
+    layout_of,
+    product_in_labels,
+    product_of,
+    registered_in,
+    unhealthy_in,
+    uses_of,
+    vendor_in_labels,
+    vendor_of,
+)
+from gpu.resources.physical import columns_of
+from kube.quantity import whole
+
+# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002
+# AMD. Of NVIDIA's, those of class 03 are GPUs; others are bridges and sound. AMD's of class 0300 are most often in a
+# CPU. Before 0.4 its labels had a longer name.
+PCI = re.compile(
+    r"^(?:feature\.node\.kubernetes\.io/|node\.alpha\.kubernetes-incubator\.io/nfd-)"
+    r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3)"
+    r"|(?:12[0-9a-f]{2}|0380)_(?P<amd>1002))(?:_[0-9a-f]+)*\.present$"
+)
+AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
+PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
+RESOURCES_AT_MOST = 100
+MIB = 2**20
+
+
+def gpu_columns(
+    labels: dict[str, str],
+    annotations: dict[str, str],
+    capacity: Mapping[str, str | int | float],
+    allocatable: Mapping[str, str | int | float],
+) -> dict[str, Any]:
+    there, to_be_had, boards = _amounts(capacity), _amounts(allocatable), registered_in(annotations)
+    layout = layout_of(labels, there, boards)
+    vendor = _vendor(labels, there)
+    return {
+        "is_gpu_node": vendor is not None,
+        "gpu_product": _product(labels) or next((board.product for board in boards), ""),
+        "gpu_memory_mib": _memory_mib(labels),
+        "gpu_vendor": vendor.value if vendor else "",
+        "plugin_config": labels.get(keys.PLUGIN_CONFIG, "")[:128],
+        "mig_config": labels.get(keys.MIG_CONFIG, "")[:128],
+        "mig_config_state": labels.get(keys.MIG_CONFIG_STATE, "")[:16],
+        "unhealthy_gpus": unhealthy_in(labels, boards),
+        **layout_columns(layout, there),
+        **amount_columns(there, to_be_had, {}, layout),
+        **physical_columns(uses_of(labels, there, layout, product=_product(labels), registered=len(boards))),
+    }
+
+
+def layout_columns(layout: Layout, offered: Mapping[str, int]) -> dict[str, Any]:
+    """Only under `mixed` slices have resources of their own, also where no label says how anything is cut."""
+    has_slices = any(amount and name.startswith(keys.MIG_RESOURCES) for name, amount in offered.items())
+    return {
+        "layout": str(layout),
+        "sharing": layout.sharing_of(offered)[:16],
+        "sharing_replicas": fitted_count(layout.replicas),
+        "mig_strategy": layout.mig_strategy or ("mixed" if has_slices else ""),
+    }
+
+
+def amount_columns(
+    capacity: dict[str, int],
+    allocatable: dict[str, int],
+    expected: dict[str, int],
+    layout: Layout,
+) -> dict[str, Any]:
+    there, to_be_had, should = (count(amounts, layout) for amounts in (capacity, allocatable, expected))
+    return {
+        "capacity": capacity,
+        "allocatable": allocatable,
+        "expected": expected,
+        "gpu_capacity": fitted_count(there.whole),
+        "gpu_allocatable": fitted_count(to_be_had.whole),
+        "gpu_expected": fitted_count(should.whole) or None,
+        **_parts("expected", should),
+        **_parts("allocatable", to_be_had),
+    }
+
+
+def physical_columns(uses: Uses) -> dict[str, Any]:
+    return {name: fitted_count(number) for name, number in columns_of(uses).items()}
+
+
+def _parts(what: str, counts: Counts) -> dict[str, int]:
+    return {f"slices_{what}": min(counts.slices, INTEGER_MOST), f"shares_{what}": min(counts.shares, INTEGER_MOST)}
+
+
+def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
+    """Of GPU resources only. A quantity that cannot be read is not there."""
+    names = [name for name in quantities if is_gpu_resource(name)][:RESOURCES_AT_MOST]
+    read = {name.replace("\x00", ""): whole(quantities[name]) for name in names}
+    return {name: min(amount, INTEGER_MOST) for name, amount in sorted(read.items()) if amount is not None}
+
+
+def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | None:
+    """None: nothing says that there are GPUs. A name that is offered 0 times says it: its plugin was here."""
+    if capacity:
+        most = max(capacity, key=lambda name: (capacity[name], vendor_of(name) is Vendor.NVIDIA))
+        return vendor_of(most)
+    if labels.get(keys.GPU_PRESENT) == "true" or keys.GPU_PRODUCT in labels:
+        return Vendor.NVIDIA
+    if any(labels.get(key) == "true" for key in keys.AMD_PRESENT) or any(map(AMD_LABEL.match, labels)):
+        return Vendor.AMD
+    if labels.get(keys.INTEL_PRESENT) == "true":
+        return Vendor.INTEL
+    found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIXES) and labels[key] == "true")
+    seen = next((match.lastgroup for match in found if match), None)
+    return Vendor(seen) if seen else vendor_in_labels(labels)
+
+
+def _product(labels: Mapping[str, str]) -> str:
+    if said := labels.get(keys.GPU_PRODUCT):
+        return product_of(said)
+    said = next((labels[key] for key in (*keys.AMD_PRODUCT, keys.INTEL_PRODUCT) if labels.get(key)), "")
+    return (said or product_in_labels(labels))[:128]
+
+
+def _memory_mib(labels: Mapping[str, str]) -> int | None:
+    """Of a whole board. Under the MIG strategy `single` the label is a slice's, so that nobody says the board's.
+
+    AMD's labeller divides it by the partitions (ROCm/gpu-operator #555).
+    """
+    if "-MIG-" in labels.get(keys.GPU_PRODUCT, "") or amd_partition(labels):
+        return None
+    if said := next((labels[key] for key in (keys.GPU_MEMORY, *keys.CLOUD_MEMORY) if labels.get(key)), ""):
+        return _mib(said)
+    gibs = keys.count_in(next((labels[key] for key in keys.AMD_MEMORY if labels.get(key)), "").removesuffix("G"))
+    return None if gibs is None else fitted_count(gibs * 1024)
+
+
+def _mib(said: str) -> int | None:
+    """MiB; the feature discovery that came with OpenShift 4.10 wrote bytes. No board has a tebibyte."""
+    said = said.removesuffix("MiB")
+    amount = int(said) if said.isdecimal() and len(said) < 16 else 0
+    mib = amount // MIB if amount >= MIB else amount
+    return fitted_count(mib or None)

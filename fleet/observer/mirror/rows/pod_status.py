@@ -1,0 +1,122 @@
+"""What `kubectl get pods` says of a pod in its columns STATUS and RESTARTS, and when a container of it last crashed.
+
+kubernetes/kubernetes: pkg/printers/internalversion/printers.go, printPod. A pod's phase is Running while it crashes
+again and again, and Pending while its image cannot be pulled: what it is, only its containers say.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant
+from kube.structs import PodSeen
+from kube.structs.meta import find
+from kube.structs.pod import ContainerState, ContainerStateTerminated, ContainerStatus
+
+AT_MOST = 128
+NOTHING = ContainerState()
+GATED = "SchedulingGated"  # PodReasonSchedulingGated in k8s.io/api/core/v1/types.go
+LOST = "NodeLost"  # NodeUnreachablePodReason in pkg/util/node/node.go
+TERMINAL = frozenset({"Succeeded", "Failed"})
+
+
+def status_of(seen: PodSeen) -> str:
+    if seen.metadata.deletion_timestamp is not None and seen.status.reason == LOST:
+        return "Unknown"
+    if seen.metadata.deletion_timestamp is not None and seen.status.phase not in TERMINAL:
+        return "Terminating"
+    return fitted(_of_containers(seen), AT_MOST)
+
+
+def restarts_of(seen: PodSeen) -> int:
+    """Of its init containers while they are at work; later of the sidecars among them and of all others."""
+    sidecars, begun = _sidecars(seen), []
+    for status in seen.status.init_container_statuses or ():
+        begun.append(status)
+        if not _has_passed(status, sidecars):
+            break
+    if _is_initialized(seen):
+        begun = [status for status in begun if status.name in sidecars]
+        begun += seen.status.container_statuses or ()
+    return min(sum(max(0, status.restart_count) for status in begun), INTEGER_MOST)
+
+
+def crashed_at(seen: PodSeen) -> datetime | None:
+    """When a container of it last ended otherwise than well. None: none did, or it does not say."""
+    ends = [fitted_instant(ended.finished_at) for ended in _endings(seen) if ended.exit_code != 0]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _of_containers(seen: PodSeen) -> str:
+    reason = _of_pod(seen)
+    stuck = _initializing(seen)
+    if stuck:
+        reason = stuck
+    return _running(seen, reason) if _is_initialized(seen) else reason
+
+
+def _of_pod(seen: PodSeen) -> str:
+    scheduled = seen.scheduled
+    if scheduled is not None and scheduled.reason == GATED:
+        return GATED
+    return seen.status.reason or seen.status.phase
+
+
+def _is_initialized(seen: PodSeen) -> bool:
+    condition = find(seen.status.conditions, "Initialized")
+    return not _initializing(seen) or (condition is not None and condition.status == "True")
+
+
+def _initializing(seen: PodSeen) -> str:
+    """`Init:1/3`, `Init:CrashLoopBackOff`. Blank: every init container has done its part."""
+    sidecars = _sidecars(seen)
+    for index, status in enumerate(seen.status.init_container_statuses or ()):
+        if _has_passed(status, sidecars):
+            continue
+        state = status.state or NOTHING
+        if state.terminated is not None:
+            return f"Init:{_ended(state.terminated)}"
+        if state.waiting is not None and state.waiting.reason and state.waiting.reason != "PodInitializing":
+            return f"Init:{state.waiting.reason}"
+        return f"Init:{index}/{len(seen.spec.init_containers or ())}"
+    return ""
+
+
+def _sidecars(seen: PodSeen) -> set[str]:
+    return {each.name for each in seen.spec.init_containers or () if each.restart_policy == "Always"}
+
+
+def _has_passed(status: ContainerStatus, sidecars: set[str]) -> bool:
+    state = status.state or NOTHING
+    if state.terminated is not None and state.terminated.exit_code == 0:
+        return True
+    return status.name in sidecars and bool(status.started)
+
+
+def _running(seen: PodSeen, reason: str) -> str:
+    """The first container that waits or has ended says it."""
+    has_running = False
+    for status in reversed(seen.status.container_statuses or ()):
+        state = status.state or NOTHING
+        if state.waiting is not None and state.waiting.reason:
+            reason = state.waiting.reason
+        elif state.terminated is not None:
+            reason = _ended(state.terminated)
+        elif status.ready and state.running is not None:
+            has_running = True
+    if reason == "Completed" and has_running:
+        is_ready = seen.ready is not None and seen.ready.status == "True"
+        return "Running" if is_ready else "NotReady"
+    return reason
+
+
+def _ended(ended: ContainerStateTerminated) -> str:
+    if ended.reason:
+        return ended.reason
+    return f"Signal:{ended.signal}" if ended.signal else f"ExitCode:{ended.exit_code}"
+
+
+def _endings(seen: PodSeen) -> Iterator[ContainerStateTerminated]:
+    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+        for state in (status.state, status.last_state):
+            if state is not None and state.terminated is not None:
+                yield state.terminated

@@ -1,0 +1,26 @@
+from typing import Any
+
+from fleet.observer.mirror.rows.nested_json import fitted_json
+from fleet.observer.mirror.rows.text import fitted, fitted_count
+from kube.structs.policy import BudgetSeen, BudgetSpec, BudgetStatus
+
+
+def budget_row(seen: BudgetSeen) -> dict[str, Any]:
+    spec, status = seen.spec or BudgetSpec(), seen.status or BudgetStatus()
+    return {
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "name": fitted(seen.name, 253),
+        "selector": fitted_json(spec.selector),
+        "min_available": _written(spec.min_available),
+        "max_unavailable": _written(spec.max_unavailable),
+        "unhealthy_pod_eviction_policy": fitted(spec.unhealthy_pod_eviction_policy, 32),
+        "disruptions_allowed": fitted_count(status.disruptions_allowed) if seen.is_counted else None,
+        "current_healthy": fitted_count(status.current_healthy),
+        "desired_healthy": fitted_count(status.desired_healthy),
+        "expected_pods": fitted_count(status.expected_pods),
+    }
+
+
+def _written(amount: int | str | None) -> str:
+    """0 is a number that somebody wrote; blank is none."""
+    return "" if amount is None else fitted(str(amount), 16)

@@ -1,0 +1,92 @@
+"""Why a pod does not run, which of its containers that is, and what it said last: in the cluster's own words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fleet.observer.mirror.rows.text import both_ends, fitted, fitted_words
+from kube.log_lines import telling
+from kube.redaction import redacted
+from kube.structs import PodSeen
+from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
+
+ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
+AT_MOST = 500
+MOST_OF_REASON = 63  # characters: one word of the cluster's
+READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
+
+
+@dataclass(frozen=True)
+class StuckContainer:
+    container: str
+    because: str
+    last_words: str
+
+
+def waiting_because(seen: PodSeen, trouble: StuckContainer | None) -> str:
+    """`trouble`: what `stuck` found. Blank: it runs, or is done."""
+    if seen.status.phase == "Succeeded":
+        return ""
+    if seen.status.phase == "Failed":
+        return fitted_words(AT_MOST, seen.status.reason, both_ends(seen.status.message, AT_MOST - MOST_OF_REASON))
+    if trouble is not None:
+        return trouble.because
+    scheduled = seen.scheduled
+    if scheduled is not None and scheduled.status == "False":
+        return fitted_words(AT_MOST, scheduled.reason, scheduled.message)
+    return ""
+
+
+def stuck(seen: PodSeen) -> StuckContainer | None:
+    """The first of its containers that waits for more than its turn, or crashes; of a failed pod, the one that did.
+
+    Else the init container that is at work, with nothing to say: a validation that never ends looks just like that.
+    """
+    if seen.status.phase == "Succeeded":
+        return None
+    return _in_trouble(seen) or _at_work(seen)
+
+
+def _in_trouble(seen: PodSeen) -> StuckContainer | None:
+    statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
+    found = ((status, _because(status)) for status in statuses)
+    return next((StuckContainer(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
+
+
+def _at_work(seen: PodSeen) -> StuckContainer | None:
+    for status in seen.status.init_container_statuses or ():
+        state = status.state
+        if not status.ready and state is not None and state.waiting is None and state.terminated is None:
+            return StuckContainer(fitted(status.name, 253), "", "")
+    return None
+
+
+def _because(status: ContainerStatus) -> str:
+    waiting = status.state.waiting if status.state else None
+    died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
+    if waiting is not None and waiting.reason and waiting.reason not in ORDINARY:
+        return _waits(waiting, died)
+    # A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason.
+    if status.ready or died is None:
+        return ""
+    return fitted_words(AT_MOST, died.reason, f"exit code {died.exit_code}, {status.restart_count} restarts")
+
+
+def _waits(waiting: ContainerStateWaiting, died: ContainerStateTerminated | None) -> str:
+    """A back-off only says that it waits: that the kernel killed it for its memory is in how it ended last."""
+    reason, ended = fitted(waiting.reason, MOST_OF_REASON), ""
+    if died is not None and died.reason not in ("", "Error", None):
+        ended = f" (it ended with {fitted(died.reason, MOST_OF_REASON)}, exit code {died.exit_code})"
+    message = both_ends(waiting.message, AT_MOST - len(reason) - len(": ") - len(ended))
+    return fitted_words(AT_MOST, reason, f"{message}{ended}".strip())
+
+
+def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
+    for state in (status.state, status.last_state):
+        if state is not None and state.terminated is not None:
+            yield state.terminated
+
+
+def _last_words(status: ContainerStatus) -> str:
+    """The line of its termination message that says why: a program's own words, and so without secrets."""
+    endings = (fitted(ended.message, READ_AT_MOST).splitlines() for ended in _endings(status))
+    return next((both_ends(redacted(said), AT_MOST) for lines in endings if (said := telling(lines))), "")

@@ -1,0 +1,71 @@
+"""Owners of pods that want GPUs, and the Deployments of the GPU operator, which say its version."""
+
+import re
+from typing import Any
+
+from fleet.observer.mirror.rows.driver_object import operator_version
+from fleet.observer.mirror.rows.gpu_requests import CLAIMS_AT_MOST, extended_resources
+from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_labels
+from fleet.observer.mirror.watch_scope import WatchScope
+from gpu.versions import tag_of
+from kube.structs.daemonset import PodTemplate
+from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
+
+# gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
+OPERATOR = (("app", "gpu-operator"), ("app.kubernetes.io/component", "gpu-operator"))
+INSTALLED_FROM = "olm.owner"  # operator-lifecycle-manager, pkg/lib/ownerutil/util.go: gpu-operator-certified.v24.6.1
+VERSION = re.compile(r"v?\d+(\.\d+)+")
+
+
+def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None:
+    """None: its pods want no GPU, or it is only history."""
+    template = seen.template
+    resources, claims = extended_resources(template), claims_of(template)
+    if not resources and not claims and not _is_of_the_operator(seen, scope):
+        return None
+    if isinstance(seen, ReplicaSetSeen) and seen.is_history:
+        return None
+    owner, containers = seen.metadata.owner, template.spec.containers or []
+    image = fitted(containers[0].image, 500) if containers else ""
+    return {
+        "kind": seen.kind,
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "name": fitted(seen.name, 253),
+        "created_at": seen.metadata.creation_timestamp,
+        "owner_kind": fitted(owner.kind, 63) if owner else "",
+        "owner_name": fitted(owner.name, 253) if owner else "",
+        "owner_uid": fitted(owner.uid, 64) if owner else "",
+        "desired": fitted_count(seen.desired),
+        "ready": fitted_count(seen.ready),
+        "failed": fitted_count(seen.failed),
+        "resources": resources,
+        "claims": claims,
+        "image": image,
+        "operator_version": fitted(_operator_version(seen, image), 64),
+        "pod_labels": fitted_labels(template.labels),
+    }
+
+
+def claims_of(template: PodTemplate) -> list[str]:
+    """The names of the ResourceClaims, and of the templates that a claim is made from for each pod."""
+    named = (one.resource_claim_name or one.resource_claim_template_name for one in template.spec.resource_claims or ())
+    return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
+
+
+def _is_of_the_operator(seen: WorkloadSeen, scope: WatchScope) -> bool:
+    in_its_place = seen.kind == "Deployment" and seen.metadata.namespace in scope.operator_namespaces
+    return in_its_place or _is_the_operator(seen)
+
+
+def _is_the_operator(seen: WorkloadSeen) -> bool:
+    labels = seen.template.labels
+    return seen.kind == "Deployment" and any(labels.get(key) == of for key, of in OPERATOR)
+
+
+def _operator_version(seen: WorkloadSeen, image: str) -> str:
+    """By the chart's labels, the ClusterServiceVersion it was installed from, or its image. Blank: none says it."""
+    if not _is_the_operator(seen):
+        return ""
+    installed_from = seen.labels.get(INSTALLED_FROM, "").partition(".")[2]
+    said = (operator_version(seen.labels), installed_from, tag_of(image))
+    return next((found[0] for each in said if (found := VERSION.match(each))), "")

@@ -1,0 +1,46 @@
+"""A cluster that was accepted under a new UID: the rows of the old one go, in short transactions; its timeline stays.
+
+A cluster without any bookmark is one whose rows are not its own. They are made when all of them are gone, so that a
+worker which dies in between is followed by one that goes on.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from threading import Event
+from typing import Any
+
+from django.db import transaction
+
+from fleet.allocation.counters import kept
+from fleet.models import ClusterEvent, ExporterReading, Node, Observer
+from fleet.observer.mirror.kinds import KINDS
+from fleet.observer.persistence import placements
+
+AT_ONCE = 50  # a node takes its GPUs and pools with it: 100 ms hold on a busy core
+BREATH_S = 0.01  # SQLite gives no writer a turn
+
+
+def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], datetime]) -> bool:
+    """False: told to stop before the end.
+
+    :raises LostLease: when the cluster is somebody else's by now
+    """
+    models = dict.fromkeys(
+        [ClusterEvent, ExporterReading, *(part.model for kind in KINDS.values() for part in kind.parts)]
+    )
+    for model in sorted(models, key=lambda model: model is Node):  # what points at nodes first
+        while _delete_some(model, cluster_id, epoch=epoch, now=clock()):
+            if stop.wait(BREATH_S):
+                return False
+    placements.end_all(cluster_id, epoch=epoch, clock=clock)
+    return True
+
+
+def _delete_some(model: Any, cluster_id: int, *, epoch: int, now: datetime) -> bool:
+    some = list(model.objects.filter(cluster_id=cluster_id).values_list("pk", flat=True)[:AT_ONCE])
+    if some:
+        with transaction.atomic():
+            Observer.keep(cluster_id, epoch=epoch, now=now, flushed=False)
+            with kept(cluster_id, some if model is Node else ()):
+                model.objects.filter(pk__in=some).delete()
+    return bool(some)

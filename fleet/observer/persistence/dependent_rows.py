@@ -1,0 +1,130 @@
+"""What else changes when a row does: in the same transaction, so that no page ever sees the one without the other."""
+
+from datetime import datetime
+
+from fleet.messages import listeners
+from fleet.models import ExporterReading, GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
+from fleet.observer.mirror import timeline
+from fleet.observer.mirror.rows import Columns
+from fleet.observer.persistence import allocation, cpu_memory, dra, gpus, placements, pools
+from fleet.observer.persistence.upsert import Written
+from fleet.observer.persistence.upsert_statement import keys_of, upsert
+
+TROUBLE = ("stuck_container", "restarts", "waiting_because")
+
+
+def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
+    """What has to be kept of it before its rows are written and deleted."""
+    if written.kind.model is Node and written.gone:
+        placements.end_on(cluster_id, (row["uid"] for row in written.gone), now=now)
+        _bury(cluster_id, written, now=now)
+        # It is kept by name, and the next machine of that name has other GPUs.
+        ExporterReading.objects.filter(cluster=cluster_id, node_name__in=[row["name"] for row in written.gone]).delete()
+    if written.kind.model is Pod:
+        placements.keep(cluster_id, written, now=now)
+
+
+def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
+    """What changed with it, beside itself.
+
+    `is_listing`: part of a list, after which everything is counted once; a list that breaks off begins again.
+    """
+    model = written.kind.model
+    if model is Pod and _has_crashed(written):
+        listeners.tell(listeners.CRASHED, cluster_id)
+    if model is Node:
+        _follow_nodes(cluster_id, written, now=now)
+    elif model in (Pod, OtherPod) and not is_listing:
+        _follow_pods(cluster_id, written)
+    elif model is ResourceClaim:
+        allocation.count(cluster_id, dra.nodes_of_claims(cluster_id, written))
+    elif model is ResourceSlice:
+        nodes = dra.reread_nodes(cluster_id, written, now=now)
+        _follow_nodes(cluster_id, nodes, now=now)
+        allocation.count(cluster_id, dra.nodes_of_slices(written))
+        return [nodes]
+    return []
+
+
+def _has_crashed(written: Written) -> bool:
+    """Whether a container of an operand is newly stuck: its log may tell why."""
+    pairs: list[tuple[Columns, Columns]] = [*(({}, row) for row in written.new), *written.changed]
+    return any(
+        row["operand"]
+        and row["stuck_container"]
+        and row["waiting_because"]
+        and any(row[column] != old.get(column) for column in TROUBLE)
+        for old, row in pairs
+    )
+
+
+def _follow_pods(cluster_id: int, written: Written) -> None:
+    if written.kind.model is Pod:
+        allocation.count(cluster_id, allocation.touched_by(written))
+    cpu_memory.count(cluster_id, cpu_memory.touched_by(written))
+
+
+def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
+    _tell(cluster_id, written, now=now)
+    gpus.follow(cluster_id, written)
+    pools.sort_nodes(cluster_id, written.alive)
+    allocation.count(cluster_id, allocation.recut(written))
+    if ids := _heirs(cluster_id, written):
+        adopting = allocation.adopt(cluster_id, ids)
+        placements.begin_on(cluster_id, adopting, now=now)
+        cpu_memory.count(cluster_id, adopting | cpu_memory.bound_to(cluster_id, ids))
+
+
+def _heirs(cluster_id: int, written: Written) -> dict[str, int]:
+    """Nodes that pods without one may be on, by name: those that are new, and those that have the name of one gone.
+
+    A list that finds a node made anew writes the new one first, and learns with its last page that the old one is gone.
+    """
+    left = keys_of(Node, cluster_id, "name", {row["name"] for row in written.gone})
+    return left | {row["name"]: row["id"] for row in written.new}
+
+
+def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
+    """Its page goes on to say what it was, to those who see a pool that it was in."""
+    titles = {"Product": "gpu_product", "Driver": "driver_version", "Kernel": "kernel", "OS": "os_image"}
+    GoneNode.objects.bulk_create(
+        (
+            GoneNode(
+                node_id=row["id"],
+                cluster_id=cluster_id,
+                uid=row["uid"],
+                name=row["name"],
+                gone_at=now,
+                was={title: row.get(column) for title, column in titles.items()},
+            )
+            for row in written.gone
+        ),
+        ignore_conflicts=True,
+    )
+    ids = [row["id"] for row in written.gone]
+    members = list(Node.pools.through.objects.filter(node_id__in=ids).values_list("node_id", "pool_id"))
+    rows = dict(GoneNode.objects.filter(node_id__in=ids).values_list("node_id", "pk")) if members else {}
+    through = GoneNode.pools.through
+    through.objects.bulk_create(
+        (through(gonenode_id=rows[node_id], pool_id=pool_id) for node_id, pool_id in members), ignore_conflicts=True
+    )
+
+
+def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:
+    told = [(row, timeline.entries(None, row)) for row in written.new]
+    told += [(row, timeline.entries(old, row)) for old, row in written.changed]
+    told += [(row, [timeline.left(row)]) for row in written.gone]
+    events = (
+        {
+            "cluster": cluster_id,
+            "node_uid": row["uid"],
+            "node_name": row["name"],
+            "at": now,
+            "kind": entry.kind,
+            "sentence": entry.sentence[:500],
+            "detail": entry.detail,
+        }
+        for row, entries in told
+        for entry in entries
+    )
+    upsert(NodeEvent, events, unique=())

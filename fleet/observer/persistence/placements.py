@@ -1,0 +1,164 @@
+"""Which pods have GPUs of which node, kept for its history: a row when one begins, the same row when it ends.
+
+Pods that only become ready or crash cost nothing. Whoever begins to watch a cluster holds the rows against its pods
+once: who wrote them may have known nothing of placements, or have died in between.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from fleet.allocation.gpu_holders import GpusOfPod, gpus_of_pods
+from fleet.models import Bookmark, Node, Observer, Pod, PodPlacement
+from fleet.models.bookmark import STALE_AFTER
+from fleet.observer.mirror.rows import Columns
+from fleet.observer.persistence.upsert import Written
+from fleet.observer.persistence.upsert_statement import upsert
+from fleet.states.pod import ENDED
+from kube.resources import PODS
+
+# Of so many nodes at once it is asked which GPUs were whose: more of them end when a list finds many gone, and then
+# what exporters say is of later.
+LOOKED_AT_MOST = 4
+AT_ONCE = 500
+NONE_TOLD = GpusOfPod([], [])
+ONE_EACH = ("cluster", "pod_uid", "node_uid")
+COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_name", "resources", "since")
+KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "node_name", "started_at")
+
+
+def keep(cluster_id: int, written: Written, *, now: datetime) -> None:
+    """What begins and ends with these, before their rows are written: of what ends they still say who had which GPUs.
+
+    A query and a statement where any begins; where any ends four queries, and what `allocations_on` costs.
+    """
+    begun = [row for row in written.new if _holds(row)]
+    begun += [row for old, row in written.changed if _holds(row) and not _holds(old)]
+    ended = {row["uid"]: "" for row in written.gone if _holds(row)}
+    ended |= {
+        row["uid"]: row["status"] or row["phase"] for old, row in written.changed if _holds(old) and not _holds(row)
+    }
+    if begun:
+        _begin(cluster_id, begun, now=now)
+    for uids in _parts(ended):
+        _end(cluster_id, _open(cluster_id).filter(pod_uid__in=uids), ended, now=now)
+
+
+def begin_on(cluster_id: int, names: Collection[str], *, now: datetime) -> None:
+    """What was heard of before these nodes were, or has outlived one of the same name."""
+    if names:
+        _begin_those(cluster_id, _holding(cluster_id).filter(node_name__in=names), now=now)
+
+
+def end_on(cluster_id: int, nodes: Iterable[str], *, now: datetime) -> None:
+    """These nodes, by their UIDs, are gone: whose pods live on have GPUs of another one."""
+    for uids in _parts(nodes):
+        _end(cluster_id, _open(cluster_id).filter(node_uid__in=uids), {}, now=now)
+
+
+def end_all(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
+    """Nobody sees this cluster's pods any more. In short transactions.
+
+    :raises LostLease: when the cluster is somebody else's by now
+    """
+    while some := list(_open(cluster_id).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
+        with transaction.atomic():
+            Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
+            _open(cluster_id).filter(pk__in=some).update(until=clock())
+
+
+def reconcile(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
+    """End what no pod has any more, and begin what is not written down. In short transactions.
+
+    :raises LostLease: when the cluster is somebody else's by now
+    """
+    holding = set(_holding(cluster_id).values_list("uid", "node__uid"))
+    written = {(pod, node): key for key, pod, node in _open(cluster_id).values_list("pk", "pod_uid", "node_uid")}
+    for keys in _parts(written[pair] for pair in written.keys() - holding):
+        with transaction.atomic():
+            Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
+            _end(cluster_id, _open(cluster_id).filter(pk__in=keys), {}, now=clock())
+    for uids in _parts(pod for pod, _ in holding - written.keys()):
+        with transaction.atomic():
+            Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
+            _begin_those(cluster_id, _holding(cluster_id).filter(uid__in=uids), now=clock())
+
+
+def _holds(row: Columns) -> bool:
+    return bool(row["is_tenant"] and row["node_name"]) and row["phase"] not in ENDED
+
+
+def _holding(cluster_id: int) -> QuerySet[Pod]:
+    """As `_holds`, of nodes that are there."""
+    return Pod.objects.filter(cluster_id=cluster_id, node__isnull=False).tenants().not_done().order_by()
+
+
+def _open(cluster_id: int) -> QuerySet[PodPlacement]:
+    return PodPlacement.objects.filter(cluster=cluster_id, until=None).order_by()
+
+
+def _begin(cluster_id: int, rows: Sequence[Columns], *, now: datetime) -> None:
+    names = {row["node_name"] for row in rows}
+    uids = dict(Node.objects.filter(cluster=cluster_id, name__in=names).order_by().values_list("name", "uid"))
+    placements = (_placement(cluster_id, row, uids[row["node_name"]], now) for row in rows if row["node_name"] in uids)
+    upsert(PodPlacement, placements, unique=ONE_EACH)
+
+
+def _begin_those(cluster_id: int, pods: QuerySet[Pod], *, now: datetime) -> None:
+    """They may have outlived a node: with the one that has its name they begin now."""
+    rows = list(pods.values(*KEPT))
+    before = PodPlacement.objects.filter(cluster=cluster_id, pod_uid__in=[row["uid"] for row in rows]).order_by()
+    outlived = set(before.values_list("pod_uid", flat=True))
+    _begin(cluster_id, [row | {"started_at": None} if row["uid"] in outlived else row for row in rows], now=now)
+
+
+def _placement(cluster_id: int, row: Columns, node_uid: str, now: datetime) -> dict[str, Any]:
+    own = {name: row[name] for name in ("namespace", "name", "owner_kind", "owner_name", "resources", "node_name")}
+    since = row["started_at"] or now
+    more = {"cluster": cluster_id, "pod_uid": row["uid"], "node_uid": node_uid, "since": since}
+    return own | more | {"until": None, "seen_until": None, "ended": "", "boards": [], "slices": []}
+
+
+def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str], *, now: datetime) -> None:
+    """`how` each ended, by the pod's UID; not in it: it is gone."""
+    rows = list(those.values(*COLUMNS))
+    if not rows:
+        return
+    seen_until = _last_heard(cluster_id, now=now)
+    names = {row["node_name"] for row in rows}
+    gpus = _gpus(cluster_id, names, now=now) if seen_until is None else {}
+    ended = (
+        {
+            **row,
+            "until": now,
+            "seen_until": seen_until and max(seen_until, row["since"]),
+            "ended": how.get(row["pod_uid"], "")[:128],
+            "boards": gpus.get(row["pod_uid"], NONE_TOLD).indices,
+            "slices": gpus.get(row["pod_uid"], NONE_TOLD).slices,
+        }
+        for row in rows
+    )
+    upsert(PodPlacement, ended, unique=ONE_EACH)
+
+
+def _last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
+    """When anybody last heard of its pods. None: just now."""
+    heard = Bookmark.objects.filter(cluster=cluster_id, kind=PODS.name).values_list("heard_at", flat=True).first()
+    return heard if heard is not None and now - heard > STALE_AFTER else None
+
+
+def _gpus(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[str, GpusOfPod]:
+    if len(names) > LOOKED_AT_MOST:
+        return {}
+    nodes = Node.objects.filter(cluster=cluster_id, name__in=names).defer("labels", "annotations", "taints")
+    return gpus_of_pods(list(nodes), now=now)
+
+
+def _parts(those: Iterable[Any]) -> Iterator[list[Any]]:
+    left = iter(those)
+    while some := list(islice(left, AT_ONCE)):
+        yield some

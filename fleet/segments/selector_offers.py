@@ -1,0 +1,130 @@
+"""A choice of facets as the label selector that picks the same nodes, or why there is none."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from django.utils.text import slugify
+
+from fleet.models import Cluster, Node
+from fleet.segments.facets import BY_KEY, NUMA, UNKNOWN, Choice, Facet, narrow
+from fleet.segments.label_conditions import LabelValue, labelled
+from gpu.labels import GPU_PRESENT
+from kube import selectors
+
+OF_THE_CLUSTER = {"cluster", "operator_version"}  # true of every node of a pool, which is of one cluster
+NAME_AT_MOST = 63
+
+
+class Unspeakable(Exception):
+    """No label says it of these nodes and of no others."""
+
+
+@dataclass(frozen=True)
+class PoolOffer:
+    """What a new pool could begin with. Its preview says what it would really have."""
+
+    cluster: Cluster | None = None
+    selector: str = ""
+    name: str = ""
+    why_not: tuple[str, ...] = ()  # what of the choice is not in the selector, and why
+
+
+class Spelling:
+    """The labels by which one cluster's GPU nodes can be told apart. Those of one facet are read at once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.nodes = Node.objects.filter(cluster=cluster).with_gpus().order_by()
+        self._said: dict[str, dict[str, dict[str | None, set[str]]]] = {}
+
+    def requirement(self, facet: Facet, values: Iterable[str]) -> str:
+        """One requirement of a selector.
+
+        :raises Unspeakable: with the reason
+        """
+        if facet.why_no_label:
+            raise Unspeakable(f"{facet.title}: {facet.why_no_label}.")
+        wanted = set(values)
+        if facet.is_verbatim:
+            verbatim = {None if value == UNKNOWN else value: {value} for value in wanted}
+            if spelled := _spell(facet.labels[0], verbatim, wanted):
+                return spelled
+            raise Unspeakable(f"{facet.title}: “has none” and a value cannot be said in one requirement.")
+        for key, said in self._labels(facet).items():
+            if spelled := _spell(key, said, wanted):
+                return spelled
+        raise Unspeakable(f"{facet.title}: no label says it of all these nodes and of no others.")
+
+    def _labels(self, facet: Facet) -> dict[str, dict[str | None, set[str]]]:
+        """By key, what each value of the label stands for; None: nodes without it. One query for all keys."""
+        if facet.key not in self._said:
+            columns = {f"said_{at}": LabelValue(key) for at, key in enumerate(facet.labels)}
+            rows = self.nodes.annotate(**columns)
+            rows = rows.annotate(numa=LabelValue(NUMA)) if facet.key == "numa" else rows
+            found: dict[str, dict[str | None, set[str]]] = {key: defaultdict(set) for key in facet.labels}
+            for value, *labels in rows.values_list(facet.column, *columns).distinct():
+                for key, label in zip(facet.labels, labels, strict=True):
+                    found[key][label].add(value or UNKNOWN)
+            self._said[facet.key] = found
+        return self._said[facet.key]
+
+
+def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
+    """Blank: this label does not tell the wanted values from the others."""
+    mine = {label for label, values in said.items() if values & wanted}
+    if not mine or any(said[label] - wanted for label in mine):
+        return ""
+    if None in mine:
+        return f"!{key}" if mine == {None} else ""
+    words = sorted(label for label in mine if label is not None)
+    if not all(re.fullmatch(selectors.VALUE, word) for word in words):
+        return ""
+    return f"{key}={words[0]}" if len(words) == 1 else f"{key} in ({','.join(words)})"
+
+
+def offer(nodes: QuerySet[Node], choice: Choice) -> PoolOffer:
+    """What a pool of the nodes chosen could begin with. `nodes`: those that may be seen."""
+    chosen = narrow(nodes, choice)
+    clusters = list(Cluster.objects.filter(pk__in=chosen.order_by().values("cluster"))[:2])
+    if not clusters:
+        return PoolOffer(why_not=("No GPU node has all of what was chosen.",))
+    if len(clusters) > 1:
+        return PoolOffer(why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",))
+    spelling = Spelling(clusters[0])
+    spelled: list[str] = []
+    words: list[str] = []
+    why_not: list[str] = []
+    for key, values in choice.items():
+        if key in OF_THE_CLUSTER:
+            continue
+        try:
+            spelled.append(spelling.requirement(BY_KEY[key], values))
+            words += values
+        except Unspeakable as reason:
+            why_not.append(str(reason))
+    if len(",".join([*spelled, f"{GPU_PRESENT}=true"])) > selectors.LONGEST or len(spelled) >= selectors.MOST:
+        why_not.append(
+            f"All of it together is longer than the {selectors.LONGEST} characters that a selector may have."
+        )
+        spelled = []
+    # Where nothing can be said, an empty field is better than one that picks every GPU node.
+    selector = "" if why_not and not spelled else with_gpus_only(clusters[0], spelled)
+    return PoolOffer(clusters[0], selector, pool_name(words), tuple(why_not))
+
+
+def with_gpus_only(cluster: Cluster, requirements: list[str]) -> str:
+    """The selector, with the label that GPU nodes have where it would pick others too."""
+    selector = ",".join(requirements)
+    picked = Node.objects.filter(labelled(selectors.parse(selector)), cluster=cluster)
+    without = picked.exclude(is_gpu_node=True)
+    if without.exists() and not picked.with_gpus().exclude(labelled(selectors.parse(f"{GPU_PRESENT}=true"))).exists():
+        return ",".join([*requirements, f"{GPU_PRESENT}=true"])
+    return selector
+
+
+def pool_name(values: Iterable[str]) -> str:
+    """h200-eu-a, from what it is made of."""
+    words = (value.removeprefix("NVIDIA-") for value in values if value != UNKNOWN)
+    return slugify("-".join(words).replace(".", "-").replace("_", "-"))[:NAME_AT_MOST].strip("-")

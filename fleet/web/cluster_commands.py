@@ -1,0 +1,93 @@
+"""What a person tells a cluster on its page: the same calls that REST makes, and then the page again."""
+
+from collections.abc import Callable
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.fields import Reason
+from edges.kept_input import BadForm, kept_if_refused, read
+from edges.reason_form import SAY_WHY
+from edges.requests import PersonRequest, answered
+from fleet.clusters import acceptance, attempts
+from fleet.clusters.acceptance import CannotAccept
+from fleet.models import ApprovalRule, Cluster
+from fleet.pools.approval_rules import ProductionAsks, set_approval
+from people.rights import NotAllowed, Permission, require
+
+REFUSALS = (BadForm, CannotAccept, NotAllowed, ProductionAsks)
+WRITTEN = ("approval", "because")
+WHICH = f"Say what it is to be: {' or '.join(ApprovalRule.values)}."
+
+
+class AcceptForm(forms.Form):
+    uid = forms.CharField(required=False, max_length=64)
+    because = Reason(error_messages={"required": SAY_WHY})
+
+
+class ApprovalForm(forms.Form):
+    approval = forms.ChoiceField(
+        choices=ApprovalRule.choices, error_messages={"required": WHICH, "invalid_choice": WHICH}
+    )
+    because = Reason(error_messages={"required": SAY_WHY})
+
+
+@require_POST
+def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Say that what answers in its place is the same cluster, built anew."""
+    return _told(request, cluster_id, Permission.ADMINISTER, _accept, verb="accept")
+
+
+@require_POST
+def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Say whether plans may change nodes of the cluster unasked."""
+    return _told(request, cluster_id, Permission.ADMINISTER, _set_approval, verb="approval")
+
+
+@require_POST
+def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Ask a cluster that does not answer once more, without waiting for its time."""
+    return _told(request, cluster_id, Permission.STOP, _try_now)
+
+
+def about(cluster_id: int) -> str:
+    """What is written of a cluster and was refused is kept under this."""
+    return f"cluster-{cluster_id}"
+
+
+def _told(
+    request: PersonRequest,
+    cluster_id: int,
+    permission: Permission,
+    act: Callable[[PersonRequest, Cluster], str],
+    *,
+    verb: str = "",
+) -> HttpResponse:
+    """`act` answers with the sentence of what holds from now on; `verb`: whose form has once more what was refused."""
+    row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
+    kept = kept_if_refused(request, about(row.pk), *WRITTEN, refusals=REFUSALS, verb=verb)
+    with answered(request, REFUSALS), kept:
+        require(request.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
+        messages.success(request, act(request, row))
+    return redirect("cluster", cluster_id=row.pk)
+
+
+def _accept(request: PersonRequest, row: Cluster) -> str:
+    acceptance.accept(row, **read(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now())
+    return f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew."
+
+
+def _set_approval(request: PersonRequest, row: Cluster) -> str:
+    given = read(ApprovalForm(request.POST))
+    actor, now = request.user.get_username(), timezone.now()
+    set_approval(row, given["approval"], actor=actor, because=given["because"], now=now)
+    return f"{row.name} says “approval: {row.approval}” from now on."
+
+
+def _try_now(_: PersonRequest, row: Cluster) -> str:
+    attempts.try_now(row)
+    return f"A worker asks {row.name} as soon as it has a thread for it."

@@ -1,0 +1,46 @@
+"""The banner over every page: clusters that no worker watches. It comes and goes by itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.freshness.observation_state import unwatched_since_of
+from fleet.freshness.threads import threads
+from fleet.models import Cluster
+
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class Unwatched:
+    first: list[tuple[Cluster, datetime | None]]  # each with since when
+    more: int
+    action: str
+
+
+def unwatched(request: HttpRequest) -> dict[str, object]:
+    """For templates. One query, where a page asks for it; four more while there is one."""
+    return {"unwatched": SimpleLazyObject(lambda: _unwatched(request.user, now=timezone.now()))}
+
+
+@part
+def unwatched_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "_unwatched.html")
+
+
+def _unwatched(user, *, now: datetime) -> Unwatched:
+    found = list(Cluster.objects.unwatched(now=now))
+    seen = set(Cluster.objects.visible_to(user).values_list("pk", flat=True)) if found else set()
+    mine = [each for each in found if each.pk in seen]
+    first = [(each, _since(each, now)) for each in mine[:NAMED]]
+    return Unwatched(first, more=len(mine) - len(first), action=threads(now=now).action if first else "")
+
+
+def _since(cluster: Cluster, now: datetime) -> datetime | None:
+    return unwatched_since_of(getattr(cluster, "observer", None), added_at=cluster.added_at, now=now)
