@@ -28,10 +28,10 @@ from fleet.pools.approval_rules import ProductionAsks
 from fleet.pools.changes import PoolGone, PoolInUse, PoolTaken
 from fleet.pools.files import BadPoolFile, OutOfStep
 from fleet.queries import NodeLeft
-from health.inbox.listening import BadSource
 from health.inbox.refusals import BadAct, FindingRefusal
-from health.inbox.trying import TrialOpen
-from health.sources.asking import SourceOff
+from health.inbox.source_trials import TrialOpen
+from health.inbox.telemetry_sources import BadSource
+from health.sources.manual_refresh import SourceOff
 from kube.selectors import BadSelector
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 
 # By rule: the address of what a finding is about, from its evidence. For the apps above, with their sources.
 PAGES: dict[str, Callable[[Mapping[str, Any]], str]] = {}

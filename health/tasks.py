@@ -5,22 +5,22 @@ from django.utils import timezone
 from fleet.models import Cluster
 from fleet.observer.lease import shutdown
 from health import wake
-from health.exporters import rounds
-from health.inbox import muting, trying, unheard
-from health.judging import sweeping
-from health.judging.looking import look
+from health.evaluation import overdue_clusters
+from health.evaluation.evaluation_round import look
+from health.exporters import exporter_round
+from health.inbox import orphaned_findings, rule_mutes, source_trials
 from health.logs import crashes
 from health.models import TelemetrySource, TelemetryTrial
 from health.sources import hours
-from health.sources import rounds as telemetry
-from health.sources.frames import FramesAway
+from health.sources import source_round as telemetry
+from health.sources.snapshots import FramesAway
 
 log = structlog.get_logger(__name__)
 
 
 @shared_task(queue="default", ignore_result=True)
 def sweep_findings(**_: object) -> None:
-    for cluster_id in sweeping.due(now=timezone.now()):
+    for cluster_id in overdue_clusters.due(now=timezone.now()):
         wake.wake_findings_of(cluster_id)
 
 
@@ -30,10 +30,10 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
     if cluster is not None:
         now = timezone.now()
         look(cluster, now=now)
-        muting.go_on(cluster, now=now)
-        unheard.resolve_late(cluster, looked_at=now)
+        rule_mutes.go_on(cluster, now=now)
+        orphaned_findings.resolve_late(cluster, looked_at=now)
         try:
-            sweeping.judged(cluster_id, now=now)
+            overdue_clusters.judged(cluster_id, now=now)
             hours.write_over(cluster_id, now=now)
         except FramesAway as error:  # it was judged all the same, and the next sweep does so once more
             log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, because=str(error))
@@ -61,8 +61,8 @@ def sweep_exporters(**_: object) -> None:
 @shared_task(queue="default", ignore_result=True)
 def ask_exporters(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is not None and rounds.ask(cluster, clock=timezone.now, stop=shutdown.asked) is not None:
-        unheard.resolve_gone(cluster, now=timezone.now())
+    if cluster is not None and exporter_round.ask(cluster, clock=timezone.now, stop=shutdown.asked) is not None:
+        orphaned_findings.resolve_gone(cluster, now=timezone.now())
         wake.findings_soon.ask(cluster_id)
 
 
@@ -76,7 +76,7 @@ def sweep_telemetry(**_: object) -> None:
 
 @shared_task(queue="default", ignore_result=True)
 def try_telemetry(*, trial_id: int, **_: object) -> None:
-    trying.run_trial(trial_id, clock=timezone.now)
+    source_trials.run_trial(trial_id, clock=timezone.now)
 
 
 @shared_task(queue="default", ignore_result=True)

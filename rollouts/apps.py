@@ -10,7 +10,7 @@ class RolloutsConfig(AppConfig):
         from fleet.history import lines, moment
         from fleet.messages import listeners
         from fleet.pools.approval_rules import LISTENERS, LOCKS
-        from health.judging.sources import register
+        from health.evaluation.finding_sources import register
         from rollouts.approvals.shown import tidy
         from rollouts.approvals.unasked import ask_from_now_on, lock_plans
         from rollouts.hooks.findings import CORDON_LEFT, CORDON_TAKEN, GLASS, HALTED, LEFT_BEHIND, OPTED_OUT

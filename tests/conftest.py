@@ -15,8 +15,8 @@ from django.test import Client
 
 from config.garbage import collect_rarely
 from fleet.messages import wake
-from health.gpus import remembered
-from health.sources import frames, history
+from health.gpus import roster_cache
+from health.sources import history, snapshots
 from health.telemetry.prometheus import client
 from tests import (
     make,
@@ -50,7 +50,7 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         or "transactional_db" in request.fixturenames
         or request.node.get_closest_marker("django_db")
     ):
-        remembered.forget()  # keys of rows that a test before this one rolled back
+        roster_cache.forget()  # keys of rows that a test before this one rolled back
         ask = Client.request
         counted_at: tuple[int, int] | None = None
 
@@ -90,7 +90,7 @@ def _patient() -> Iterator[None]:
             "PATIENCE",
             replace(history.PATIENCE, connect_s=PATIENCE_S, read_s=PATIENCE_S, answer_s=PATIENCE_S),
         )
-        patch.setattr(frames, "TIMEOUT_S", PATIENCE_S)
+        patch.setattr(snapshots, "TIMEOUT_S", PATIENCE_S)
         yield
 
 

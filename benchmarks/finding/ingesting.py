@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
 from health.telemetry.prometheus.answers import Placing, fill, vector
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 
 NUMBER = 20  # metrics of a frame
 AT = 1_795_391_944.225

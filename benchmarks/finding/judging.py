@@ -31,13 +31,13 @@ def judge(nodes: int) -> LookCost:
     from django.utils import timezone
 
     call_command("migrate", verbosity=0)
-    from health.judging.gpus import judge_gpus
-    from health.judging.looking import look
-    from health.sources import frames
+    from health.evaluation.evaluation_round import look
+    from health.evaluation.gpu_evaluation import judge_gpus
+    from health.sources import snapshots
 
     now = timezone.now()
     cluster, reading = _cluster(nodes, now), _reading(nodes, now.timestamp())
-    keep_s = _cpu_s(lambda: frames.keep(cluster.pk, reading))
+    keep_s = _cpu_s(lambda: snapshots.keep(cluster.pk, reading))
     look(cluster, now=now)
     connection.force_debug_cursor = True
     reset_queries()
@@ -54,7 +54,7 @@ def _at_once(cluster: Any, now: Any) -> tuple[float, int]:
     """Every node lacks a GPU, and later none does: the longest transaction, and how many findings that makes."""
     from benchmarks.writes import watch_writes
     from fleet.models import Bookmark, Node
-    from health.judging.looking import look
+    from health.evaluation.evaluation_round import look
 
     found, longest_ms = 0, 0.0
     for minutes, there in ((0, 7), (3, 7), (6, 8)):
@@ -89,9 +89,9 @@ def _cluster(nodes: int, now: Any) -> Any:
 
 def _reading(nodes: int, at: float) -> Any:
     from health.telemetry.base import TelemetryReading
-    from health.telemetry.frame import Frame, GpuDevice, MetricColumn
     from health.telemetry.metrics import METRICS
-    from health.telemetry.remembering import remember
+    from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+    from health.telemetry.snapshot_memory import remember
 
     devices = tuple(
         GpuDevice(f"gpu-{place // 8:05}", place % 8, f"GPU-{place:08x}-1111-2222-3333-444444444444")

@@ -45,19 +45,23 @@ def live_a_day(nodes: int) -> MinutesCost:
 
     now = timezone.now()
     cluster = Cluster.objects.create(name="minutes", uid="minutes", added_at=now)
-    frames, leases = [_frame(nodes, seed) for seed in range(10)], _Leases()
+    snapshots, leases = [_frame(nodes, seed) for seed in range(10)], _Leases()
     keeps = []
     for minute in range(MINUTES):
         at = now.timestamp() - 60 * (MINUTES - 1 - minute)
         keep = partial(
-            minutes.keep, cluster.pk, _said_at(frames[minute % len(frames)], at), assert_lease=leases.begun, now=at
+            minutes.keep,
+            cluster.pk,
+            _said_at(snapshots[minute % len(snapshots)], at),
+            assert_lease=leases.begun,
+            now=at,
         )
         keeps.append(_cpu_s(keep))
         leases.ended()
     for hour in range(1, HOURS):
         _copy(GpuMinuteBlock, cluster, now, timedelta(hours=hour))
     packed = GpuMinuteBlock.objects.filter(cluster=cluster).aggregate(size=Sum(Length("packed")))["size"]
-    plots, queries = _plots(cluster, _said_at(frames[0], now.timestamp()), now)
+    plots, queries = _plots(cluster, _said_at(snapshots[0], now.timestamp()), now)
     return MinutesCost(
         1000 * percentile(keeps, 0.5), 1000 * percentile(leases.took, 0.99), 1000 * percentile(plots, 0.5), queries,
         packed / 2**20,
@@ -95,14 +99,14 @@ def _plots(cluster: Any, frame: Any, now: Any) -> tuple[list[float], int]:
     from rest_framework.test import APIClient
 
     from fleet.models import ExporterRound, Node
-    from health.sources import frames
+    from health.sources import snapshots
     from health.telemetry.base import TelemetryReading
     from people.models import RoleBinding, User
 
     ExporterRound.objects.create(
         cluster=cluster, lease_until=now, next_look_at=now, state="asked", state_since=now, read_at=now
     )
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(RANGES), {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(RANGES), {}))
     node = Node.objects.create(
         cluster=cluster, uid="minutes-0", name=frame.devices[0].node_name, resource_version="1", created_at=now,
         changed_at=now, is_ready=True, is_gpu_node=True,
@@ -125,7 +129,7 @@ def _plots(cluster: Any, frame: Any, now: Any) -> tuple[list[float], int]:
 def _frame(nodes: int, seed: int) -> Any:
     from array import array
 
-    from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+    from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 
     drawn = random.Random(seed)
     devices = [

@@ -17,11 +17,11 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
 from health.api.mutes import MOST_KEY, MuteSerializer
 from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, told_to
-from health.inbox.grouping import told_together
+from health.inbox.finding_groups import told_together
+from health.inbox.last_seen import dated
 from health.inbox.markdown import as_markdown
-from health.inbox.plotting import is_plotted, plots_of
-from health.inbox.reading import MOST_ALIKE, MOST_AROUND, as_seen_by, detail_of, impacts_of
-from health.inbox.seeing import dated
+from health.inbox.plots import is_plotted, plots_of
+from health.inbox.queries import MOST_ALIKE, MOST_AROUND, as_seen_by, detail_of, impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from health.models.finding import SEVERITIES, STATES

@@ -12,10 +12,10 @@ from fleet.api.nodes import OfAGpu
 from fleet.api.serializers import FreshnessSerializer, RefSerializer
 from fleet.queries import see_gpu
 from health.api.telemetry import NodeTelemetrySerializer
-from health.inbox.reading import titles
+from health.inbox.queries import titles
 from health.models import Finding
 from health.models.finding import SEVERITIES
-from health.sources.of_node import of_gpu, telemetry_of
+from health.sources.node_telemetry import of_gpu, telemetry_of
 
 
 class OpenFindingSerializer(serializers.Serializer):

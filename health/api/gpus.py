@@ -16,12 +16,12 @@ from fleet.allocation.allocations import ToldBy
 from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
-from health.gpus.asking import LONGEST, OF_A_METRIC, READINGS, SEVERITIES, GpuFilter, number
 from health.gpus.columns import COLUMNS, ORDERS, WORST_FIRST
 from health.gpus.files import TooLong, csv_of
-from health.gpus.narrowing import TooWide
-from health.gpus.reading import GpuTable, table_of
-from health.gpus.writing import written
+from health.gpus.gpu_filter import LONGEST, OF_A_METRIC, READINGS, SEVERITIES, GpuFilter, number
+from health.gpus.selection import TooWide
+from health.gpus.serializer import written
+from health.gpus.table import GpuTable, table_of
 from health.rules.base import Severity
 from people.rights import Permission, require_somewhere
 

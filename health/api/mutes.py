@@ -13,7 +13,7 @@ from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import Text
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node, Pool
-from health.inbox import muting
+from health.inbox import rule_mutes
 from health.inbox.rights import require_mute
 from health.inbox.verbs import MAY
 from health.models import Finding, Mute
@@ -84,15 +84,15 @@ class MuteEdge(Edge):
         """What is named, as far as the caller may see it, not written yet."""
         if "finding" in asked:
             rows = Finding.objects.visible_to(self.user).select_related("cluster", "node")
-            return muting.scoped(self.load(rows, asked["finding"]), "finding")
+            return rule_mutes.scoped(self.load(rows, asked["finding"]), "finding")
         rule = asked["rule"]
         if "node" in asked:
             node = self.load(Node.objects.visible_to(self.user).select_related("cluster"), asked["node"])
-            return muting.of_place(node.cluster, rule, node=node)
+            return rule_mutes.of_place(node.cluster, rule, node=node)
         if "pool" in asked:
             pool = self.load(Pool.objects.visible_to(self.user).select_related("cluster"), asked["pool"])
-            return muting.of_place(pool.cluster, rule, pool=pool)
-        return muting.of_place(self.load(Cluster.objects.visible_to(self.user), asked["cluster"]), rule)
+            return rule_mutes.of_place(pool.cluster, rule, pool=pool)
+        return rule_mutes.of_place(self.load(Cluster.objects.visible_to(self.user), asked["cluster"]), rule)
 
 
 class MuteList(MuteEdge, Listing):
@@ -112,7 +112,7 @@ class MuteList(MuteEdge, Listing):
         asked = self.read(MuteRequest)
         row = self.scoped(asked)
         require_mute(self.user, row)
-        made = muting.mute(
+        made = rule_mutes.mute(
             row, actor=self.user.get_username(), because=asked["because"], until=asked["until"], key=self.key(),
             now=timezone.now(),
         )  # fmt: skip
@@ -131,5 +131,5 @@ class MuteLifts(MuteEdge):
         """End a mute early. What is still wrong in its scope is open again."""
         row = self.mute(mute_id)
         require_mute(self.user, row)
-        muting.lift(row, actor=self.user.get_username(), now=timezone.now(), **self.read(MuteLiftRequest))
+        rule_mutes.lift(row, actor=self.user.get_username(), now=timezone.now(), **self.read(MuteLiftRequest))
         return Response(status=204)

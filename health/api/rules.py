@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
-from health.api.exported import NodesCountedSerializer
-from health.inbox import limiting, shadowing
-from health.inbox.limiting import LimitsAsked, put_limits, remove_limits, require_limit
+from health.api.exported_metrics import NodesCountedSerializer
+from health.inbox import pool_limits, shadow_mode
+from health.inbox.pool_limits import LimitsAsked, put_limits, remove_limits, require_limit
 from health.inbox.rulebook import on_page
 from health.models import PoolLimits, RuleShadow
 from people.rights import Permission, require, scope_of
@@ -120,7 +120,7 @@ class RuleShadowList(Edge):
     def post(self, request) -> Response:
         """Put a rule on trial: it is judged, and nobody is told of what it finds. For admins of the fleet."""
         require(self.user, Permission.ADMINISTER)
-        row = shadowing.begin(actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowRequest))
+        row = shadow_mode.begin(actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowRequest))
         return Response(RuleShadowSerializer(row).data, status=201)
 
 
@@ -131,7 +131,7 @@ class RuleShadowEnds(Edge):
         sees = not scope_of(self.user, Permission.SEE).nowhere
         row = self.load(RuleShadow.objects.all() if sees else RuleShadow.objects.none(), shadow_id)
         require(self.user, Permission.ADMINISTER)
-        shadowing.end(row, actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowEndRequest))
+        shadow_mode.end(row, actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowEndRequest))
         return Response(status=204)
 
 
@@ -150,7 +150,7 @@ class PoolLimitsList(Edge):
         pool = self.pool(pool_id)
         require_limit(self.user, pool)
         asked: dict[str, Any] = self.read(PoolLimitsRequest)
-        limits = LimitsAsked(**{name: asked[name] for name in limiting.COLUMNS})
+        limits = LimitsAsked(**{name: asked[name] for name in pool_limits.COLUMNS})
         row = put_limits(
             pool, asked["rule"], limits, version=asked["version"], actor=self.user.get_username(),
             because=asked["because"], now=timezone.now(),

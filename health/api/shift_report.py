@@ -12,8 +12,8 @@ from edges.rest import Asked, Edge
 from fleet.models import Cluster
 from fleet.queries import see_clusters
 from health.api.findings import FindingSerializer
-from health.inbox.handing_over import HOURS, MOST, USUAL, ReportedFinding, ReportSection, handover_of
 from health.inbox.markdown import handover_as_markdown
+from health.inbox.shift_report import HOURS, MOST, USUAL, ReportedFinding, ReportSection, handover_of
 
 
 class ShiftReportAsked(Asked):

@@ -15,14 +15,14 @@ from fleet.api.nodes import OfANode
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health import wake
-from health.api.exported import METRIC_KEYS, NodesCountedSerializer
-from health.inbox.listening import mark_of, put_source, remove_source
+from health.api.exported_metrics import METRIC_KEYS, NodesCountedSerializer
+from health.inbox.telemetry_sources import mark_of, put_source, remove_source
 from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import LATE
-from health.sources.asking import ask_now
-from health.sources.exporting import Exporting, exporting_of
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
-from health.sources.reading import MetricReading, ReadingState, Standing
+from health.sources.exported_metrics import Exporting, exporting_of
+from health.sources.manual_refresh import ask_now
+from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
+from health.sources.readings import MetricReading, ReadingState, Standing
 from health.sources.secrets import OF_FILE, OF_VARIABLE, PLACES, PREFIX
 from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require, scope_of

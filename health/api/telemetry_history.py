@@ -12,7 +12,7 @@ from edges.rest import Asked
 from fleet.api.nodes import OfAGpu, OfANode
 from fleet.models import Node
 from health.api.telemetry import METRIC_KEYS
-from health.inbox.plotting import WINDOW, plots_of_gpu, with_plans
+from health.inbox.plots import WINDOW, plots_of_gpu, with_plans
 from health.models.finding import SEVERITIES
 from health.sources.history import WINDOWS, PlotSource, TelemetryHistory, history_of
 from people.models import User

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 
 from edges.rest import RowSerializer
 from fleet.api.serializers import RefSerializer
-from health.api.exported import NodesCountedSerializer
+from health.api.exported_metrics import NodesCountedSerializer
 from health.api.telemetry import ADMINS, METRIC_KEYS, OfASource, TelemetrySourcePut, context_of
-from health.inbox.trying import TRIED, ask_trial, exporting_by, told_of
+from health.inbox.source_trials import TRIED, ask_trial, exporting_by, told_of
 from health.models import TelemetryTrial, TrialState
 from health.telemetry.metrics import lacking
 from people.rights import Permission

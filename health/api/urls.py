@@ -1,7 +1,8 @@
 from django.urls import path
 
 from health.api.acts import Assignments, Feedback, FindingAcknowledgements, Unassignments
-from health.api.exported import ExportedMetrics
+from health.api.comparables import GpuTwinDetail, NodeTwin
+from health.api.exported_metrics import ExportedMetrics
 from health.api.findings import FindingDetail, FindingGroups, FindingList, FindingTelemetry
 from health.api.gpu import GpuDetail
 from health.api.gpu_views import GpuViewDetail, GpuViewList
@@ -19,7 +20,6 @@ from health.api.telemetry import (
 )
 from health.api.telemetry_history import GpuTelemetryHistory, NodeTelemetryHistory
 from health.api.telemetry_trials import TelemetryTrialDetail, TelemetryTrialList
-from health.api.twins import GpuTwinDetail, NodeTwin
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/compatibility", CompatibilityDetail.as_view(), name="api-cluster-compatibility"),

@@ -12,24 +12,24 @@ from fleet.models import Cluster
 from health.backtest.allocations import PastAllocations, past_allocations
 from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import NodePast, pasts
-from health.judging.around import DAY, classes_of
-from health.judging.gpus import Judging
-from health.judging.limits import LimitsInForce
-from health.judging.repeating import XidsFound
-from health.judging.resetting import GpuReset, resets_of
+from health.evaluation.gpu_evaluation import Judging
+from health.evaluation.gpu_resets import GpuReset, resets_of
+from health.evaluation.limits_in_force import LimitsInForce
+from health.evaluation.node_context import DAY, classes_of
+from health.evaluation.xid_repeats import XidsFound
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule
 from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
 from health.rules.gpus.resets import WITHIN, Resets
 from health.rules.gpus.xid import LastXid
-from health.sources.frames import KeptFrame
-from health.sources.recalling import keep_counted
-from health.sources.rounds import round_of
+from health.sources.snapshots import KeptFrame
+from health.sources.source_round import round_of
+from health.sources.xid_recall import keep_counted
 from health.telemetry.base import SKEW_S, STALE_AFTER_S, TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import NotTold, Past
 from health.telemetry.prometheus.ranges import Steps
+from health.telemetry.snapshot import Frame, GpuDevice
 from wording.instants import to_the_minute
 from wording.lists import names
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import LONG_AGO, NodePast
-from health.judging.signals import Signal, Subject
+from health.evaluation.signals import Signal, Subject
 from health.rules.base import NodeFacts, Rule
 from health.rules.node_flapping import WITHIN, NodeFlapping
 from health.rules.node_not_ready import NodeNotReady

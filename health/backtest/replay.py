@@ -1,4 +1,4 @@
-"""What would have become of what a rule said, look by look: as `health.judging.looking` writes findings, and no row.
+"""Replays what a rule would have found, as `health.evaluation.evaluation_round` writes findings, without rows.
 
 A test has both look at the same and compares.
 """
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from health.judging.opening import LATELY, SAME_WITHIN
-from health.judging.signals import Signal
+from health.evaluation.finding_openings import LATELY, SAME_WITHIN
+from health.evaluation.signals import Signal
 from health.rules.base import Severity, Wrong
 from health.subjects import identity_of
 

@@ -18,7 +18,7 @@ from fleet.states.node import AT_REST, RECONFIGURING
 COLUMNS = ("is_ready", "upgrade_state", "mig_config_state", "driver_version")
 EVENT_KINDS = ("ready", "upgrade", "capacity", "version")
 AT_ONCE = 500  # rows
-AT_WORK: Mapping[str, Callable[[str], bool]] = {  # as `health.judging.gpus.is_changing`
+AT_WORK: Mapping[str, Callable[[str], bool]] = {  # as `health.evaluation.gpu_evaluation.is_changing`
     "upgrade_state": lambda state: state not in AT_REST,
     "mig_config_state": RECONFIGURING.__contains__,
 }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from health.sources.reading import UTILISATION
+from health.sources.readings import UTILISATION
 from health.telemetry.metrics import METRICS, Metric
 
 WORST_FIRST = "-health"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from health.gpus.faults import Findings, FindingSeen
-from health.gpus.remembered import ClusterGpus, SeenNode
-from health.sources.of_clusters import ClusterTelemetry
-from health.telemetry.frame import NEVER
+from health.gpus.roster_cache import ClusterGpus, SeenNode
+from health.sources.cluster_telemetry import ClusterTelemetry
+from health.telemetry.snapshot import NEVER
 
 
 @dataclass

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from health.gpus.asking import GpuFilter
+from health.gpus.gpu_filter import GpuFilter
 from health.models import GpuView
 from people.models import User
 

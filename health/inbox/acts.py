@@ -12,10 +12,10 @@ from edges import concurrent_edits
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.transition_errors import LostRace
 from fleet.models import Cluster
+from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rights import may_see
 from health.inbox.verbs import VERBS, why_not_now
-from health.judging.counting import announce_findings, count_on_nodes
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from people.models import AuditEntry, User

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from health.impact import Impact
-from health.inbox.handing_over import Handover, ReportedFinding, ReportSection
-from health.inbox.reading import Detail
+from health.inbox.queries import Detail
+from health.inbox.shift_report import Handover, ReportedFinding, ReportSection
 from health.models import Finding
 from wording.instants import to_the_minute, to_the_second
 from wording.numbers import count, either

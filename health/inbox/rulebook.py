@@ -11,18 +11,18 @@ from django.db.models import Count, Exists, OuterRef
 
 from fleet.models import Cluster, Node
 from health.correlation import EXPLAINED_BY
+from health.evaluation.finding_sources import SOURCES
+from health.evaluation.signals import Judged
+from health.inbox.last_seen import not_heard
 from health.inbox.runbooks import RUNBOOKS
-from health.inbox.seeing import not_heard
-from health.judging.signals import Judged
-from health.judging.sources import SOURCES
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, RuleShadow
 from health.rules import RULES
 from health.rules.base import NODE
 from health.rules.gpus import GPU_RULES
 from health.rules.limits import Comparing
-from health.sources.exporting import NodesCounted, exporting_of
-from health.sources.of_clusters import standings_of
+from health.sources.cluster_telemetry import standings_of
+from health.sources.exported_metrics import NodesCounted, exporting_of
 from people.models import User
 from wording.numbers import count
 

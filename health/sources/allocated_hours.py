@@ -13,7 +13,7 @@ from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
 from fleet.models import Gpu, Node, PodPlacement
 from gpu.resources import Layout, whole_gpus
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 
 HOUR = timedelta(hours=1)
 NODES_AT_ONCE = 200

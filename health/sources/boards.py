@@ -19,8 +19,8 @@ from fleet.history.lines import BOARD
 from fleet.models import Node, NodeEvent
 from health.models import GpuHour
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import GpuDevice
-from health.telemetry.remembering import heard
+from health.telemetry.snapshot import GpuDevice
+from health.telemetry.snapshot_memory import heard
 from wording.lists import names
 
 NODES_AT_MOST = 50  # at once: nobody swaps boards of more, and exporters that name all their GPUs anew are no swap

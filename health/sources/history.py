@@ -20,7 +20,7 @@ from health.models import TelemetrySource
 from health.sources import minutes
 from health.sources.addresses import address_of
 from health.sources.missing_minutes import why_no_line, why_not_kept
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
+from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.secrets import NoSecret
 from health.telemetry import promql
 from health.telemetry.base import STALE_AFTER_S

@@ -15,10 +15,10 @@ from fleet.messages import announce
 from fleet.models import Observer
 from health.models import GpuHour
 from health.sources.allocated_hours import AllocatedFor, AllocatedHour
-from health.sources.frames import KEPT_S, FramesAway, redis_client, unpacked
-from health.sources.pacing import take_turn
-from health.telemetry.frame import Frame, GpuDevice
+from health.sources.intervals import take_turn
+from health.sources.snapshots import KEPT_S, FramesAway, redis_client, unpacked
 from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
+from health.telemetry.snapshot import Frame, GpuDevice
 
 log = structlog.get_logger(__name__)
 TABLE = "health_gpuhour"

@@ -11,7 +11,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from health.models import GpuMinuteBlock
-from health.telemetry.frame import Frame, GpuDeviceKey
 from health.telemetry.minutes import (
     BLOCK_S,
     KEPT_S,
@@ -22,6 +21,7 @@ from health.telemetry.minutes import (
     samples_of,
 )
 from health.telemetry.prometheus.ranges import Steps
+from health.telemetry.snapshot import Frame, GpuDeviceKey
 
 AT_ONCE = 50  # rows a transaction: none takes 100 ms
 BLOCK = timedelta(seconds=BLOCK_S)

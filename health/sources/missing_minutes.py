@@ -5,7 +5,7 @@ from datetime import datetime
 
 from fleet.models import ExportersState
 from fleet.models.exporter import ASKED_AT_MOST
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry
+from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry
 from health.telemetry.minutes import KEPT_S, MINUTE_S
 from health.telemetry.prometheus.ranges import Steps
 

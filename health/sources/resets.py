@@ -8,7 +8,7 @@ from typing import Any
 from fleet.history.lines import RESET
 from fleet.models import Node, NodeEvent
 from health.telemetry.base import TelemetryReading
-from health.telemetry.remembering import heard
+from health.telemetry.snapshot_memory import heard
 
 OF_NODE = ("name", "uid", "mig_config_state", "mig_is_overdue")
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from fleet.models import ExporterRound, ExportersState
 from health.models import SourceState, TelemetrySource
-from health.sources.of_node import standing_of
+from health.sources.node_telemetry import standing_of
 from wording.instants import to_the_minute
 from wording.numbers import count
 

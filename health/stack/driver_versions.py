@@ -10,7 +10,7 @@ from gpu.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
 from gpu.operands import DRIVER
 from gpu.versions import agree, agree_on_driver, is_digest, read
 from health.stack.desired import Desired
-from health.stack.on_node import OperandOnNode
+from health.stack.node_operands import OperandOnNode
 from wording.instants import to_the_minute
 
 DRA = frozenset({"gpu.nvidia.com", "gpu.amd.com"})

@@ -28,7 +28,7 @@ from gpu.resources import is_gpu_resource
 from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, Signs, Weight, why_waits
 from health.stack.causes.dra import DRIVERS
 from health.stack.causes.tenants import DOMAIN_NOT_READY
-from health.stack.reading import read_stack
+from health.stack.node_rows import read_stack
 from health.stack.rows import StackRows
 from health.stack.signs import pod_signs, signs_of
 from kube.resources import RESOURCE_SLICES

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from health.telemetry.base import PART_CHARS, XidTold
-from health.telemetry.frame import GpuDevice, GpuDeviceKey
 from health.telemetry.identity import device_of
 from health.telemetry.lines import MetricLine, labels_in, lines_in
 from health.telemetry.metrics import BLANKS, SERIES, MetricSeries
+from health.telemetry.snapshot import GpuDevice, GpuDeviceKey
 
 HOST = ("Hostname", "hostname")
 WORDS = 300  # of an exporter for an Xid

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import ge
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import Frame, GpuDevice, unsaid
+from health.telemetry.snapshot import Frame, GpuDevice, unsaid
 
 HOUR_S = 3600
 GAP_AT_MOST_S = 2 * STALE_AFTER_S  # of a longer one nobody knows what was in it

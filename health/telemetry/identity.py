@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, in_order
+from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, in_order
 from wording.numbers import are, count
 
 # Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.

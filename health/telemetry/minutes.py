@@ -5,8 +5,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from health.telemetry.frame import Frame, GpuDeviceKey
 from health.telemetry.hours import fresh_values
+from health.telemetry.snapshot import Frame, GpuDeviceKey
 
 MINUTE_S = 60
 BLOCK_MINUTES = 15

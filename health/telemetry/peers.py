@@ -5,7 +5,7 @@ from itertools import groupby
 from statistics import median
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 FEWEST = 4  # boards of a node that say something: of fewer nobody is far from the others
 

@@ -9,13 +9,13 @@ from edges.concurrent_edits import LENGTH
 from edges.digits import whole
 from edges.fields import Reason, WholeNumber
 from fleet.models import Pool
-from health.inbox import muting
+from health.inbox import rule_mutes
 from health.inbox.refusals import BadAct
 from health.models import Finding, Mute
 from people.models import User
 from people.roster.accounts import LONGEST_NAME
 
-LONGEST_H = muting.MOST // timedelta(hours=1)
+LONGEST_H = rule_mutes.MOST // timedelta(hours=1)
 HOW_LONG = f"Say for how long: 1 to {LONGEST_H} hours."
 
 
@@ -51,7 +51,7 @@ class MuteForm(forms.Form):
     def clean_scope(self) -> Mute:
         scope, _, key = self.cleaned_data["scope"].partition("-")
         try:
-            return muting.scoped(self.finding, scope, pool=self._pool(key) if scope == "pool" else None)
+            return rule_mutes.scoped(self.finding, scope, pool=self._pool(key) if scope == "pool" else None)
         except BadAct as refusal:
             raise forms.ValidationError(str(refusal)) from refusal
 

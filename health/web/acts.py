@@ -13,12 +13,12 @@ from django.views.decorators.http import require_POST
 from edges.kept_input import read
 from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
-from health.inbox import acts, muting
+from health.inbox import acts, rule_mutes
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
 from health.models import Finding, Mute
 from health.web.act_form import ActForm, MuteForm
-from health.web.written import REFUSALS, kept_if_refused
+from health.web.kept_input import REFUSALS, kept_if_refused
 
 TOLD: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
@@ -48,7 +48,7 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     done = f"Lifted: what is still wrong in {row.place} is open again."
     with answered(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
-        muting.lift(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
+        rule_mutes.lift(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
     return _back(request, None)
 
 
@@ -65,7 +65,7 @@ def _mute(request: PersonRequest, finding: Finding) -> None:
     require_mute(request.user, row)
     until = now + timedelta(hours=given["hours"])
     actor = request.user.get_username()
-    muting.mute(row, because=given["because"], until=until, key=given["key"], actor=actor, now=now)
+    rule_mutes.mute(row, because=given["because"], until=until, key=given["key"], actor=actor, now=now)
 
 
 def _back(request: PersonRequest, finding_id: int | None) -> HttpResponse:

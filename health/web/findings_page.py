@@ -15,14 +15,14 @@ from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
 from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for, lines_for
-from health.inbox.grouping import FindingGroup, groups_of
-from health.inbox.reading import code_of, counts_of, titles
-from health.inbox.seeing import dated
+from health.inbox.finding_groups import FindingGroup, groups_of
+from health.inbox.last_seen import dated
+from health.inbox.queries import code_of, counts_of, titles
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow
 from health.models.finding import WORST_FIRST, FindingQuerySet
-from health.sources.exporting import exporting_of
-from health.sources.of_clusters import standings_of
+from health.sources.cluster_telemetry import standings_of
+from health.sources.exported_metrics import exporting_of
 from health.web.trouble import trouble_of
 
 PER_PAGE = 50

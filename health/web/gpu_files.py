@@ -6,10 +6,10 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
 from edges.requests import PersonRequest
-from health.gpus.asking import GpuFilter
 from health.gpus.files import TooLong, csv_of, json_of
-from health.gpus.narrowing import TooWide
-from health.gpus.reading import GpuTable, table_of
+from health.gpus.gpu_filter import GpuFilter
+from health.gpus.selection import TooWide
+from health.gpus.table import GpuTable, table_of
 from people.rights import Permission, scope_of
 
 

@@ -7,8 +7,8 @@ from gpu.xids import RECOVERY_ACTIONS
 from health.gpus.columns import UNITLESS
 from health.rules.gpus.fabric import STATUSES, faults_in
 from health.sources.history import OF_SLICES
-from health.sources.of_node import DeviceTelemetry
-from health.sources.reading import MetricReading, ReadingState
+from health.sources.node_telemetry import DeviceTelemetry
+from health.sources.readings import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS, SLOWED_BY
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
 from wording.lists import names

@@ -19,14 +19,14 @@ from fleet.messages.numbers import numbers_of
 from fleet.models import Node, Observer
 from fleet.queries import pools_named
 from fleet.states.node import TITLES, state_key
-from health.gpus.asking import PARTS, READINGS, SEVERITIES, GpuFilter
 from health.gpus.columns import COLUMNS, ORDER_TITLES, USUAL, GpuColumn
-from health.gpus.narrowing import TooWide
-from health.gpus.reading import GpuSeen, GpuTable, clusters_seen, table_of
+from health.gpus.gpu_filter import PARTS, READINGS, SEVERITIES, GpuFilter
+from health.gpus.selection import TooWide
+from health.gpus.table import GpuSeen, GpuTable, clusters_seen, table_of
 from health.gpus.views import views_of
-from health.sources.of_clusters import ClusterTelemetry
-from health.sources.of_node import instant
-from health.sources.reading import MetricReading, ReadingState
+from health.sources.cluster_telemetry import ClusterTelemetry
+from health.sources.node_telemetry import instant
+from health.sources.readings import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS
 from health.web.gpu_readings import words_of
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of

@@ -25,11 +25,11 @@ from fleet.queries import pools_named, seen_pools_of
 from fleet.web.summary import lines_for
 from health.impact import Impact
 from health.inbox.acts import mark_of
-from health.inbox.ages import ages_of
-from health.inbox.grouping import FindingGroup, groups_of, together_with
+from health.inbox.finding_groups import FindingGroup, groups_of, together_with
+from health.inbox.last_seen import dated
 from health.inbox.markdown import as_markdown
-from health.inbox.plotting import is_of_telemetry, unit_of_limits
-from health.inbox.reading import (
+from health.inbox.plots import is_of_telemetry, unit_of_limits
+from health.inbox.queries import (
     AROUND,
     Detail,
     FindingCounts,
@@ -42,14 +42,14 @@ from health.inbox.reading import (
     titles,
 )
 from health.inbox.rights import why_not_act, why_not_mute
-from health.inbox.seeing import dated
+from health.inbox.source_ages import ages_of
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow
 from health.models.finding import WORST_FIRST, FindingQuerySet
 from health.rules.base import Severity
+from health.web.kept_input import take
 from health.web.trouble import trouble_of
-from health.web.written import take
 from people.models import User
 from people.rights import Permission, who_may
 from wording.instants import to_the_second

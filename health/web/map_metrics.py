@@ -15,8 +15,8 @@ from edges.parts import packed, part
 from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_map import SeenMap
-from health.sources.of_clusters import BoardTold, ClusterTelemetry, telemetry_of_clusters
-from health.sources.reading import NOT_UNDER_MIG, UTILISATION
+from health.sources.cluster_telemetry import BoardTold, ClusterTelemetry, telemetry_of_clusters
+from health.sources.readings import NOT_UNDER_MIG, UTILISATION
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
 NO_DATA = 255

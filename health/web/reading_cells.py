@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from health.sources.reading import MetricReading, ReadingState
+from health.sources.readings import MetricReading, ReadingState
 
 WITHOUT_VALUE = {
     ReadingState.NOT_EXPORTED: "not exported",

@@ -16,9 +16,9 @@ from edges.reason_form import WhyForm, because_of
 from edges.requests import PersonRequest, answered, reason
 from edges.transition_errors import LostRace
 from fleet.models import Pool
-from health.backtest.running import why_not as why_not_replayed
-from health.inbox import shadowing
-from health.inbox.limiting import CHANGED, LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
+from health.backtest.backtest import why_not as why_not_replayed
+from health.inbox import shadow_mode
+from health.inbox.pool_limits import CHANGED, LimitsAsked, put_limits, remove_limits, require_limit, why_not_limit
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rulebook import on_page
 from health.models import Finding, PoolLimits, RuleShadow
@@ -55,7 +55,7 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
     with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadowing.begin(rule, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
+        shadow_mode.begin(rule, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
     return redirect("rule", rule=rule)
 
 
@@ -64,7 +64,7 @@ def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
     with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadowing.end(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
+        shadow_mode.end(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
     return redirect("rule", rule=row.rule)
 
 
@@ -129,7 +129,7 @@ def _page(
     pools = Pool.objects.visible_to(request.user).select_related("cluster").order_by("cluster__name", "name")
     limits = [(each, why_not_limit(request.user, each.pool)) for each in _limits(request).filter(rule=rule)]
     theirs = [pool for pool in pools if not why_not_limit(request.user, pool)] if row.limits else []
-    never = "" if row.shadow else shadowing.why_never(rule)  # a trial that there is can be ended
+    never = "" if row.shadow else shadow_mode.why_never(rule)  # a trial that there is can be ended
     may_not = why_not(request.user, Permission.ADMINISTER) or never
     context: dict[str, Any] = {
         "place": "findings",

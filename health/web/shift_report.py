@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from edges.requests import PersonRequest
 from fleet.web.summary import lines_for
-from health.inbox.handing_over import HOURS, USUAL, handover_of
 from health.inbox.markdown import handover_as_markdown
+from health.inbox.shift_report import HOURS, USUAL, handover_of
 from wording.numbers import count
 
 CHOICES = [(hours, count(hours, "hour") if hours < 24 else count(hours // 24, "day")) for hours in HOURS]

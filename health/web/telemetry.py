@@ -16,9 +16,9 @@ from fleet.queries import gpu_at
 from fleet.web.node_lookup import node_for
 from fleet.web.summary import cluster_for
 from health.models import SourceState, TelemetrySource
-from health.sources.exporting import Exporting, NodesCounted, exporting_of
-from health.sources.of_node import DeviceTelemetry, NodeTelemetry, instant, of_gpu, standing_of, telemetry_of
-from health.sources.reading import ReadingState
+from health.sources.exported_metrics import Exporting, NodesCounted, exporting_of
+from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, of_gpu, standing_of, telemetry_of
+from health.sources.readings import ReadingState
 from health.telemetry.metrics import METRICS, Metric, lacking
 from health.web.gpu_readings import other_readings
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of

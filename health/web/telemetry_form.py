@@ -14,9 +14,9 @@ from edges.requests import PersonRequest
 from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from health import wake
-from health.inbox.listening import GIVEN, BadSource, mark_of, put_source, remove_source
+from health.inbox.telemetry_sources import GIVEN, BadSource, mark_of, put_source, remove_source
 from health.models import TelemetrySource
-from health.sources.asking import SourceOff, ask_now
+from health.sources.manual_refresh import SourceOff, ask_now
 from people.rights import Permission, why_not
 
 

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster
-from health.inbox.listening import BadSource
-from health.inbox.trying import OVER, TRIED, TrialOpen, ask_trial, exporting_by, told_of
+from health.inbox.source_trials import OVER, TRIED, TrialOpen, ask_trial, exporting_by, told_of
+from health.inbox.telemetry_sources import BadSource
 from health.models import TelemetryTrial, TrialState
 from health.web.telemetry import source_card
 from health.web.telemetry_form import TelemetrySourceForm

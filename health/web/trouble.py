@@ -9,10 +9,10 @@ from fleet.freshness.kinds import Freshness
 from fleet.models import Node
 from fleet.queries import ClusterRow
 from fleet.web.summary import counted_by
-from health.inbox.reading import FindingCounts
+from health.inbox.queries import FindingCounts
 from health.rules import RULES
-from health.sources.exporting import exporting_of
-from health.sources.of_clusters import standings_of
+from health.sources.cluster_telemetry import standings_of
+from health.sources.exported_metrics import exporting_of
 from people.models import User
 
 READ = frozenset(kind for rule in RULES for kind in rule.reads)

@@ -12,7 +12,7 @@ from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_gpus import Sickness
 from health.correlation import EXPLAINED_BY
-from health.inbox.reading import code_of, titles
+from health.inbox.queries import code_of, titles
 from health.models import Finding
 from health.rules.base import RANKS, Severity
 from wording.lists import names

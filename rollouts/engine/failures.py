@@ -5,7 +5,7 @@ from datetime import datetime
 
 from fleet.models import Node
 from gpu.upgrade_controller import UPGRADE_FAILED
-from health.judging.keeping import why_upgrade_stays
+from health.evaluation.upgrade_blockers import why_upgrade_stays
 from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Target

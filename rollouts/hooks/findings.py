@@ -9,7 +9,7 @@ from django.urls import reverse
 from fleet.models import Cluster, Node
 from gpu.external_controllers import NEIGHBOURS, Metadata, earlier_values
 from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP, WAS_CORDONED
-from health.judging.sources import FindingSource
+from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate

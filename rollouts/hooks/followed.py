@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from fleet.models import Cluster
 from gpu.labels import UPGRADE_SKIP
-from health.judging.sources import FindingSource
+from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.lifecycle import FollowedState
 from rollouts.models import FollowedRollout

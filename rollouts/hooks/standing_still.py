@@ -11,7 +11,7 @@ from typing import NamedTuple
 from django.db.models import Max, Q, QuerySet
 
 from fleet.models import Cluster
-from health.judging.sources import FindingSource
+from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import BOUND, Answer

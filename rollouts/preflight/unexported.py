@@ -12,7 +12,7 @@ from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.throttled import Throttled
-from health.sources.of_clusters import ClusterTelemetry, telemetry_of_clusters
+from health.sources.cluster_telemetry import ClusterTelemetry, telemetry_of_clusters
 from health.telemetry.metrics import METRICS
 from rollouts.checks import Check, each, stage_field
 from rollouts.gates.soak import Soak

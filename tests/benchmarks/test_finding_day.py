@@ -21,7 +21,7 @@ from benchmarks.finding.day.stage import Stage
 from benchmarks.finding.day.telling import Told
 from benchmarks.finding.day.unplanted import UNPLANTED
 from demo.settings import ROOT
-from health.judging import gpus, looking
+from health.evaluation import evaluation_round, gpu_evaluation
 from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 from health.rules.gpus.xid import LastXid
 from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
@@ -123,8 +123,8 @@ def test_resets_that_nobody_can_tell_apart_are_one_and_those_before_what_is_forg
 
 
 def test_a_rule_that_is_gone_is_missed(monkeypatch: pytest.MonkeyPatch):
-    without = tuple(rule for rule in gpus.GPU_RULES if not isinstance(rule, LastXid))
-    monkeypatch.setattr(gpus, "GPU_RULES", without)
+    without = tuple(rule for rule in gpu_evaluation.GPU_RULES if not isinstance(rule, LastXid))
+    monkeypatch.setattr(gpu_evaluation, "GPU_RULES", without)
     monkeypatch.setattr(schedules, "FOUND", (KINDS["xid"], KINDS["hot"]))
 
     told = lived(replace(SMALL, nodes=8))
@@ -145,7 +145,7 @@ def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):
         def judge(self, node: NodeFacts) -> Wrong | None:
             return Wrong(Severity.WARNING, f"{node.name} is odd.", "Nothing.") if node.name.endswith("3") else None
 
-    monkeypatch.setattr(looking, "RULES", (*looking.RULES, Bogus()))
+    monkeypatch.setattr(evaluation_round, "RULES", (*evaluation_round.RULES, Bogus()))
 
     told = lived(replace(SMALL, nodes=16, hours=0.5))
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Route, expect, sync_playwright
 from fleet.map_cells.cell import CRITICAL, GpuState, NodeCells
 from fleet.models import Cluster, Gpu, Node
 from fleet.states.node import NodeState
-from health.judging.counting import count_on_nodes
+from health.evaluation.finding_counts import count_on_nodes
 from tests import make
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.launching import launch

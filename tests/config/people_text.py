@@ -41,7 +41,7 @@ from health.api.gpus import GpuHealthAsked
 from health.api.hours import HoursAsked
 from health.api.shift_report import ShiftReportAsked
 from health.api.telemetry_history import HistoryAsked
-from health.gpus.asking import GpuFilter
+from health.gpus.gpu_filter import GpuFilter
 from health.gpus.views import BadView, filter_sent, spelt_view
 from health.models import Finding
 from health.telemetry.promql import BadMatchers, Matchers

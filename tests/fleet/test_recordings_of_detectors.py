@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
-from health.judging import looking
+from health.evaluation import evaluation_round
 from health.models import Finding
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, unread
@@ -25,7 +25,7 @@ def _observed(django_db_setup, django_db_blocker, tmp_path_factory: pytest.TempP
 @pytest.fixture
 def found() -> dict[str, Finding]:
     """The finding about the conditions of each node, by its name."""
-    looking.look(Cluster.objects.get(name="detectors"), now=timezone.now())
+    evaluation_round.look(Cluster.objects.get(name="detectors"), now=timezone.now())
     rows = Finding.objects.filter(rule="node-conditions").select_related("node")
     return {row.node.name: row for row in rows}
 

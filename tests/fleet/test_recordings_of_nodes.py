@@ -12,7 +12,7 @@ from fleet.models import Cluster, Node
 from fleet.observer.persistence.overdue_mig_changes import note_overdue
 from fleet.queries import lines_of
 from fleet.web.states import state_of
-from health.judging import looking
+from health.evaluation import evaluation_round
 from health.models import Finding
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, units, unread
@@ -70,7 +70,7 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
     assert note_overdue(node.cluster_id, epoch=epoch, now=node.mig_changing_since + timedelta(minutes=19)) == 0
     assert note_overdue(node.cluster_id, epoch=epoch, now=late) == 2
     node.cluster.bookmarks.update(heard_at=late)
-    looking.look(node.cluster, now=late)
+    evaluation_round.look(node.cluster, now=late)
 
     found = Finding.objects.get(rule="mig-change-stuck", node=node)
     assert found.opened_at == late
@@ -94,7 +94,7 @@ def test_the_gpu_that_amds_exporter_labels_is_named():
 def test_a_finding_names_the_gpu_as_well():
     node = seen("mi300x-ecc")
 
-    looking.look(node.cluster, now=timezone.now())
+    evaluation_round.look(node.cluster, now=timezone.now())
 
     assert "GPU 3: AMD's metrics exporter" in Finding.objects.get(node=node).sentence
 

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from demo import valkey
-from health.sources import rounds
+from health.sources import source_round
 
 
 @pytest.fixture(scope="session")
@@ -25,5 +25,5 @@ def redis(_redis: str, settings, monkeypatch: pytest.MonkeyPatch) -> str:
     """
     Redis.from_url(_redis).flushall()
     settings.REDIS_URL = _redis
-    monkeypatch.setattr(rounds, "_known", OrderedDict())
+    monkeypatch.setattr(source_round, "_known", OrderedDict())
     return _redis

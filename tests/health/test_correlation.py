@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.correlation import EXPLAINED_BY, Found, causes
-from health.judging.sources import SOURCES
+from health.evaluation.finding_sources import SOURCES
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 from tests.make import NOON

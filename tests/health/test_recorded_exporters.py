@@ -7,12 +7,12 @@ import pytest
 
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Bookmark, ExporterRound, ExportersState, Node, Observer
-from health.exporters.asking import ExporterAnswer
-from health.exporters.keeping import Keeper
-from health.judging import looking
+from health.evaluation import evaluation_round
+from health.exporters.requests import ExporterAnswer
+from health.exporters.storage import Keeper
 from health.models import Finding
-from health.sources import frames
-from health.sources.of_node import telemetry_of
+from health.sources import snapshots
+from health.sources.node_telemetry import telemetry_of
 from health.telemetry.exporter import read_devices
 from health.telemetry.exposition import read_node
 from tests import make
@@ -38,11 +38,11 @@ def hear(redis):
             said = read_node(text, node)
             hear_exporters(cluster, {node: said}, nodes={node}, now=now.timestamp())
             Bookmark.objects.filter(cluster=cluster).update(heard_at=now)
-            looking.look(cluster, now=now)
+            evaluation_round.look(cluster, now=now)
         return {finding.subject: finding for finding in Finding.objects.open()}
 
     yield play
-    frames.forget(cluster.pk)
+    snapshots.forget(cluster.pk)
 
 
 def test_every_recording_names_its_source():

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from fleet.models import Bookmark, Cluster, Node, Operand, OperandRevision, Pod
 from fleet.pod_reasons import PodReason, reasons_of
-from health.judging.looking import look
+from health.evaluation.evaluation_round import look
 from health.models import Finding
 from health.stack import OperandOnNode, read_stack
 from health.stack.causes import Weight

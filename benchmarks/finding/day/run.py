@@ -21,10 +21,10 @@ from benchmarks.finding.day.verdict import Verdict
 from config.garbage import collect_rarely
 from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Pool
-from health.judging.looking import look
+from health.evaluation.evaluation_round import look
 from health.models import TelemetrySource
 from health.models.telemetry_source import period_after
-from health.sources import frames, rounds
+from health.sources import snapshots, source_round
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Client
 from simulator.actors.gpu_operator import keys
@@ -43,7 +43,7 @@ GPU = "nvidia.com/gpu"
 class WorkerCost:
     """Seconds of CPU of each round and look, without what makes up the answers, and without a socket."""
 
-    rounds: list[float] = field(default_factory=list)
+    source_round: list[float] = field(default_factory=list)
     looks: list[float] = field(default_factory=list)
 
     @property
@@ -103,10 +103,10 @@ class Playing:
         elif Outage.API in away:
             self.observing.miss()
         if is_forgotten:
-            frames.redis_client().flushdb()
+            snapshots.redis_client().flushdb()
         clock = self.stage.clock
         began, answering_s = time.process_time(), self._answering_s
-        rounds.ask(self.cluster.pk, clock=clock)
+        source_round.ask(self.cluster.pk, clock=clock)
         asked = time.process_time()
         look(self.cluster, now=clock.now())
         self.cost.looks.append(time.process_time() - asked)
@@ -209,7 +209,7 @@ def live(asked: DayAsked) -> Playing:
             mock.patch.object(Client, "__init__", _without_a_socket),
         ):
             playing.play(asked.hours)
-        frames.forget(playing.cluster.pk)
+        snapshots.forget(playing.cluster.pk)
     return playing
 
 

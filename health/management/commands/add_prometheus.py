@@ -6,7 +6,7 @@ from django.utils import timezone
 from edges.arguments import words
 from fleet.models import Cluster
 from health import wake
-from health.inbox.listening import BadSource, Trial, put_source, try_source
+from health.inbox.telemetry_sources import BadSource, Trial, put_source, try_source
 from health.sources.secrets import PLACES
 from people.roster.accounts import CONSOLE
 from wording.numbers import count

@@ -9,7 +9,7 @@ from django.utils import timezone
 from edges.arguments import number, reason
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Pool
-from health.inbox import acts, muting
+from health.inbox import acts, rule_mutes
 from health.inbox.refusals import FindingRefusal
 from health.models import Finding, Mute
 from people.roster.accounts import CONSOLE
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             if verb == "assign":
                 one.add_argument("--to", required=True, help="the name of somebody who may see it")
             if verb == "mute":
-                one.add_argument("--scope", choices=muting.SCOPES, default="finding")
+                one.add_argument("--scope", choices=rule_mutes.SCOPES, default="finding")
                 one.add_argument("--pool", default="", help="its name, for --scope pool")
                 one.add_argument("--hours", type=number(1, 10_000), required=True, help="336 at most")
         lift = verbs.add_parser("lift", help="end a mute early")
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         row = Mute.objects.filter(pk=key).select_related("cluster", "pool").first()
         if row is None:
             raise CommandError(f"There is no mute {key}. bin/manage finding mutes names them.")
-        muting.lift(row, actor=CONSOLE, because=because, now=timezone.now())
+        rule_mutes.lift(row, actor=CONSOLE, because=because, now=timezone.now())
         self.stdout.write(f"Lifted: what is still wrong in {row.place} is open again.")
 
     def _act(self, verb: str, given: dict[str, Any]) -> None:
@@ -84,8 +84,8 @@ class Command(BaseCommand):
         if verb == "mute":
             until = now + timedelta(hours=given["hours"])
             pool = Pool.objects.filter(cluster=finding.cluster, name=given["pool"]).first()
-            row = muting.scoped(finding, given["scope"], pool=pool)
-            muting.mute(row, actor=CONSOLE, because=because, until=until, now=now)
+            row = rule_mutes.scoped(finding, given["scope"], pool=pool)
+            rule_mutes.mute(row, actor=CONSOLE, because=because, until=until, now=now)
             self.stdout.write(f"Muted until {to_the_minute(until)}: {row}.")
         elif verb == "assign":
             acts.assign(finding, to=given["to"], actor=CONSOLE, because=because, now=now)

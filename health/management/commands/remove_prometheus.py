@@ -4,7 +4,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.models import Cluster
-from health.inbox.listening import remove_source
+from health.inbox.telemetry_sources import remove_source
 from health.models import TelemetrySource
 from people.roster.accounts import CONSOLE
 

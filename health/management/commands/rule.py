@@ -7,8 +7,8 @@ from django.utils import timezone
 from edges.arguments import number, reason
 from edges.transition_errors import LostRace
 from fleet.models import Pool
-from health.inbox import shadowing
-from health.inbox.limiting import COLUMNS, LimitsAsked, put_limits, remove_limits
+from health.inbox import shadow_mode
+from health.inbox.pool_limits import COLUMNS, LimitsAsked, put_limits, remove_limits
 from health.inbox.refusals import FindingRefusal
 from health.inbox.rulebook import every_rule
 from health.models import PoolLimits, RuleShadow
@@ -67,13 +67,13 @@ class Command(BaseCommand):
 
     def _try(self, verb: str, rule: str, because: str) -> None:
         if verb == "shadow":
-            shadowing.begin(rule, actor=CONSOLE, because=because, now=timezone.now())
+            shadow_mode.begin(rule, actor=CONSOLE, because=because, now=timezone.now())
             self.stdout.write(f"{rule} is on trial: nobody is told of what it finds.")
             return
         row = RuleShadow.objects.in_force().filter(rule=rule).first()
         if row is None:
             raise CommandError(f"{rule} is on no trial.")
-        shadowing.end(row, actor=CONSOLE, because=because, now=timezone.now())
+        shadow_mode.end(row, actor=CONSOLE, because=because, now=timezone.now())
         self.stdout.write(f"What {rule} finds is told again.")
 
     def _limit(self, verb: str, *, rule: str, pool: str, because: str, **given: Any) -> None:

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from edges.arguments import number
 from fleet.models import Cluster
-from health.backtest.running import LONGEST, STEP, NoReplay, replay
-from health.backtest.telling import as_json, lines
-from health.inbox.limiting import COMPARING
+from health.backtest.backtest import LONGEST, STEP, NoReplay, replay
+from health.backtest.report import as_json, lines
+from health.inbox.pool_limits import COMPARING
 from health.rules.limits import LONGEST as LONGEST_LASTING
 from health.rules.limits import Limits
 

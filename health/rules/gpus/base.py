@@ -10,8 +10,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from health.rules.base import Wrong
 from health.rules.limits import Comparing
-from health.telemetry.frame import Frame
-from health.telemetry.remembering import Growth
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import Growth
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from gpu.resources.names import tool_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 METRIC = "called_healthy"
 

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.frame import Frame
-from health.telemetry.remembering import grown_by
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import grown_by
 from wording.instants import to_the_minute
 
 ERRORS, ROWS = "ecc_uncorrected", "rows_remapped_uncorrected"

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 from wording.lists import names
 
 STATUS, HEALTH = "fabric_manager_status", "fabric_health"

@@ -12,7 +12,7 @@ from gpu.resources.names import Vendor
 from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.rules.limits import Limits, Scale, beyond
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 METRIC = "temperature_celsius"
 ITS_OWN = Limits(83, 85, timedelta(minutes=5), timedelta(minutes=5))

@@ -8,8 +8,8 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale
-from health.telemetry.frame import Frame
-from health.telemetry.remembering import grown_an_hour, grown_by
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import grown_an_hour, grown_by
 
 FLIT, DATA, REPLAYS, RECOVERIES = "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays", "nvlink_recoveries"
 # Of the last half to whole hour; of recoveries one is enough, and critical. Ours.

@@ -11,8 +11,8 @@ from typing import ClassVar
 from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale, beyond
-from health.telemetry.frame import Frame
 from health.telemetry.peers import far_below_peers
+from health.telemetry.snapshot import Frame
 
 METRIC = "nvlink_mib_per_s"
 BUSY = ("engine_active_ratio", "gpu_utilisation_ratio")  # the first is believed where there are both

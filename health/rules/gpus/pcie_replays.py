@@ -8,8 +8,8 @@ from typing import ClassVar
 from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale, beyond
-from health.telemetry.frame import Frame
-from health.telemetry.remembering import grown_an_hour
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import grown_an_hour
 
 METRIC = "pcie_replays"
 # Of the last half to whole hour. Ours: a sound link has a few a day.

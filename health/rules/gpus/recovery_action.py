@@ -12,7 +12,7 @@ from gpu.xids import RECOVERY_ACTIONS
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.rules.gpus.xid import DO, SEVERITY
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 METRIC = "recovery_action"
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
-from health.telemetry.frame import Frame
-from health.telemetry.remembering import ENERGY, begun_lately, heard
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import ENERGY, begun_lately, heard
 
 METRIC = ENERGY  # since the driver was loaded, and exported unless somebody took it out
 WITHIN = timedelta(days=1)

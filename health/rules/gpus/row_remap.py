@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 FAILED, PENDING = "row_remap_failed", "row_remap_pending"
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, is_usual
 from health.rules.limits import Limits
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 
 @dataclass(frozen=True)

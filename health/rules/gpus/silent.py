@@ -10,7 +10,7 @@ from gpu.resources.names import tool_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 
 @dataclass(frozen=True)

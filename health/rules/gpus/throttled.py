@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.frame import Frame
 from health.telemetry.metrics import SLOWED_BY, SLOWING_BITS
-from health.telemetry.remembering import grown_by, still_grows
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import grown_by, still_grows
 
 # Being at the limit of its power is how a training GPU should be (Z28): `throttled_power` is no reason here.
 REASONS = {

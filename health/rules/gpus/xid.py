@@ -8,8 +8,8 @@ from typing import ClassVar
 from gpu.xids import XIDS, Xid, XidAction, XidPattern, XidWorkflow, verdict_of, workflow_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
-from health.telemetry.frame import Frame
-from health.telemetry.remembering import VOLATILE
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import VOLATILE
 
 METRIC, COUNTED = "xid", "xids_counted"
 MOST = 1_000_000  # a higher number is DCGM's word for “not known”

@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from health.telemetry.frame import NEVER, WITHOUT, GpuDeviceKey, MetricColumn
 from health.telemetry.identity import device_key
 from health.telemetry.metrics import BLANKS
+from health.telemetry.snapshot import NEVER, WITHOUT, GpuDeviceKey, MetricColumn
 
 WARNINGS_SHOWN = 3
 T = TypeVar("T")

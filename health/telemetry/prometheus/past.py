@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from health.telemetry import promql
 from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels, vector
 from health.telemetry.prometheus.client import Client
 from health.telemetry.prometheus.ranges import Steps, series_in
 from health.telemetry.prometheus.source import LOOK_EVERY_S, TELLING, XID
-from health.telemetry.remembering import put_in_words, remember
+from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.snapshot_memory import put_in_words, remember
 
 STEPS_AT_ONCE = 60  # of which the devices are looked up together
 POINTS_AT_ONCE = 400_000  # of one answer: some 12 MB

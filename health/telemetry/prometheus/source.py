@@ -18,7 +18,6 @@ from health.telemetry.base import (
     UnplacedXids,
     XidTold,
 )
-from health.telemetry.frame import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.identity import (
     NAMED_AT_MOST,
     Inventory,
@@ -31,7 +30,8 @@ from health.telemetry.identity import (
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels, vector
 from health.telemetry.prometheus.client import Client
-from health.telemetry.remembering import put_in_words, remember
+from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.snapshot_memory import put_in_words, remember
 from wording.numbers import count
 
 PATH = "/api/v1/query"

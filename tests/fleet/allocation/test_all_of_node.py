@@ -4,7 +4,7 @@ import pytest
 
 from fleet.allocation.allocations import ToldBy
 from fleet.allocation.gpu_holders import allocations_on
-from health.inbox.reading import impacts_of
+from health.inbox.queries import impacts_of
 from tests import make
 from tests.callers import calling
 from tests.make import NOON

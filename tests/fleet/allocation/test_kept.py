@@ -17,7 +17,7 @@ from fleet.observer.persistence.overdue_mig_changes import note_overdue
 from fleet.observer.persistence.pools import sort_cluster
 from fleet.pools.changes import change_pool, create_pool, delete_pool
 from fleet.states.node import RECONFIGURED_WITHIN
-from health.judging.counting import count_on_nodes
+from health.evaluation.finding_counts import count_on_nodes
 from health.models import Finding
 from tests import make
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen

@@ -16,7 +16,7 @@ from demo.prometheus import Scraped, Scraping, way_in
 from demo.visitor import wait_until
 from fleet.models import Cluster, Node
 from health.models import TelemetrySource
-from health.sources import rounds
+from health.sources import source_round
 from tests import make
 from tests.callers import calling
 from tests.flows.prometheus.conftest import BCRYPTED, PASSWORD, Served
@@ -69,7 +69,7 @@ def add(cluster: Cluster, server: Served, *given: str) -> str:
 def ask(cluster: Cluster, *, at: datetime | None = None) -> TelemetrySource:
     """As a worker does, whether or not it is time."""
     TelemetrySource.objects.filter(cluster=cluster).update(next_look_at=cluster.added_at)
-    source = rounds.ask(cluster.pk, clock=lambda: at or datetime.now(UTC))
+    source = source_round.ask(cluster.pk, clock=lambda: at or datetime.now(UTC))
     assert source is not None
     return TelemetrySource.objects.get(pk=source.pk)
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from health.sources import frames
+from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
@@ -31,8 +31,8 @@ def heard(cluster) -> None:
     devices = tuple(GpuDevice(f"gpu-{number}", 0, f"GPU-{number}") for number in range(3))
     warm, busy = (array("d", at) for at in ([NOON.timestamp(), math.nan, math.nan], [NOON.timestamp()] * 3))
     columns = {"temperature_celsius": MetricColumn(warm[:], warm), "gpu_utilisation_ratio": MetricColumn(busy[:], busy)}
-    frames.forget(cluster.pk)
-    frames.keep(cluster.pk, TelemetryReading(Frame(NOON.timestamp(), devices, columns), frozenset(columns), {}))
+    snapshots.forget(cluster.pk)
+    snapshots.keep(cluster.pk, TelemetryReading(Frame(NOON.timestamp(), devices, columns), frozenset(columns), {}))
 
 
 def told(caller, cluster) -> dict:
@@ -76,7 +76,7 @@ def test_of_one_that_fell_silent_it_says_what_it_had(bob, cluster):
 
 @pytest.mark.parametrize("has_source", [True, False])
 def test_where_nothing_ever_answered_nobody_knows(bob, cluster, has_source):
-    frames.forget(cluster.pk)
+    snapshots.forget(cluster.pk)
     if has_source:
         make.a_source(cluster, state="waiting", answered_at=None, exported=[])
 

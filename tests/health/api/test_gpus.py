@@ -4,7 +4,7 @@ import pytest
 
 from health.api.gpus import GpuHealthSerializer
 from health.gpus.columns import READ
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.health.gpus.telling import tell
 from tests.pages import visiting

@@ -10,20 +10,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fleet.models import Bookmark, Node, Observer, PodPlacement
+from health.backtest.backtest import NoReplay, replay, why_not
 from health.backtest.replay import Replay
-from health.backtest.running import NoReplay, replay, why_not
-from health.backtest.telling import as_json, lines
+from health.backtest.report import as_json, lines
 from health.backtest.timelines import NodePast
-from health.judging import looking
-from health.judging.signals import Signal, Subject
+from health.evaluation import evaluation_round
+from health.evaluation.signals import Signal, Subject
 from health.models import Finding, PoolLimits
 from health.rules.base import Severity
 from health.rules.gpus.base import GpuFacts
 from health.rules.gpus.hot import Hot
 from health.rules.limits import Limits
-from health.sources import frames
+from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests.health.telemetry.prometheus.a_past import Remembering
 from tests.health.telemetry.prometheus.a_server import a_server
 from tests.make import NOON, a_cluster, a_node, a_node_event, a_pool, a_source
@@ -368,9 +368,9 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
         if value is not None:
             frame.columns["temperature_celsius"].values[0] = value
             frame.columns["temperature_celsius"].times[0] = frame.taken_at
-        frames.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
+        snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
         Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
-        looking.look(cluster, now=at)
+        evaluation_round.look(cluster, now=at)
         wrong = rule.judge(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))
         subject = Subject("GPU 0 of gpu-001", node.pk, node.uid, node.name)
         is_told = value is not None
@@ -379,4 +379,4 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
     rows = Finding.objects.filter(cluster=cluster, rule="gpu-hot", opened_at__isnull=False).order_by("first_opened_at")
     told = [(row.first_opened_at, row.resolved_at, row.severity, row.times) for row in rows]
     assert [(one.opened_at, one.resolved_at, one.severity, one.times) for one in replaying.opened] == told
-    frames.forget(cluster.pk)
+    snapshots.forget(cluster.pk)

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Cluster, GoneNode, Node, NodeEvent
+from health.backtest.backtest import replay
 from health.backtest.nodes import replay_node
-from health.backtest.running import replay
 from health.backtest.timelines import LONG_AGO, NodePast, pasts
 from health.models import Finding, PoolLimits
 from health.rules.base import Severity

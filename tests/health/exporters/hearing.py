@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from fleet.models import Cluster
-from health.exporters.framing import reading_of
-from health.sources.keeping import keep
+from health.exporters.snapshots import reading_of
+from health.sources.storage import keep
 from health.telemetry.exposition import NodeSaid
 
 

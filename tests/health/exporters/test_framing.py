@@ -1,8 +1,8 @@
 import math
 
-from health.exporters.framing import frame_of
+from health.exporters.snapshots import frame_of
 from health.telemetry.exposition import NodeSaid, read_node
-from health.telemetry.frame import Frame
+from health.telemetry.snapshot import Frame
 
 NOW = 1_000_000.0
 NODES = {"gpu-1", "gpu-2"}

@@ -12,10 +12,10 @@ from fleet.messages import announce
 from fleet.models import Bookmark, ExporterReading, ExporterRound, LostLease, Pod
 from fleet.models.exporter import ASKED_EVERY
 from health.announce import number_of
-from health.exporters import asking, rounds
-from health.exporters.keeping import Keeper
+from health.exporters import exporter_round, requests
+from health.exporters.storage import Keeper
 from health.models import GpuMinuteBlock
-from health.sources import frames, minutes
+from health.sources import minutes, snapshots
 from kube.client.pod_proxy import metrics_of
 from tests import make
 from tests.api_server import ApiServer, an_api_server
@@ -72,7 +72,7 @@ def a_row(node, pod: dict) -> Pod:
 
 
 def ask(cluster, *, later: timedelta = timedelta(0)):
-    return rounds.ask(cluster, clock=lambda: timezone.now() + later)
+    return exporter_round.ask(cluster, clock=lambda: timezone.now() + later)
 
 
 def due(cluster) -> None:
@@ -141,7 +141,7 @@ def test_a_lease_that_is_lost_after_the_last_reading_writes_no_frame(cluster, mo
 
     assert ask(cluster) is None
     assert ExporterReading.objects.exists()
-    assert frames.newest(cluster.pk) is None
+    assert snapshots.newest(cluster.pk) is None
 
 
 @pytest.mark.parametrize("has_prometheus", [False, True])
@@ -156,16 +156,16 @@ def test_a_minute_of_each_node_is_kept_where_no_prometheus_is_the_source(cluster
 
 
 def test_a_lease_that_is_lost_after_the_frame_keeps_no_minute(cluster, monkeypatch, redis):
-    keep = frames.keep
+    keep = snapshots.keep
 
     def lost_after(cluster_id, taken):
         keep(cluster_id, taken)
         ExporterRound.objects.update(epoch=99)
 
-    monkeypatch.setattr(frames, "keep", lost_after)
+    monkeypatch.setattr(snapshots, "keep", lost_after)
 
     assert ask(cluster) is None
-    assert frames.newest(cluster.pk) is not None
+    assert snapshots.newest(cluster.pk) is not None
     assert not GpuMinuteBlock.objects.exists()
 
 
@@ -178,14 +178,14 @@ def test_a_minute_that_cannot_be_written_costs_nothing_else_of_the_round(cluster
     outcome = ask(cluster)
 
     assert outcome.state == "asked"
-    assert frames.newest(cluster.pk) is not None
+    assert snapshots.newest(cluster.pk) is not None
 
 
 def test_a_worker_that_is_told_to_stop_hands_its_lease_on(cluster):
     stop = Event()
     stop.set()
 
-    stopped = rounds.ask(cluster, clock=timezone.now, stop=stop)
+    stopped = exporter_round.ask(cluster, clock=timezone.now, stop=stop)
 
     assert stopped is None
     assert ask(cluster).answered == 4
@@ -211,7 +211,7 @@ def test_what_is_forbidden_is_said_with_the_rule_and_not_asked_for_each_pod(api,
     api.recover()
     assert outcome.state == "forbidden"
     assert "pods/proxy, verb get, is missing in gpu-operator" in outcome.message
-    assert len(asked) <= asking.AT_ONCE
+    assert len(asked) <= requests.AT_ONCE
     assert all("pods/proxy" in row.refused for row in ExporterReading.objects.all())
 
 
@@ -253,7 +253,7 @@ def test_what_one_exporter_answers_wrongly_costs_its_node_and_is_one_sentence(cl
     def metrics(connection, namespace, pod, port):
         return answer if pod == bad.name else metrics_of(connection, namespace, pod, port)
 
-    monkeypatch.setattr(asking, "metrics_of", metrics)
+    monkeypatch.setattr(requests, "metrics_of", metrics)
     due(cluster)
     outcome = ask(cluster)
 
@@ -265,15 +265,15 @@ def test_what_one_exporter_answers_wrongly_costs_its_node_and_is_one_sentence(cl
 
 def test_an_exporter_that_answers_nothing_leaves_what_its_gpus_said(cluster, redis, monkeypatch):
     """It runs, and its GPUs are not there for it: they are silent, and not gone."""
-    frames.forget(cluster.pk)
+    snapshots.forget(cluster.pk)
     ask(cluster)
-    before = frames.newest(cluster.pk)
-    monkeypatch.setattr(asking, "metrics_of", lambda *_: "")
+    before = snapshots.newest(cluster.pk)
+    monkeypatch.setattr(requests, "metrics_of", lambda *_: "")
     due(cluster)
 
     outcome = ask(cluster, later=timedelta(minutes=1))
 
-    after = frames.newest(cluster.pk)
+    after = snapshots.newest(cluster.pk)
     assert outcome.answered == outcome.exporters
     assert after.frame.devices == before.frame.devices
     times = after.frame.columns["temperature_celsius"].times
@@ -284,7 +284,7 @@ def test_values_that_no_gpu_can_have_are_named_with_the_round(cluster, told, mon
     def glitching(connection, namespace, pod, port):
         return metrics_of(connection, namespace, pod, port) + 'DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-x"} 82505\n'
 
-    monkeypatch.setattr(asking, "metrics_of", glitching)
+    monkeypatch.setattr(requests, "metrics_of", glitching)
     first = cluster.nodes.order_by("name").first().name
 
     outcome = ask(cluster)
@@ -306,7 +306,7 @@ def test_a_gpu_that_two_nodes_claim_and_an_exporter_that_calls_itself_another_no
         text = metrics_of(connection, namespace, pod, port)
         return text + f'DCGM_FI_DEV_GPU_TEMP{{gpu="0",UUID="GPU-x",Hostname="{first}"}} 61\n'
 
-    monkeypatch.setattr(asking, "metrics_of", lying)
+    monkeypatch.setattr(requests, "metrics_of", lying)
 
     outcome = ask(cluster)
 
@@ -328,10 +328,10 @@ def test_an_exporter_that_names_the_gpus_of_another_node_costs_those_two_and_onl
 
     assert "are claimed by several nodes and taken for none's" in outcome.message
     assert f" by {liar} and {owner}" in outcome.message
-    assert {device.node_name for device in frames.newest(cluster.pk).frame.devices} == set(others)
+    assert {device.node_name for device in snapshots.newest(cluster.pk).frame.devices} == set(others)
     due(cluster)
     assert ask(cluster).message == ""
-    assert {device.node_name for device in frames.newest(cluster.pk).frame.devices} == {liar, owner, *others}
+    assert {device.node_name for device in snapshots.newest(cluster.pk).frame.devices} == {liar, owner, *others}
 
 
 def test_series_that_name_no_gpu_are_counted_with_their_nodes(cluster, told, monkeypatch):
@@ -339,7 +339,7 @@ def test_series_that_name_no_gpu_are_counted_with_their_nodes(cluster, told, mon
     first = cluster.nodes.order_by("name").first().name
     metrics = 'gpu_gfx_activity{gpu_id="0",serial_number=""} 3\ngpu_used_vram{gpu_id="0",serial_number=""} 285\n'
     link = 'DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL{nvlink="3",nvswitch="nvswitch0"} 1\n'  # no GPU's
-    monkeypatch.setattr(asking, "metrics_of", lambda *_: metrics + link)
+    monkeypatch.setattr(requests, "metrics_of", lambda *_: metrics + link)
 
     outcome = ask(cluster)
 
@@ -356,7 +356,7 @@ def test_an_exporter_of_which_nothing_is_read_is_named_and_no_other(cluster, tol
     def renaming(connection, namespace, pod, port):
         return series if pod == its.name else metrics_of(connection, namespace, pod, port)
 
-    monkeypatch.setattr(asking, "metrics_of", renaming)
+    monkeypatch.setattr(requests, "metrics_of", renaming)
 
     outcome = ask(cluster)
 
@@ -451,6 +451,6 @@ def test_who_was_asked_the_longest_ago_comes_first(cluster):
         tried_at = timezone.now() - timedelta(minutes=ago)
         ExporterReading.objects.create(cluster=cluster, node_name=name, tried_at=tried_at)
 
-    asked = [pod.node_name for pod in rounds._pods(cluster)]
+    asked = [pod.node_name for pod in exporter_round._pods(cluster)]
 
     assert asked == [names[3], names[2], names[1], names[0]]

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from fleet.models import ExporterReading
 from gpu.operands import operand_of
-from health.exporters import rounds
-from health.sources import frames
+from health.exporters import exporter_round
+from health.sources import snapshots
 from tests import make
 from tests.api_server import ApiServer, an_api_server
 
@@ -36,14 +36,14 @@ def cluster(api, redis):
         if node is not None:
             given = {"uid": metadata["uid"], "phase": pod["status"]["phase"], "gpus": 0, "operand": operand}
             make.a_pod(node, metadata["name"], namespace=metadata["namespace"], **given)
-    frames.forget(row.pk)
+    snapshots.forget(row.pk)
     return row
 
 
 def test_each_is_asked_at_its_own_port_and_is_in_the_frame(api, cluster):
-    outcome = rounds.ask(cluster, clock=timezone.now)
+    outcome = exporter_round.ask(cluster, clock=timezone.now)
 
-    kept = frames.newest(cluster.pk)
+    kept = snapshots.newest(cluster.pk)
     assert (outcome.state, outcome.exporters, outcome.answered, outcome.message) == ("asked", 2, 2, "")
     assert {(device.node_name, device.index) for device in kept.frame.devices} == {
         (name, index) for name in ("gpu-amd-001", "gpu-gaudi-001") for index in range(8)
@@ -55,7 +55,7 @@ def test_each_is_asked_at_its_own_port_and_is_in_the_frame(api, cluster):
 
 
 def test_which_pods_hold_their_devices_is_read_of_both(cluster):
-    rounds.ask(cluster, clock=timezone.now)
+    exporter_round.ask(cluster, clock=timezone.now)
 
     for row in ExporterReading.objects.filter(cluster=cluster):
         assert [device["index"] for device in row.devices] == list(range(8))

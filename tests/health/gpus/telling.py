@@ -4,12 +4,12 @@ import math
 from array import array
 from typing import Any
 
-from health.gpus import remembered
-from health.gpus.asking import GpuFilter
-from health.gpus.reading import GpuTable, table_of
-from health.sources import frames
+from health.gpus import roster_cache
+from health.gpus.gpu_filter import GpuFilter
+from health.gpus.table import GpuTable, table_of
+from health.sources import snapshots
 from health.telemetry.base import TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests.make import NOON
 
 AT = NOON.timestamp() - 5
@@ -23,11 +23,11 @@ def tell(cluster, *devices: GpuDevice, ages: list[float] | None = None, xids=Non
     for key, values in columns.items():
         frame.columns[key] = MetricColumn(array("d", values), array("d", times))
     said = {("GPU-a", ""): XidTold(79, "fell off the bus")} if xids is None else xids
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), said))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), said))
 
 
 def table(user, **wanted: Any) -> GpuTable:
-    remembered.forget()  # a row that was rolled back may have had the same key
+    roster_cache.forget()  # a row that was rolled back may have had the same key
     return table_of(user, GpuFilter(**wanted), now=NOON)
 
 

@@ -4,8 +4,8 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.gpus.asking import LONGEST, NUMBER, OF_A_METRIC, PARTS, GpuFilter, number
 from health.gpus.columns import COLUMNS, ORDER_TITLES, ORDERS, READ, USUAL
+from health.gpus.gpu_filter import LONGEST, NUMBER, OF_A_METRIC, PARTS, GpuFilter, number
 from health.telemetry.metrics import METRICS
 
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.models import Gpu, Node
-from health.gpus import narrowing, remembered
-from health.gpus.narrowing import TooWide
-from health.gpus.ordering import column_of
-from health.judging.counting import count_on_nodes
+from health.evaluation.finding_counts import count_on_nodes
+from health.gpus import roster_cache, selection
+from health.gpus.selection import TooWide
+from health.gpus.sort_order import column_of
 from health.models import Finding
-from health.sources.frames import KeptFrame
-from health.sources.of_clusters import ClusterTelemetry, boards_in
-from health.sources.reading import Standing, utilisation
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.sources.cluster_telemetry import ClusterTelemetry, boards_in
+from health.sources.readings import Standing, utilisation
+from health.sources.snapshots import KeptFrame
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.health.gpus.telling import UNSAID, names, table, tell
 from tests.make import NOON
@@ -113,10 +113,10 @@ def test_the_first_of_an_order_are_the_first_of_all_of_it(seer, cluster):
         devices += [GpuDevice(f"gpu-{number}", index, f"GPU-{number}-{index}") for index in range(8)]
     tell(cluster, *devices, temperature_celsius=[float(place % 7) for place in range(48)])
     for ordering in ("-temperature", "temperature", "-health", "health", "-driver", "node"):
-        wanted = narrowing.GpuFilter(ordering=ordering)
-        remembered.forget()
-        whole = narrowing.read_roster(seer, wanted, now=NOON)
-        some = narrowing.read_roster(seer, wanted, now=NOON, stop=5)
+        wanted = selection.GpuFilter(ordering=ordering)
+        roster_cache.forget()
+        whole = selection.read_roster(seer, wanted, now=NOON)
+        some = selection.read_roster(seer, wanted, now=NOON, stop=5)
 
         assert list(some.order)[:5] == list(whole.order)[:5], ordering
         assert some.matching == whole.matching == 48
@@ -237,7 +237,7 @@ def test_a_namespace_finds_the_gpus_that_its_pods_are_known_to_hold(seer, cluste
     assert names(seer, namespace="team-a") == ["gpu-1/1"]
     assert names(seer, namespace="team-b") == []
 
-    monkeypatch.setattr(narrowing, "MOST_NODES", 0)
+    monkeypatch.setattr(selection, "MOST_NODES", 0)
     with pytest.raises(TooWide, match="Pods of team-a are on 1 of these nodes"):
         names(seer, namespace="team-a")
 
@@ -263,16 +263,16 @@ def test_a_person_sees_the_gpus_of_their_clusters_and_pools_and_counts_no_others
 def test_what_came_or_went_is_seen_at_once(seer, cluster):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     assert names(seer) == ["gpu-1/0"]
-    wanted = narrowing.GpuFilter()
+    wanted = selection.GpuFilter()
 
     Gpu.objects.create(node=node, index=1)
-    assert narrowing.read_roster(seer, wanted, now=NOON).matching == 2
+    assert selection.read_roster(seer, wanted, now=NOON).matching == 2
     node.changed_at, node.name = NOON + timedelta(seconds=1), "renamed"
     node.save()
-    found = narrowing.read_roster(seer, wanted, now=NOON)
+    found = selection.read_roster(seer, wanted, now=NOON)
     assert found.nodes[node.pk].name == "renamed"
     node.delete()
-    assert narrowing.read_roster(seer, wanted, now=NOON).matching == 0
+    assert selection.read_roster(seer, wanted, now=NOON).matching == 0
 
 
 VALUE = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([math.nan, math.inf, 0.0]))

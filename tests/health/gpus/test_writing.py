@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.gpus.columns import READ
-from health.gpus.writing import FORMULA, as_csv, head, line, written
+from health.gpus.serializer import FORMULA, as_csv, head, line, written
 from health.models import TelemetrySource
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.health.gpus.telling import UNSAID, table, tell
 from tests.make import NOON

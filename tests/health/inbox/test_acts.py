@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.messages import announce
 from fleet.models import Node, Observer
-from health.inbox import acts, muting
-from health.inbox.reading import detail_of
+from health.evaluation.finding_openings import Openings
+from health.inbox import acts, rule_mutes
+from health.inbox.queries import detail_of
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rulebook import on_page
 from health.inbox.verbs import VERBS, why_not_now
-from health.judging.opening import Openings
 from health.lifecycle import FINDING_MOVES, FindingState
 from health.models import Finding, FindingAct, Mute
 from people.models import AuditEntry
@@ -259,8 +259,8 @@ def test_a_mute_silences_what_is_there_and_says_who(finding):
     other = a_finding(finding.cluster, "quarterdeck", rule="y")
     Node.objects.update(unresolved=1)
 
-    muting.mute(
-        muting.scoped(finding, "finding"), actor="ada", because="Known.", until=NOON + timedelta(days=1), now=NOON
+    rule_mutes.mute(
+        rule_mutes.scoped(finding, "finding"), actor="ada", because="Known.", until=NOON + timedelta(days=1), now=NOON
     )
 
     assert (read(finding).state, read(other).state) == (FindingState.MUTED, FindingState.OPEN)
@@ -274,23 +274,23 @@ def test_a_mute_silences_what_is_there_and_says_who(finding):
 )
 def test_a_mute_has_an_end_that_is_near(finding, until, says):
     with pytest.raises(BadAct, match=says):
-        muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=NOON + until, now=NOON)
+        rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", because="x", until=NOON + until, now=NOON)
 
 
 @pytest.mark.parametrize("scope", ["finding", "node"])
 def test_what_is_of_a_node_that_is_gone_by_now_is_not_muted(finding, scope):
-    row = muting.scoped(finding, scope)
+    row = rule_mutes.scoped(finding, scope)
     Node.objects.all().delete()
 
     with pytest.raises(BadAct, match="gone since you looked"):
-        muting.mute(row, actor="ada", because="x", until=LATER, now=NOON)
+        rule_mutes.mute(row, actor="ada", because="x", until=LATER, now=NOON)
 
     assert not Mute.objects.exists()
 
 
 def test_the_same_key_is_the_same_mute(finding):
     rows = [
-        muting.mute(muting.scoped(finding, "node"), actor="ada", because="x", until=LATER, now=NOON, key="k")
+        rule_mutes.mute(rule_mutes.scoped(finding, "node"), actor="ada", because="x", until=LATER, now=NOON, key="k")
         for _ in range(2)
     ]
 
@@ -299,7 +299,7 @@ def test_the_same_key_is_the_same_mute(finding):
 
 
 def mute_with_a_key(finding, scope="node", *, until=LATER, now=NOON) -> Mute:
-    return muting.mute(muting.scoped(finding, scope), actor="ada", because="x", until=until, now=now, key="k")
+    return rule_mutes.mute(rule_mutes.scoped(finding, scope), actor="ada", because="x", until=until, now=now, key="k")
 
 
 def test_a_key_that_muted_something_else_is_refused(finding):
@@ -314,7 +314,7 @@ def test_a_key_that_muted_something_else_is_refused(finding):
 
 
 def test_a_mute_that_was_lifted_is_not_said_to_hold_again(finding):
-    muting.lift(mute_with_a_key(finding), actor="amy", because="It matters now.", now=NOON)
+    rule_mutes.lift(mute_with_a_key(finding), actor="amy", because="It matters now.", now=NOON)
 
     with pytest.raises(FindingRefusal, match=r"no longer in effect\. amy has lifted it already"):
         mute_with_a_key(finding)
@@ -332,20 +332,20 @@ def test_a_key_that_named_another_act_is_refused(finding):
 
 
 def test_who_lifts_a_mute_second_has_lifted_nothing(finding):
-    row = muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
+    row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
     late = Mute.objects.get()
-    muting.lift(row, actor="amy", because="It matters now.", now=NOON)
+    rule_mutes.lift(row, actor="amy", because="It matters now.", now=NOON)
 
     assert read(finding).state == FindingState.OPEN
     with pytest.raises(FindingRefusal, match="amy has lifted it already"):
-        muting.lift(late, actor="bob", because="Me, too.", now=NOON)
+        rule_mutes.lift(late, actor="bob", because="Me, too.", now=NOON)
 
 
 def test_a_mute_that_has_run_out_cannot_be_lifted(finding):
-    row = muting.mute(muting.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
+    row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
 
     with pytest.raises(FindingRefusal, match="run out already"):
-        muting.lift(row, actor="amy", because="x", now=LATER)
+        rule_mutes.lift(row, actor="amy", because="x", now=LATER)
 
 
 def test_every_verb_says_why_it_means_nothing_in_a_state():
@@ -411,11 +411,11 @@ def _columns(row: Finding) -> tuple[object, ...]:
 
 def _do(seen: Finding, verb: str, who: str, other: str) -> None:
     if verb == "mute":
-        muting.mute(muting.scoped(seen, "finding"), actor=who, because="x", until=LATER, now=NOON)
+        rule_mutes.mute(rule_mutes.scoped(seen, "finding"), actor=who, because="x", until=LATER, now=NOON)
     elif verb == "lift":
         row = Mute.objects.order_by("pk").first()
         if row is not None:
-            muting.lift(row, actor=who, because="x", now=NOON)
+            rule_mutes.lift(row, actor=who, because="x", now=NOON)
     elif verb == "resolve":
         seen.move(FindingState.RESOLVED, now=NOON)
     elif verb == "again":

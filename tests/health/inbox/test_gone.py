@@ -6,8 +6,8 @@ import pytest
 
 from fleet.history.lines import FINDING, Span, lines_of
 from fleet.models import GoneNode
-from health.inbox import acts, muting
-from health.inbox.reading import gone_node_of
+from health.inbox import acts, rule_mutes
+from health.inbox.queries import gone_node_of
 from health.inbox.refusals import BadAct
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
@@ -57,9 +57,9 @@ def test_it_is_muted_by_itself_and_refused_for_a_pool_it_is_not_in(finding, ada)
     assert finding.state == FindingState.MUTED
     assert Mute.objects.get().place == "GPU 3 of gpu-001 in prod"
     with pytest.raises(BadAct, match="about no node that is there"):
-        muting.scoped(finding, "node")
+        rule_mutes.scoped(finding, "node")
     with pytest.raises(BadAct, match="Name a pool"):
-        muting.scoped(finding, "pool", pool=pool)
+        rule_mutes.scoped(finding, "pool", pool=pool)
 
 
 def test_the_page_says_that_its_node_is_gone_and_offers_no_scope_of_it(finding):

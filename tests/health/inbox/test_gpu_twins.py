@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.inbox.gpu_twins import gpu_twin_of
-from health.sources import frames
-from health.telemetry.frame import GpuDevice
+from health.inbox.comparable_gpus import gpu_twin_of
+from health.sources import snapshots
+from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.callers import calling
 from tests.health.inbox.test_twins import like, told
@@ -65,16 +65,16 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
 
     make.a_source(cluster, exported=["engine_active_ratio"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 2)]
-    frames.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
+    snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
     assert twin(gpu_of(node, 0), root).gpu.index == 2
     assert twin(gpu_of(node, 0), root).because == "No finding is open of it, it is on the same node, and it is heard."
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
-    frames.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
+    snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
     assert twin(gpu_of(node, 0), root).because == (
         "No finding is open of it, it is on the same node, and it is heard; of 2 such GPUs it is the first."
     )
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
-    frames.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
+    snapshots.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
     assert twin(gpu_of(node, 0), root).because == (
         "No finding is open of it, it is on the same node, it is heard, and the same pod has both."
     )
@@ -119,7 +119,7 @@ def test_what_is_measured_is_each_ones_own(cluster, pool, root):
     node = like(cluster, "gpu-1", pool, gpus=2)
     make.a_source(cluster, exported=["temperature_celsius"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(2)]
-    frames.keep(cluster.pk, told(*devices, temperature_celsius=[81.0, 60.0]))
+    snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[81.0, 60.0]))
 
     said = {one.title: (one.here, one.there) for one in twin(gpu_of(node), root).measured}
 

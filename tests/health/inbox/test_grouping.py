@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.inbox import grouping
-from health.inbox.grouping import groups_of
-from health.inbox.reading import CODED, code_of, titles
+from health.inbox import finding_groups
+from health.inbox.finding_groups import groups_of
+from health.inbox.queries import CODED, code_of, titles
 from health.lifecycle import FindingState
 from health.models import Finding
 from tests import make
@@ -97,7 +97,7 @@ def test_only_evidence_that_tells_findings_apart_is_read(cluster):
     some(cluster, 1, evidence={"log": "x" * 1000})
     some(cluster, 1, rule="gpu-xid", evidence={"xid": 79})
 
-    read = grouping._alike(Finding.objects.order_by("rule"))
+    read = finding_groups._alike(Finding.objects.order_by("rule"))
 
     assert [(row.rule, row.evidence) for row in read] == [("exporter-silent", {}), ("gpu-xid", {"xid": 79})]
 

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Bookmark, Gpu
 from gpu.resources import Layout, Way
-from health.inbox.reading import impacts_of
+from health.inbox.queries import impacts_of
 from tests.make import NOON, a_cluster, a_device_told, a_finding, a_node, a_pod, a_reading
 
 pytestmark = pytest.mark.django_db

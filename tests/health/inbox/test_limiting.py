@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from edges.transition_errors import LostRace
-from health.inbox.limiting import COMPARING, LimitsAsked, put_limits, remove_limits
+from health.inbox.pool_limits import COMPARING, LimitsAsked, put_limits, remove_limits
 from health.inbox.refusals import BadAct
 from health.models import PoolLimits
 from people.models import AuditEntry

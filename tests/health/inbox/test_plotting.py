@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from health.inbox.plotting import is_plotted, limits_for, limits_of, metrics_of, plots_of, unit_of_limits
+from health.inbox.plots import is_plotted, limits_for, limits_of, metrics_of, plots_of, unit_of_limits
 from health.models import Finding, PoolLimits
 from health.rules.gpus import GPU_RULES
 from health.rules.limits import Comparing
-from health.sources import frames, history
+from health.sources import history, snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
@@ -69,8 +69,8 @@ def node(db, redis, settings):
     frame = Frame(NOON.timestamp(), devices)
     without = MetricColumn(unsaid(2), array("d", [WITHOUT] * 2))
     frame.columns = {"temperature_celsius": without, "power_watts": without.copied()}
-    frames.forget(row.cluster_id)
-    frames.keep(row.cluster_id, TelemetryReading(frame, frozenset({"temperature_celsius", "power_watts"}), {}))
+    snapshots.forget(row.cluster_id)
+    snapshots.keep(row.cluster_id, TelemetryReading(frame, frozenset({"temperature_celsius", "power_watts"}), {}))
     return row
 
 
@@ -107,7 +107,7 @@ def test_draws_half_an_hour_on_both_sides_with_its_gpu_first(node):
 
 def test_under_mig_the_line_of_its_board_is_its_own_whichever_slice_says_it(node):
     slices = [GpuDevice("gpu-1", index, f"GPU-{index}", gi_id) for index in (0, 1) for gi_id in ("7", "8")]
-    frames.keep(node.cluster_id, TelemetryReading(Frame(NOON.timestamp(), slices), frozenset(), {}))
+    snapshots.keep(node.cluster_id, TelemetryReading(Frame(NOON.timestamp(), slices), frozenset(), {}))
     finding = make.a_finding(node.cluster, "GPU 1 of gpu-1, slice 8", node=node, since=BEGAN, **HOT)
     hot, busy = [(BEGAN.timestamp(), 92)], [(BEGAN.timestamp(), 0.92)]
 

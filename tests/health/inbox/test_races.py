@@ -10,10 +10,10 @@ from edges import concurrent_edits
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, LostLease, Node, Observer, Pool
 from fleet.pools.changes import delete_pool
-from health.inbox import muting, shadowing
-from health.inbox.limiting import LimitsAsked, put_limits
-from health.inbox.listening import put_source
+from health.inbox import rule_mutes, shadow_mode
+from health.inbox.pool_limits import LimitsAsked, put_limits
 from health.inbox.refusals import BadAct
+from health.inbox.telemetry_sources import put_source
 from health.lifecycle import FindingState
 from health.models import Finding, Mute, PoolLimits, RuleShadow, TelemetrySource
 from people.models import AuditEntry
@@ -39,11 +39,11 @@ def limit(pool: Pool) -> None:
 
 def test_what_is_muted_in_a_pool_while_it_is_deleted_is_not(cluster):
     pool = a_pool(cluster, "late")
-    row = muting.of_place(cluster, RULE, pool=pool)
+    row = rule_mutes.of_place(cluster, RULE, pool=pool)
 
     refusals = while_it_is_written(
         lambda: delete_pool(Pool.objects.get(pk=pool.pk), actor="ada", now=NOON),
-        lambda: muting.mute(row, actor="ada", because="x", until=NOON.replace(hour=20), now=NOON),
+        lambda: rule_mutes.mute(row, actor="ada", because="x", until=NOON.replace(hour=20), now=NOON),
     )
 
     assert [type(each) for each in refusals] == [BadAct]
@@ -83,7 +83,7 @@ def test_a_node_goes_while_the_trial_of_a_rule_turns_what_is_wrong_with_it(clust
     goes = a_node(cluster, "gpu-001")
     a_finding(cluster, node=goes, rule=RULE)
     if not begins:
-        shadowing.begin(RULE, actor="ada", because="x", now=NOON)
+        shadow_mode.begin(RULE, actor="ada", because="x", now=NOON)
 
     def lose_it() -> None:
         Observer.keep(cluster.pk, epoch=1, now=NOON, flushed=True)
@@ -91,9 +91,9 @@ def test_a_node_goes_while_the_trial_of_a_rule_turns_what_is_wrong_with_it(clust
 
     def turn() -> None:
         if begins:
-            shadowing.begin(RULE, actor="ada", because="x", now=NOON)
+            shadow_mode.begin(RULE, actor="ada", because="x", now=NOON)
         else:
-            shadowing.end(RuleShadow.objects.get(), actor="ada", because="x", now=NOON)
+            shadow_mode.end(RuleShadow.objects.get(), actor="ada", because="x", now=NOON)
 
     assert while_it_is_written(lose_it, turn) == []
     assert RuleShadow.objects.in_force().exists() is begins

@@ -12,12 +12,12 @@ from django.db import connection
 from fleet.history.lines import Span
 from fleet.models import Bookmark, Node, NodeEvent, Observer
 from fleet.web.summary import cluster_lines
-from health.inbox import shadowing
+from health.evaluation import evaluation_round
+from health.inbox import shadow_mode
 from health.inbox.hours import hours_of
-from health.inbox.reading import counts_of
+from health.inbox.queries import counts_of
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rulebook import on_page
-from health.judging import looking
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow
 from health.rules import RULES
@@ -43,11 +43,11 @@ def cluster():
 def looked(cluster, *minutes: float) -> None:
     for each in minutes:
         Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON + each * MINUTE)
-        looking.look(cluster, now=NOON + each * MINUTE)
+        evaluation_round.look(cluster, now=NOON + each * MINUTE)
 
 
 def on_trial(rule: str = RULE) -> RuleShadow:
-    return shadowing.begin(rule, actor="ada", because="New here.", now=NOON)
+    return shadow_mode.begin(rule, actor="ada", because="New here.", now=NOON)
 
 
 def what_people_are_told(cluster) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cl
     tried = Finding.objects.filter(is_shadow=True).values(*written).get()
     assert all(tried.values())
 
-    shadowing.end(shadow, actor="ada", because="It is right.", now=NOON + 3 * MINUTE)
+    shadow_mode.end(shadow, actor="ada", because="It is right.", now=NOON + 3 * MINUTE)
 
     assert Finding.objects.told().values(*written).get() == tried
 
@@ -120,7 +120,7 @@ def test_what_was_open_goes_out_of_every_count_and_comes_back(cluster):
     row = on_trial()
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
-    shadowing.end(row, actor="amy", because="It is right.", now=NOON + MINUTE)
+    shadow_mode.end(row, actor="amy", because="It is right.", now=NOON + MINUTE)
 
     assert what_people_are_told(cluster) == before == (1, 0, 1, 1, 0, 1)
 
@@ -142,10 +142,10 @@ def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
     row = on_trial()
 
     with pytest.raises(FindingRefusal, match="ada put it on trial already"):
-        shadowing.begin(RULE, actor="amy", because="Me, too.", now=NOON)
-    shadowing.end(row, actor="ada", because="Done.", now=NOON)
+        shadow_mode.begin(RULE, actor="amy", because="Me, too.", now=NOON)
+    shadow_mode.end(row, actor="ada", because="Done.", now=NOON)
     with pytest.raises(FindingRefusal, match="ended already"):
-        shadowing.end(RuleShadow.objects.get(pk=row.pk), actor="amy", because="Done.", now=NOON)
+        shadow_mode.end(RuleShadow.objects.get(pk=row.pk), actor="amy", because="Done.", now=NOON)
 
     entries = AuditEntry.objects.filter(subject=f"rule:{RULE}").order_by("number")
     assert [(entry.verb, entry.actor) for entry in entries] == [
@@ -158,9 +158,9 @@ def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
 def test_what_people_were_told_stays_in_every_history(cluster):
     node, user = a_node(cluster, "gpu-1", is_ready=False), a_user(role="viewer")
     looked(cluster, 0, 1)
-    row = shadowing.begin(RULE, actor="ada", because="New here.", now=NOON + 30 * MINUTE)
+    row = shadow_mode.begin(RULE, actor="ada", because="New here.", now=NOON + 30 * MINUTE)
     looked(cluster, 31)
-    shadowing.end(row, actor="ada", because="Good.", now=NOON + 150 * MINUTE)
+    shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 150 * MINUTE)
     looked(cluster, 151)
 
     at = {minute: list(findings_then(node, user, NOON + minute * MINUTE)) for minute in (20, 100, 151)}
@@ -187,7 +187,7 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
     with django_assert_max_num_queries(34 + locks):  # SQLite writes forty rows in two statements
         row = on_trial()
     with django_assert_max_num_queries(35 + locks):
-        shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+        shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
 
     assert Finding.objects.open().filter(rule=RULE).count() == number
     assert Node.objects.filter(unresolved=1).count() == number
@@ -197,7 +197,7 @@ def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
     row = on_trial()
-    shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+    shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
 
     rows = Finding.objects.filter(rule=RULE).order_by("pk")
     assert [(each.is_shadow, each.state, each.resolved_because) for each in rows] == [
@@ -229,8 +229,8 @@ def test_no_rule_that_says_that_nobody_sees_may_be_on_trial():
     }
 
     assert about >= {"exporter-silent", "gpu-silent", "telemetry-silent", "cluster-not-seen", "cluster-unwatched"}
-    assert not shadowing.MAY_BE_SHADOWS & (about | {"observer-behind", "series-explosion"})
-    assert {rule.key for rule in (*RULES, *GPU_RULES)} >= shadowing.OF_NOT_SEEING
+    assert not shadow_mode.MAY_BE_SHADOWS & (about | {"observer-behind", "series-explosion"})
+    assert {rule.key for rule in (*RULES, *GPU_RULES)} >= shadow_mode.OF_NOT_SEEING
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_what_says_that_we_do_not_see_is_never_on_trial(rule):
 
 def test_nobody_does_it_without_a_reason():
     with pytest.raises(BadAct, match="Say why"):
-        shadowing.begin(RULE, actor="ada", because="", now=NOON)
+        shadow_mode.begin(RULE, actor="ada", because="", now=NOON)
 
 
 def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
@@ -253,7 +253,7 @@ def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
     looked(cluster, 0, 1)
     Node.objects.update(is_ready=True)
     looked(cluster, 2)
-    shadowing.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+    shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
     Node.objects.update(is_ready=False)
 
     looked(cluster, 3, 4)

@@ -10,10 +10,10 @@ from django.utils import timezone
 from fleet.messages import wake
 from fleet.models import LostLease
 from health import tasks
-from health.inbox.trying import TrialOpen, ask_trial, run_trial, told_of
+from health.inbox.source_trials import TrialOpen, ask_trial, run_trial, told_of
 from health.models import TelemetrySource, TelemetryTrial
 from health.models.telemetry_source import ROUND_LEASE
-from health.sources import rounds
+from health.sources import source_round
 from health.telemetry.metrics import METRICS
 from people.models import AuditEntry
 from tests import make
@@ -77,7 +77,7 @@ def test_a_worker_asks_it_once_and_nothing_of_the_cluster_changes(cluster, setti
 def by_two_vendors(cluster, settings):
     """A Prometheus with the exporters of two of three nodes, which do not have the same metrics."""
     settings.TELEMETRY_LOOPBACK = True
-    rounds._known.clear()
+    source_round._known.clear()
     make.a_node(cluster, "amd-1", gpu_vendor="amd")
     make.a_node(cluster, "amd-2", gpu_vendor="amd")
     make.a_node(cluster, "no-gpus", is_gpu_node=False)
@@ -116,7 +116,7 @@ def test_what_only_some_exporters_have_is_said_by_nodes(cluster, admin, by_two_v
 def test_a_trial_counts_what_the_source_says_once_it_is_saved(cluster, admin, by_two_vendors):
     trial = run(a_trial(cluster, url=by_two_vendors))
     make.a_source(cluster, url=by_two_vendors, next_look_at=NOON, lease_until=NOON)
-    rounds.ask(cluster.pk, clock=lambda: NOON)
+    source_round.ask(cluster.pk, clock=lambda: NOON)
 
     saved = admin.get(f"/api/v1/clusters/{cluster.pk}/exported-metrics").json()
 
@@ -337,10 +337,10 @@ def test_who_may_not_save_one_tries_none_on_its_page(cluster):
 
 
 def test_after_a_day_it_is_gone_and_the_decision_stays(cluster):
-    from health import housekeeping
+    from health import retention
 
     a_trial(cluster)
 
-    assert housekeeping.tidy(before=NOON - timedelta(days=90), now=NOON + timedelta(hours=23)) == 0
-    assert housekeeping.tidy(before=NOON - timedelta(days=90), now=NOON + timedelta(hours=25)) == 1
+    assert retention.tidy(before=NOON - timedelta(days=90), now=NOON + timedelta(hours=23)) == 0
+    assert retention.tidy(before=NOON - timedelta(days=90), now=NOON + timedelta(hours=25)) == 1
     assert AuditEntry.objects.get().verb == "telemetry.try"

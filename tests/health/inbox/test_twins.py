@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from health.inbox.twins import twin_of
+from health.inbox.comparable_nodes import twin_of
 from health.models import GpuHour
-from health.sources import frames
+from health.sources import snapshots
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
@@ -36,7 +36,7 @@ def root():
 
 
 def like(cluster, name: str, pool=None, **given):
-    frames.forget(cluster.pk)
+    snapshots.forget(cluster.pk)
     row = {"gpus": 8, "gpu_product": "H100", "driver_version": "580.1", "kernel": "6.8", "is_gpu_node": True} | given
     return make.a_node(cluster, name, pool=pool, **row)
 
@@ -206,14 +206,14 @@ def test_what_each_slice_says_of_its_board_counts_once_and_the_engine_says_how_b
     reading = told(
         *slices, ecc_uncorrected=[2.0] * 7, gpu_utilisation_ratio=[0.0] * 7, engine_active_ratio=[0.5] * 6 + [1.0]
     )
-    frames.keep(cluster.pk, reading)
+    snapshots.keep(cluster.pk, reading)
 
     said = measured(here, root)
 
     assert said["ECC errors not corrected"] == "2"
     assert said["Utilisation now, mean"] == "57%"
     late = [NOON.timestamp() - 600] + [NOON.timestamp() - 5] * 6
-    frames.keep(cluster.pk, told(*slices, at=late, ecc_uncorrected=[2.0] * 7, engine_active_ratio=[0.5] * 7))
+    snapshots.keep(cluster.pk, told(*slices, at=late, ecc_uncorrected=[2.0] * 7, engine_active_ratio=[0.5] * 7))
     said = measured(here, root)
     assert said["ECC errors not corrected"] == "2"
     assert said["Utilisation now, mean"] == "50% (6 of 7 GPUs and slices)"
@@ -238,7 +238,7 @@ def test_says_of_how_many_gpus_a_number_is_where_not_all_are_fresh(cluster, pool
     make.a_source(cluster, exported=["pcie_replays", "engine_active_ratio"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(8)]
     old = [NOON.timestamp() - 600] * 7 + [NOON.timestamp() - 5]
-    frames.keep(cluster.pk, told(*devices, at=old, pcie_replays=[3.0] * 8, engine_active_ratio=[0.25] * 8))
+    snapshots.keep(cluster.pk, told(*devices, at=old, pcie_replays=[3.0] * 8, engine_active_ratio=[0.25] * 8))
 
     said = measured(here, root)
 

@@ -7,11 +7,11 @@ from django.utils import timezone
 
 from fleet.models import Bookmark, ExportersState, Node, NodeEvent, Observer
 from health import tasks
-from health.inbox import listening, muting, unheard
+from health.inbox import orphaned_findings, rule_mutes, telemetry_sources
 from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
-from health.sources import frames
-from health.telemetry.frame import GpuDevice
+from health.sources import snapshots
+from health.telemetry.snapshot import GpuDevice
 from tests.health.inbox.test_twins import told
 from tests.make import NOON, a_bookmark, a_cluster, a_finding, a_node, a_source, an_exporter_round, an_operand
 
@@ -38,11 +38,11 @@ def hot(cluster, node):
 
 
 def remove(cluster) -> None:
-    listening.remove_source(TelemetrySource.objects.get(cluster=cluster), actor="ada", now=NOON)
+    telemetry_sources.remove_source(TelemetrySource.objects.get(cluster=cluster), actor="ada", now=NOON)
 
 
 def switch_off(cluster) -> None:
-    listening.put_source(cluster, actor="ada", now=NOON, is_on=False)
+    telemetry_sources.put_source(cluster, actor="ada", now=NOON, is_on=False)
 
 
 @pytest.mark.parametrize("take_away", [remove, switch_off])
@@ -50,7 +50,7 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
     idle = a_finding(cluster, node=node, rule="idle-gpus")
     a_finding(cluster, "GPU 5 of gpu-001", node=node, rule="gpu-hot", opened_at=None)
     other = a_finding(cluster, node=node, rule="node-conditions", parent=hot)
-    frames.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
+    snapshots.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
 
     with django_capture_on_commit_callbacks(execute=True):
         take_away(cluster)
@@ -62,12 +62,12 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
     line = NodeEvent.objects.get(detail__finding=hot.pk)
     assert line.sentence == f"No longer told, as nobody listens to its GPUs any more: {SENTENCE}"
     assert Node.objects.get().unresolved == 1
-    assert frames.newest(cluster.pk) is None
+    assert snapshots.newest(cluster.pk) is None
 
 
 def test_what_was_muted_is_over_too(cluster, hot):
     until = NOON + timedelta(days=1)
-    muting.mute(muting.scoped(hot, "finding"), actor="ada", because="RMA", until=until, now=NOON)
+    rule_mutes.mute(rule_mutes.scoped(hot, "finding"), actor="ada", because="RMA", until=until, now=NOON)
 
     remove(cluster)
 
@@ -99,7 +99,7 @@ def test_exporters_that_nobody_hears_do_not(cluster, hot, said):
 
 
 def test_a_source_that_is_changed_keeps_what_was_found(cluster, hot):
-    listening.put_source(cluster, actor="ada", now=NOON, matchers='cluster="eu-1"')
+    telemetry_sources.put_source(cluster, actor="ada", now=NOON, matchers='cluster="eu-1"')
 
     assert list(Finding.objects.unresolved()) == [hot]
 
@@ -109,14 +109,14 @@ def test_what_a_look_wrote_that_had_heard_it_before_is_resolved(cluster, node):
     late = a_finding(cluster, SUBJECT, node=node, rule="gpu-hot", updated_at=NOON)
     before = a_finding(cluster, "GPU 5 of gpu-001", node=node, rule="gpu-hot", updated_at=NOON - timedelta(seconds=1))
 
-    unheard.resolve_late(cluster, looked_at=NOON)
+    orphaned_findings.resolve_late(cluster, looked_at=NOON)
 
     assert Finding.objects.get(pk=late.pk).state == FindingState.RESOLVED
     assert list(Finding.objects.unresolved()) == [before]
 
 
 def test_what_a_look_found_while_somebody_listens_stays(cluster, hot):
-    unheard.resolve_late(cluster, looked_at=NOON)
+    orphaned_findings.resolve_late(cluster, looked_at=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
 
@@ -131,14 +131,14 @@ def deserted(cluster):
 
 
 def test_what_exporters_told_that_are_all_gone_is_resolved_and_says_why(cluster, hot, deserted):
-    frames.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
+    snapshots.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
 
-    unheard.resolve_gone(cluster, now=NOON)
+    orphaned_findings.resolve_gone(cluster, now=NOON)
 
     over = Finding.objects.get()
     assert (over.state, over.resolved_because) == (FindingState.RESOLVED, "nobody listens to its GPUs any more")
     assert Node.objects.get().unresolved == 0
-    assert frames.newest(cluster.pk) is not None  # should they come back
+    assert snapshots.newest(cluster.pk) is not None  # should they come back
 
 
 @pytest.mark.parametrize("state", [state for state in ExportersState if state != ExportersState.NONE])
@@ -146,13 +146,13 @@ def test_what_exporters_told_that_cannot_be_asked_stays(cluster, hot, deserted, 
     deserted.state = state
     deserted.save()
 
-    unheard.resolve_gone(cluster, now=NOON)
+    orphaned_findings.resolve_gone(cluster, now=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
 
 
 def test_what_exporters_told_that_are_away_for_a_moment_stays(cluster, hot, deserted):
-    unheard.resolve_gone(cluster, now=NOON - timedelta(seconds=1))
+    orphaned_findings.resolve_gone(cluster, now=NOON - timedelta(seconds=1))
 
     assert list(Finding.objects.unresolved()) == [hot]
 
@@ -160,7 +160,7 @@ def test_what_exporters_told_that_are_away_for_a_moment_stays(cluster, hot, dese
 def test_what_exporters_told_whose_daemon_set_makes_no_pods_now_stays(cluster, hot, deserted):
     an_operand(cluster, "dcgm-exporter", desired=0)
 
-    unheard.resolve_gone(cluster, now=NOON)
+    orphaned_findings.resolve_gone(cluster, now=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
 
@@ -169,7 +169,7 @@ def test_what_exporters_told_whose_daemon_set_makes_no_pods_now_stays(cluster, h
 def test_that_exporters_are_gone_is_not_judged_where_it_is_not_seen(cluster, hot, deserted, kind):
     Bookmark.objects.filter(kind=kind).update(heard_at=NOON - timedelta(minutes=2))
 
-    unheard.resolve_gone(cluster, now=NOON)
+    orphaned_findings.resolve_gone(cluster, now=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
 
@@ -177,7 +177,7 @@ def test_that_exporters_are_gone_is_not_judged_where_it_is_not_seen(cluster, hot
 def test_a_prometheus_that_is_asked_instead_goes_on_telling(cluster, hot, deserted):
     a_source(cluster)
 
-    unheard.resolve_gone(cluster, now=NOON)
+    orphaned_findings.resolve_gone(cluster, now=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
 

@@ -6,8 +6,8 @@ import pytest
 
 from fleet.models import Pool
 from fleet.pools.changes import PoolInUse, delete_pool, going_with
-from health.inbox import limiting, muting
-from health.inbox.limiting import LimitsAsked, put_limits
+from health.inbox import pool_limits, rule_mutes
+from health.inbox.pool_limits import LimitsAsked, put_limits
 from health.inbox.refusals import FindingRefusal
 from health.lifecycle import FindingState
 from health.models import Mute, PoolLimits
@@ -35,8 +35,8 @@ def limits(pool):
 @pytest.fixture
 def muted(pool):
     finding = a_finding(pool.cluster, "GPU 3 of gpu-1", node=a_node(pool.cluster, "gpu-1", pool=pool), rule="gpu-hot")
-    row = muting.scoped(finding, "pool", pool=pool)
-    muting.mute(row, actor="ada", because="Known.", until=UNTIL, now=NOON)
+    row = rule_mutes.scoped(finding, "pool", pool=pool)
+    rule_mutes.mute(row, actor="ada", because="Known.", until=UNTIL, now=NOON)
     return finding
 
 
@@ -92,16 +92,16 @@ def test_a_mute_that_went_with_its_pool_is_not_there_to_be_lifted(pool, muted):
     delete_pool(pool, actor="root", now=NOON)
 
     with pytest.raises(FindingRefusal, match="It went with its pool: there is nothing to lift"):
-        muting.lift(row, actor="ada", because="Mended.", now=NOON)
+        rule_mutes.lift(row, actor="ada", because="Mended.", now=NOON)
 
 
 def test_what_somebody_ends_meanwhile_keeps_no_pool(pool, limits, muted, monkeypatch):
     """Its mutes and limits were read while they were there still."""
-    mutes, of_it = list(muting._of_pool(pool, NOON)), list(limiting._of_pool(pool))
-    muting.lift(Mute.objects.get(), actor="ada", because="Mended.", now=NOON)
-    limiting.remove_limits(limits, version=limits.version, actor="ada", because="Mended.", now=NOON)
-    monkeypatch.setattr(muting, "_of_pool", lambda *_: mutes)
-    monkeypatch.setattr(limiting, "_of_pool", lambda *_: of_it)
+    mutes, of_it = list(rule_mutes._of_pool(pool, NOON)), list(pool_limits._of_pool(pool))
+    rule_mutes.lift(Mute.objects.get(), actor="ada", because="Mended.", now=NOON)
+    pool_limits.remove_limits(limits, version=limits.version, actor="ada", because="Mended.", now=NOON)
+    monkeypatch.setattr(rule_mutes, "_of_pool", lambda *_: mutes)
+    monkeypatch.setattr(pool_limits, "_of_pool", lambda *_: of_it)
 
     delete_pool(pool, actor="root", now=NOON)
 

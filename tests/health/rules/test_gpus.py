@@ -26,9 +26,9 @@ from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.throttled import Throttled
 from health.rules.gpus.xid import LastXid
 from health.rules.limits import A_POOL, Limits
-from health.telemetry.frame import Checkpoint, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
-from health.telemetry.remembering import Growth
+from health.telemetry.snapshot import Checkpoint, Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot_memory import Growth
 from tests.make import NOON
 from wording.instants import to_the_minute
 

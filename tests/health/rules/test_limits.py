@@ -15,7 +15,7 @@ from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.hot import Hot
 from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.limits import A_POOL, Comparing, Limits, Scale, strictest
-from health.telemetry.remembering import Growth
+from health.telemetry.snapshot_memory import Growth
 from tests.make import NOON
 
 MINUTE = timedelta(minutes=1)

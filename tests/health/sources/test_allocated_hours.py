@@ -7,7 +7,7 @@ import pytest
 from health.inbox.hours import NodeHour
 from health.models import GpuHour
 from health.sources.allocated_hours import AllocatedFor, AllocatedHour
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.make import NOON
 

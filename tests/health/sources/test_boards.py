@@ -6,12 +6,12 @@ import pytest
 
 from fleet.models import NodeEvent
 from health.models import GpuHour, TelemetrySource
-from health.sources import boards, frames, rounds
+from health.sources import boards, snapshots, source_round
 from health.sources.boards import NODES_AT_MOST
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.health.exporters.hearing import hear_exporters
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -27,7 +27,7 @@ GONE = f"GPU {A} is gone, and {C} is new."
 @pytest.fixture
 def node():
     row = make.a_node(make.a_cluster("eu-1"), "gpu-1", gpus=2)
-    frames.forget(row.cluster_id)
+    snapshots.forget(row.cluster_id)
     return row
 
 
@@ -71,7 +71,7 @@ def test_a_board_in_the_place_of_another_is_told_once(node):
 
 def test_a_prometheus_tells_of_it_too(node, settings):
     settings.TELEMETRY_LOOPBACK = True
-    rounds._known.clear()
+    source_round._known.clear()
     was_heard(node, A, B)
     before, playing = NOON - timedelta(minutes=20), Playing(0.0)
     with a_server(lambda to: playing(to)) as (url, _):
@@ -82,7 +82,7 @@ def test_a_prometheus_tells_of_it_too(node, settings):
             for index, uuid in enumerate(uuids):
                 labels = {"UUID": uuid, "gpu": str(index), "Hostname": "gpu-1"}
                 playing.add("DCGM_FI_DEV_GPU_TEMP", labels, 61)
-            rounds.ask(node.cluster_id, clock=lambda at=at: at)
+            source_round.ask(node.cluster_id, clock=lambda at=at: at)
 
     assert TelemetrySource.objects.get().message == ""
     assert lines() == [GONE]

@@ -8,12 +8,12 @@ import pytest
 from fleet.models import Node
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import can_see
-from health.sources import frames
-from health.sources.exporting import NodesCounted, exporting_of
-from health.sources.of_clusters import standings_of, telemetry_of_clusters
+from health.sources import snapshots
+from health.sources.cluster_telemetry import standings_of, telemetry_of_clusters
+from health.sources.exported_metrics import NodesCounted, exporting_of
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS, exportable
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.make import NOON
 
@@ -34,7 +34,7 @@ def keep(cluster, *, exported=None, at=AT) -> None:
     for key in set().union(*(has for _, has in HEARD.values())):
         times = array("d", [at if key in HEARD[device.node_name][1] else math.nan for device in devices])
         frame.columns[key] = MetricColumn(times[:], times)
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(exported or frame.columns), {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(exported or frame.columns), {}))
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def cluster():
     for name, vendor in {**{node: vendor for node, (vendor, _) in HEARD.items()}, **NEVER_HEARD}.items():
         make.a_node(row, name, gpu_vendor=vendor)
     make.a_node(row, "no-gpus", is_gpu_node=False)
-    frames.forget(row.pk)
+    snapshots.forget(row.pk)
     return row
 
 

@@ -1,9 +1,9 @@
 import pytest
 from redis import Redis
 
-from health.sources import frames
+from health.sources import snapshots
 from health.telemetry.base import TelemetryReading, XidTold
-from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn
 
 pytestmark = [pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 NODES = ("gpu-1", "gpu-2", "gpu-3")
@@ -26,9 +26,9 @@ def taken(frame: Frame, **given) -> TelemetryReading:
 
 
 def test_gives_back_what_was_kept():
-    frames.keep(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}))
 
-    kept = frames.newest(CLUSTER)
+    kept = snapshots.newest(CLUSTER)
 
     assert kept.frame == a_frame(*NODES)
     assert kept.exported == {"temperature_celsius"}
@@ -37,20 +37,20 @@ def test_gives_back_what_was_kept():
 
 @pytest.mark.parametrize("lost", ["devices", "nodes"])
 def test_devices_that_redis_lost_are_written_with_the_next_frame(redis, lost):
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
     (key,) = Redis.from_url(redis).keys(f"*:{CLUSTER}:*:{lost}")
     Redis.from_url(redis).delete(key)
 
-    frames.keep(CLUSTER, taken(a_frame(*NODES, at=1015.0)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES, at=1015.0)))
 
-    assert frames.newest(CLUSTER).frame == a_frame(*NODES, at=1015.0)
-    assert frames.of_node(CLUSTER, "gpu-2").frame.devices[0].node_name == "gpu-2"
+    assert snapshots.newest(CLUSTER).frame == a_frame(*NODES, at=1015.0)
+    assert snapshots.of_node(CLUSTER, "gpu-2").frame.devices[0].node_name == "gpu-2"
 
 
 def test_gives_the_devices_of_one_node():
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
 
-    kept = frames.of_node(CLUSTER, "gpu-2")
+    kept = snapshots.of_node(CLUSTER, "gpu-2")
 
     assert [device.index for device in kept.frame.devices] == [0, 1]
     assert list(kept.frame.columns["temperature_celsius"].values) == [62.0, 63.0]
@@ -58,33 +58,33 @@ def test_gives_the_devices_of_one_node():
 
 
 def test_knows_no_cluster_and_no_node_that_nobody_kept():
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
 
-    assert frames.newest(8) is None
-    assert frames.of_node(CLUSTER, "gpu-9") is None
+    assert snapshots.newest(8) is None
+    assert snapshots.of_node(CLUSTER, "gpu-9") is None
 
 
 def test_reads_only_the_columns_that_are_asked_for():
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
 
-    assert frames.newest(CLUSTER, ["power_watts"]).frame.columns == {}
+    assert snapshots.newest(CLUSTER, ["power_watts"]).frame.columns == {}
 
 
 def test_keeps_nothing_of_an_order_that_is_over(redis):
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
     number = Redis.from_url(redis).dbsize()
 
-    frames.keep(CLUSTER, taken(a_frame("gpu-1", "gpu-3")))
+    snapshots.keep(CLUSTER, taken(a_frame("gpu-1", "gpu-3")))
 
     assert Redis.from_url(redis).dbsize() == number
-    assert frames.of_node(CLUSTER, "gpu-2") is None
-    assert list(frames.of_node(CLUSTER, "gpu-3").frame.columns["temperature_celsius"].values) == [62.0, 63.0]
+    assert snapshots.of_node(CLUSTER, "gpu-2") is None
+    assert list(snapshots.of_node(CLUSTER, "gpu-3").frame.columns["temperature_celsius"].values) == [62.0, 63.0]
 
 
 def test_forgets_a_cluster_whole(redis):
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
 
-    frames.forget(CLUSTER)
+    snapshots.forget(CLUSTER)
 
     assert Redis.from_url(redis).dbsize() == 0
 
@@ -92,8 +92,8 @@ def test_forgets_a_cluster_whole(redis):
 def test_says_that_redis_is_away(settings, tmp_path):
     settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
 
-    for act in (frames.newest, frames.exporters, lambda cluster: frames.of_node(cluster, "gpu-1")):
-        with pytest.raises(frames.FramesAway):
+    for act in (snapshots.newest, snapshots.exporters, lambda cluster: snapshots.of_node(cluster, "gpu-1")):
+        with pytest.raises(snapshots.FramesAway):
             act(CLUSTER)
 
 
@@ -110,9 +110,9 @@ WARM, BOTH = frozenset({"temperature_celsius"}), frozenset({"temperature_celsius
 
 
 def test_knows_of_each_node_what_its_exporter_has():
-    frames.keep(CLUSTER, taken(exporting(gpu_2=1000.0, gpu_3=WITHOUT)))
+    snapshots.keep(CLUSTER, taken(exporting(gpu_2=1000.0, gpu_3=WITHOUT)))
 
-    kept = frames.exporters(CLUSTER)
+    kept = snapshots.exporters(CLUSTER)
 
     assert kept.exported == WARM
     assert kept.by_node == {"gpu-1": WARM, "gpu-2": BOTH, "gpu-3": BOTH}
@@ -120,27 +120,27 @@ def test_knows_of_each_node_what_its_exporter_has():
 
 @pytest.mark.parametrize("then", [{"gpu_1": 1015.0}, {"gpu_2": WITHOUT}, {}, {"gpu_2": 1015.0, "gpu_3": 1.0}])
 def test_what_an_exporter_has_anew_or_no_more_is_known_at_once(then):
-    frames.keep(CLUSTER, taken(exporting(gpu_2=1000.0)))
+    snapshots.keep(CLUSTER, taken(exporting(gpu_2=1000.0)))
 
-    frames.keep(CLUSTER, taken(exporting(**then)))
+    snapshots.keep(CLUSTER, taken(exporting(**then)))
 
     its = {node: BOTH if node.replace("-", "_") in then else WARM for node in NODES}
-    assert frames.exporters(CLUSTER).by_node == its
+    assert snapshots.exporters(CLUSTER).by_node == its
 
 
 def test_a_node_whose_exporter_has_nothing_that_is_read_was_heard():
     frame = a_frame(*NODES)
     frame.columns = {}
 
-    frames.keep(CLUSTER, taken(frame))
+    snapshots.keep(CLUSTER, taken(frame))
 
-    assert frames.exporters(CLUSTER).by_node == dict.fromkeys(NODES, frozenset())
+    assert snapshots.exporters(CLUSTER).by_node == dict.fromkeys(NODES, frozenset())
 
 
 def test_of_a_frame_from_before_it_is_not_known_which_nodes_have_what(redis):
-    frames.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
     (key,) = Redis.from_url(redis).keys(f"*:{CLUSTER}:*:exporters")
     Redis.from_url(redis).delete(key)
 
-    assert frames.exporters(CLUSTER) == (WARM, {})
-    assert frames.exporters(8) is None
+    assert snapshots.exporters(CLUSTER) == (WARM, {})
+    assert snapshots.exporters(8) is None

@@ -5,12 +5,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from health.sources import frames, history
+from health.sources import history, snapshots
 from health.sources.history import LINES_AT_MOST, PLOTTED, history_of
 from health.telemetry import promql
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
 from tests.make import NOON
@@ -29,7 +29,7 @@ def _here(redis, settings):
 @pytest.fixture
 def node():
     row = make.a_node(make.a_cluster(), "gpu-1", gpus=1)
-    frames.forget(row.cluster_id)
+    snapshots.forget(row.cluster_id)
     return row
 
 
@@ -38,7 +38,7 @@ def keep(cluster, *devices: GpuDevice) -> None:
     frame.columns["temperature_celsius"] = MetricColumn.empty(len(frame.devices))
     frame.columns["temperature_celsius"].values[0] = 61.0
     frame.columns["temperature_celsius"].times = array("d", [AT] * len(frame.devices))
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"temperature_celsius"}), {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset({"temperature_celsius"}), {}))
 
 
 def series(name: str, *values: tuple[int, float], uuid: str = "GPU-a", **labels: str) -> dict:

@@ -7,11 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet.models import ExportersState
-from health.inbox.plotting import plots_of, plots_of_gpu
-from health.sources import frames, history, minutes
+from health.inbox.plots import plots_of, plots_of_gpu
+from health.sources import history, minutes, snapshots
 from health.sources.history import PlotSource, history_of
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.callers import calling
 from tests.health.telemetry.prometheus.a_server import a_closed_port
@@ -32,7 +32,7 @@ def _here(redis):
 @pytest.fixture
 def node():
     row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
-    frames.forget(row.cluster_id)
+    snapshots.forget(row.cluster_id)
     make.an_exporter_round(row.cluster, exporters=1, answered=1)
     return row
 
@@ -41,7 +41,7 @@ def hear(node, *devices: GpuDevice, minute: float, **values: float) -> None:
     """So many minutes after noon, as a round keeps it."""
     now = AT + 60 * minute
     frame = said(now, *(devices or (BOARD,)), **values)
-    frames.keep(node.cluster_id, TelemetryReading(frame, frozenset(values), {}))
+    snapshots.keep(node.cluster_id, TelemetryReading(frame, frozenset(values), {}))
     minutes.keep(node.cluster_id, frame, assert_lease=lambda: None, now=now)
 
 
@@ -149,7 +149,7 @@ def test_where_a_prometheus_is_on_it_is_the_source(node, settings):
 
 
 def test_a_gpu_that_was_just_heard_has_its_first_points_soon(node):
-    frames.keep(node.cluster_id, TelemetryReading(said(AT, BOARD, power_watts=1.0), frozenset({"power_watts"}), {}))
+    snapshots.keep(node.cluster_id, TelemetryReading(said(AT, BOARD, power_watts=1.0), frozenset({"power_watts"}), {}))
 
     assert history_of(node, "1h", now=NOON).trouble == SOON
 

@@ -7,7 +7,7 @@ from redis import Redis
 from health import tasks
 from health.models import GpuHour
 from health.sources import hours
-from health.sources.frames import FramesAway
+from health.sources.snapshots import FramesAway
 from health.telemetry.hours import HourTally
 from tests import make
 from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said

@@ -9,8 +9,8 @@ from fleet import retention
 from fleet.models import LostLease
 from health.models import GpuMinuteBlock
 from health.sources import minutes
-from health.telemetry.frame import GpuDevice
 from health.telemetry.prometheus.ranges import Steps
+from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.health.telemetry.test_hours import said
 from tests.make import NOON

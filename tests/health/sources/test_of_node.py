@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from health.models import TelemetrySource
-from health.sources import frames
-from health.sources.asking import SourceOff, ask_now
-from health.sources.of_clusters import telemetry_of_clusters
-from health.sources.of_node import standing_of, telemetry_of
-from health.sources.reading import ReadingState
+from health.sources import snapshots
+from health.sources.cluster_telemetry import telemetry_of_clusters
+from health.sources.manual_refresh import SourceOff, ask_now
+from health.sources.node_telemetry import standing_of, telemetry_of
+from health.sources.readings import ReadingState
 from health.telemetry.base import TelemetryReading, XidTold
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.make import NOON
 
@@ -25,13 +25,13 @@ def keep(cluster, *devices: GpuDevice, xids=None, **columns: list[float]) -> Non
     for key, values in columns.items():
         times = array("d", [math.nan if math.isnan(value) else AT for value in values])
         frame.columns[key] = MetricColumn(array("d", values), times)
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), xids or {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), xids or {}))
 
 
 @pytest.fixture
 def node(redis):
     row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
-    frames.forget(row.cluster_id)
+    snapshots.forget(row.cluster_id)
     return row
 
 

@@ -2,8 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from health.sources import pacing
-from health.sources.frames import FramesAway
+from health.sources import intervals
+from health.sources.snapshots import FramesAway
 from tests.health.turns import give_back
 from tests.make import NOON
 
@@ -19,7 +19,7 @@ def forgotten(redis):
 
 
 def is_due(at, cluster=OURS) -> bool:
-    return pacing.take_turn(cluster, "idle", every=5 * MINUTE, now=at)
+    return intervals.take_turn(cluster, "idle", every=5 * MINUTE, now=at)
 
 
 def test_it_is_due_once_within_its_time():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.sources.reading import (
+from health.sources.readings import (
     MetricReading,
     ReadingState,
     Standing,
@@ -15,8 +15,8 @@ from health.sources.reading import (
     utilisation,
 )
 from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 
 NOW = 1_800_000_000.0
 KEY = "temperature_celsius"

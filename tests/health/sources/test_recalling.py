@@ -9,11 +9,11 @@ from redis import Redis
 from fleet.models import Observer
 from health.inbox import acts
 from health.models import Finding
-from health.sources.recalling import recall_xids
+from health.sources.xid_recall import recall_xids
 from health.telemetry.exposition import read_node
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from tests.health.evaluation.saying import looked
 from tests.health.exporters.hearing import hear_exporters
-from tests.health.judging.saying import looked
 from tests.make import NOON, a_cluster, a_finding, a_node
 
 pytestmark = pytest.mark.django_db

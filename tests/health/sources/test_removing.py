@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from health.models import TelemetrySource
-from health.sources import frames
-from health.telemetry.frame import GpuDevice
+from health.sources import snapshots
+from health.telemetry.snapshot import GpuDevice
 from people.models import AuditEntry
 from tests import make
 from tests.health.inbox.test_twins import told
@@ -24,14 +24,14 @@ def remove(*asked: str) -> str:
 def test_nobody_asks_it_and_what_it_said_is_forgotten(django_capture_on_commit_callbacks):
     cluster = make.a_cluster("eu-1")
     make.a_source(cluster, url="https://one.example.org")
-    frames.keep(cluster.pk, told(GpuDevice("gpu-1", 0, "GPU-0"), temperature_celsius=[61]))
+    snapshots.keep(cluster.pk, told(GpuDevice("gpu-1", 0, "GPU-0"), temperature_celsius=[61]))
 
     with django_capture_on_commit_callbacks(execute=True):
         said = remove("eu-1")
 
     assert said == "Nobody asks https://one.example.org for eu-1 any more.\n"
     assert not TelemetrySource.objects.exists()
-    assert frames.newest(cluster.pk) is None
+    assert snapshots.newest(cluster.pk) is None
     assert AuditEntry.objects.filter(verb="telemetry.remove").exists()
 
 

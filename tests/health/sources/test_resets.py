@@ -3,7 +3,7 @@ import pytest
 from fleet.models import NodeEvent
 from health.sources import resets
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.make import NOON
 

@@ -4,10 +4,10 @@ import pytest
 
 from fleet.messages import announce
 from health.announce import number_of
-from health.inbox.listening import BadSource, put_source, remove_source, try_source
+from health.inbox.telemetry_sources import BadSource, put_source, remove_source, try_source
 from health.models import SourceState, TelemetrySource
-from health.sources import frames, hours, rounds
-from health.sources.of_node import standing_of
+from health.sources import hours, snapshots, source_round
+from health.sources.node_telemetry import standing_of
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -43,7 +43,7 @@ def a_source(cluster, url: str, **given) -> TelemetrySource:
 
 
 def asked(cluster, *, at=NOON) -> TelemetrySource:
-    rounds.ask(cluster.pk, clock=lambda: at)
+    source_round.ask(cluster.pk, clock=lambda: at)
     return TelemetrySource.objects.get(cluster=cluster)
 
 
@@ -54,20 +54,20 @@ def test_keeps_a_frame_and_says_how_it_went(cluster, url):
 
     assert (row.state, row.message, row.devices) == (SourceState.ANSWERING, "", 1)
     assert row.exported == ["temperature_celsius"]
-    assert frames.of_node(cluster.pk, "gpu-1").frame.columns["temperature_celsius"].values[0] == 61.0
+    assert snapshots.of_node(cluster.pk, "gpu-1").frame.columns["temperature_celsius"].values[0] == 61.0
 
 
 def test_what_was_found_of_another_is_kept_when_one_is_asked_again(cluster, url, monkeypatch):
     """Else each of many clusters is looked through anew in every round."""
-    monkeypatch.setattr(rounds, "MOST_KNOWN", 2)
+    monkeypatch.setattr(source_round, "MOST_KNOWN", 2)
     a_source(cluster, url)
-    rounds._known[0, NOON] = None
+    source_round._known[0, NOON] = None
     asked(cluster)
 
     asked(cluster, at=NOON + timedelta(minutes=1))
 
-    assert len(rounds._known) == 2
-    assert (0, NOON) in rounds._known
+    assert len(source_round._known) == 2
+    assert (0, NOON) in source_round._known
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_source_that_falls_silent_leaves_what_was_seen(cluster, url):
 
     assert row.state == SourceState.SILENT
     assert row.answered_at == NOON
-    assert frames.of_node(cluster.pk, "gpu-1") is not None
+    assert snapshots.of_node(cluster.pk, "gpu-1") is not None
 
 
 def wrongly(body: bytes, *, at: int, playing):
@@ -163,17 +163,17 @@ def test_whatever_it_answers_to_any_question_costs_its_round_and_is_one_sentence
         a_source(cluster, whole)
         assert asked(cluster).state == SourceState.ANSWERING
         questions = len(server.queries)
-    before = frames.newest(cluster.pk).frame.columns
+    before = snapshots.newest(cluster.pk).frame.columns
     assert questions > 10
 
     for number in range(questions):
         at += timedelta(minutes=10)
-        rounds._known.clear()
+        source_round._known.clear()
         with a_server(wrongly(BAD[called], at=number, playing=everything(at.timestamp()))) as (bad, _):
             TelemetrySource.objects.filter(cluster=cluster).update(url=bad, next_look_at=at)
             row = asked(cluster, at=at)
 
-        now = frames.newest(cluster.pk).frame.columns
+        now = snapshots.newest(cluster.pk).frame.columns
         if (
             row.state == SourceState.ANSWERING
         ):  # whether there are too many series is one thing, and what GPUs say another
@@ -199,32 +199,32 @@ def test_is_asked_once_when_two_workers_come(cluster, url):
 
 def test_whoever_asked_before_it_was_changed_keeps_nothing(cluster, url, monkeypatch):
     a_source(cluster, url)
-    take = rounds.taken_from
+    take = source_round.taken_from
 
     def changed_meanwhile(source, *, clock):
         taken = take(source, clock=clock)
         put_source(cluster, actor="bob", now=NOON, matchers='cluster="other"')
         return taken
 
-    monkeypatch.setattr(rounds, "taken_from", changed_meanwhile)
+    monkeypatch.setattr(source_round, "taken_from", changed_meanwhile)
 
-    assert rounds.ask(cluster.pk, clock=lambda: NOON) is None
+    assert source_round.ask(cluster.pk, clock=lambda: NOON) is None
     assert TelemetrySource.objects.get(cluster=cluster).state == SourceState.WAITING
-    assert frames.newest(cluster.pk) is None
+    assert snapshots.newest(cluster.pk) is None
 
 
 def asleep_while(monkeypatch, *acts) -> None:
     """The next round has its answers, and sleeps while each of these is done."""
-    take = rounds.taken_from
+    take = source_round.taken_from
 
     def slept(source, *, clock):
-        monkeypatch.setattr(rounds, "taken_from", take)
+        monkeypatch.setattr(source_round, "taken_from", take)
         taken = take(source, clock=clock)
         for act in acts:
             act()
         return taken
 
-    monkeypatch.setattr(rounds, "taken_from", slept)
+    monkeypatch.setattr(source_round, "taken_from", slept)
 
 
 def test_who_slept_through_their_lease_writes_no_frame_and_no_hour(cluster, url, monkeypatch):
@@ -236,9 +236,9 @@ def test_who_slept_through_their_lease_writes_no_frame_and_no_hour(cluster, url,
     monkeypatch.setattr(hours, "count", lambda *args, now: (counted.append(now), count(*args, now=now)))
     asleep_while(monkeypatch, lambda: asked(cluster, at=later))
 
-    assert rounds.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
+    assert source_round.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
 
-    assert frames.newest(cluster.pk).frame.taken_at == later.timestamp()
+    assert snapshots.newest(cluster.pk).frame.taken_at == later.timestamp()
     assert counted == [later.timestamp()]
 
 
@@ -254,8 +254,8 @@ def test_what_a_source_said_that_is_removed_during_its_round_does_not_come_back(
 
     asleep_while(monkeypatch, removed)
 
-    assert rounds.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
-    assert frames.newest(cluster.pk) is None
+    assert source_round.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
+    assert snapshots.newest(cluster.pk) is None
 
 
 def test_one_that_is_switched_off_is_not_asked(cluster, url):

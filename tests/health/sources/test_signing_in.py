@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from health.inbox.listening import put_source, try_source
+from health.inbox.telemetry_sources import put_source, try_source
 from health.models import SourceState, TelemetrySource
-from health.sources import rounds
+from health.sources import source_round
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -59,7 +59,7 @@ def letting_in(authorization: str):
 
 
 def asked(cluster, *, at=NOON) -> TelemetrySource:
-    rounds.ask(cluster.pk, clock=lambda: at)
+    source_round.ask(cluster.pk, clock=lambda: at)
     return TelemetrySource.objects.get(cluster=cluster)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import DriverObject, Node, Operand, Pod, ResourceSlice
 from health.stack.driver_versions import driver_versions
-from health.stack.on_node import operands_on
+from health.stack.node_operands import operands_on
 from health.stack.rows import StackRows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

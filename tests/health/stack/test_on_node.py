@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import ClusterEvent, DriverObject, Node, Operand, OperandRevision, Pod
 from health.models import CrashLog
-from health.stack.on_node import operands_on
+from health.stack.node_operands import operands_on
 from health.stack.rows import StackRows
 from health.stack.signs import split
 

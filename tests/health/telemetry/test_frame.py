@@ -1,4 +1,4 @@
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn, in_order
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn, in_order
 
 A, B, C = (GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.hours import GAP_AT_MOST_S, HourTally, hour_of
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 
 BEGUN = 1_000 * 3600.0
 BOARD, OTHER, SLICE = GpuDevice("n1", 0, "GPU-0"), GpuDevice("n1", 1, "GPU-1"), GpuDevice("n1", 1, "GPU-1", "3")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.frame import GpuDevice
 from health.telemetry.identity import Whereabouts, device_key, take_inventory
+from health.telemetry.snapshot import GpuDevice
 
 WHERE = Whereabouts(frozenset({"gpu-1", "gpu-2"}), {"exporter-1": "gpu-1", "exporter-2": "gpu-2"})
 A, B = ("GPU-a", ""), ("GPU-b", "")

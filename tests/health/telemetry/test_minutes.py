@@ -3,9 +3,9 @@ import math
 import pytest
 
 from health.sources.history import PLOTTED
-from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.metrics import METRICS
 from health.telemetry.minutes import BLOCK_MINUTES, NUMBERS_PER_UNIT, MinuteBlock, block_begin, samples_of
+from health.telemetry.snapshot import Frame, GpuDevice
 from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, SLICE, said
 
 MINUTE = 60

@@ -3,8 +3,8 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
-from health.telemetry.remembering import CHECKPOINT_S, Growth, begun_anew, grown_an_hour, grown_by, growth, remember
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot_memory import CHECKPOINT_S, Growth, begun_anew, grown_an_hour, grown_by, growth, remember
 
 A = GpuDevice("gpu-1", 0, "GPU-a")
 NOW = 10_000.0

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Bookmark, Gpu
 from health.gpus import files
-from health.telemetry.frame import GpuDevice
+from health.telemetry.snapshot import GpuDevice
 from health.web import gpus_page
 from tests import make
 from tests.health.gpus.telling import tell
@@ -125,7 +125,7 @@ def test_without_a_gpu_it_says_when_there_will_be_one(viewer):
 
 
 def test_too_much_is_a_sentence(viewer, cluster, monkeypatch):
-    monkeypatch.setattr("health.gpus.narrowing.MOST_NODES", 0)
+    monkeypatch.setattr("health.gpus.selection.MOST_NODES", 0)
     monkeypatch.setattr(files, "MOST_ROWS", 0)
     make.a_pod(make.a_node(cluster, "gpu-1", gpus=1), is_tenant=True)
 

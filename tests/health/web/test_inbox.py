@@ -12,16 +12,16 @@ from django.test.utils import CaptureQueriesContext
 from fleet.models import Bookmark, Observer
 from fleet.web.summary import cluster_lines
 from health.inbox import acts
-from health.inbox.ages import ages_of
 from health.inbox.markdown import as_markdown
-from health.inbox.reading import detail_of
+from health.inbox.queries import detail_of
+from health.inbox.source_ages import ages_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow, TelemetrySource
-from health.sources import frames
-from health.sources.exporting import MISSED
+from health.sources import snapshots
+from health.sources.exported_metrics import MISSED
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from people.models import User
 from tests import make
 from tests.callers import calling
@@ -634,8 +634,8 @@ def hear(cluster, **has: frozenset[str]) -> None:
     for key in frozenset().union(*has.values()):
         times = [NOON.timestamp() if key in has[device.node_name] else math.nan for device in frame.devices]
         frame.columns[key] = MetricColumn(array("d", times), array("d", times))
-    frames.forget(cluster.pk)
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
+    snapshots.forget(cluster.pk)
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
     make.a_source(cluster, exported=sorted(frame.columns))
 
 

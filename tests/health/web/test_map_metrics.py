@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from fleet.web.node_map import SeenMap
 from health.models import TelemetrySource
-from health.sources import frames
-from health.sources.of_clusters import boards_in
+from health.sources import snapshots
+from health.sources.cluster_telemetry import boards_in
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from health.web.map_metrics import MOST, NO_DATA, NOT_EXPORTED, NOT_OF_NOW, cells_of
 from tests import make
 from tests.make import NOON
@@ -32,7 +32,7 @@ def tell(cluster, *devices: GpuDevice, at: float = AT, **columns: list[float]) -
     frame = Frame(AT, devices)
     for key, values in columns.items():
         frame.columns[key] = MetricColumn(array("d", values), array("d", [at] * len(values)))
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), {}))
 
 
 def coloured(client, name: str = "temperature") -> list[int]:
@@ -97,7 +97,7 @@ def test_what_says_how_busy_a_gpu_is_now_stands_before_what_said_it(viewer):
     frame = Frame(AT, (GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 1, "b")))
     frame.columns["gpu_utilisation_ratio"] = MetricColumn(array("d", [0.9, 0.8]), array("d", [AT - 3600] * 2))
     frame.columns["engine_active_ratio"] = MetricColumn(array("d", [0.25, 0.1]), array("d", [AT, AT - 7200]))
-    frames.keep(cluster.pk, TelemetryReading(frame, frozenset({"engine_active_ratio"}), {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset({"engine_active_ratio"}), {}))
 
     assert coloured(viewer, "utilisation") == [25, NOT_OF_NOW]
 

@@ -10,21 +10,21 @@ import pytest
 from django.core.management import call_command
 
 from fleet.models import ExporterRound, Gpu, Node, Observer
-from health.gpus import remembered
+from health.evaluation.gpu_evaluation import judge_gpus
+from health.gpus import roster_cache
 from health.gpus.columns import COLUMNS
-from health.inbox.plotting import RULES, metrics_of, plots_of
-from health.judging.gpus import judge_gpus
+from health.inbox.plots import RULES, metrics_of, plots_of
 from health.models import TelemetrySource
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import can_see
-from health.sources import frames, history, hours, rounds
-from health.sources.exporting import MISSED
-from health.sources.reading import UTILISATION
+from health.sources import history, hours, snapshots, source_round
+from health.sources.exported_metrics import MISSED
+from health.sources.readings import UTILISATION
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
-from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.telemetry.hours import HourTally
 from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
 from tests.health.exporters.hearing import hear_exporters
@@ -77,7 +77,7 @@ def a_text(without=(), vendor="nvidia"):
 def node():
     row = make.a_node(make.a_cluster("eu-1"), "gpu-1", gpus=1)
     Gpu.objects.update(uuid="GPU-a")
-    frames.forget(row.cluster_id)
+    snapshots.forget(row.cluster_id)
     return row
 
 
@@ -88,12 +88,12 @@ def root():
 
 def hear(node, text, *, by_prometheus):
     """By a Prometheus a row says what it has; of exporters that are asked one by one the frame does."""
-    remembered.forget()
+    roster_cache.forget()
     TelemetrySource.objects.all().delete()
     ExporterRound.objects.all().delete()
-    frames.forget(node.cluster_id)
+    snapshots.forget(node.cluster_id)
     hear_exporters(node.cluster, {"gpu-1": read_node(text, "gpu-1")}, nodes=["gpu-1"], now=NOON.timestamp() - 5)
-    kept = frames.newest(node.cluster_id)
+    kept = snapshots.newest(node.cluster_id)
     assert kept is not None
     if by_prometheus:
         make.a_source(node.cluster, exported=sorted(kept.exported), devices=1)
@@ -157,7 +157,7 @@ def server(settings):
     """A Prometheus that has scraped that recording."""
     settings.TELEMETRY_LOOPBACK = True
     history._kept.clear()
-    rounds._known.clear()
+    source_round._known.clear()
     playing = Playing(NOON.timestamp())
     with a_server(lambda to: playing(to)) as (url, _):
         yield url, playing
@@ -176,10 +176,10 @@ def scrape(playing, missing) -> None:
 def test_a_recording_without_optional_series_through_a_prometheus(node, root, server, missing):
     url, playing = server
     scrape(playing, missing)
-    remembered.forget()
+    roster_cache.forget()
     make.a_source(node.cluster, url=url, next_look_at=NOON, lease_until=NOON)
 
-    rounds.ask(node.cluster_id, clock=lambda: NOON)
+    source_round.ask(node.cluster_id, clock=lambda: NOON)
 
     check(node, root, missing)
     written = StringIO()
@@ -206,7 +206,7 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
     missing = {key, history.INSTEAD.get(key, key)}
     frame = Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
     frame.columns = {key: MetricColumn(unsaid(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
-    frames.keep(node.cluster_id, TelemetryReading(frame, frozenset(METRICS) - missing, {}))
+    snapshots.keep(node.cluster_id, TelemetryReading(frame, frozenset(METRICS) - missing, {}))
     history._kept.clear()
 
     with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
@@ -220,7 +220,7 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
 def test_plots_of_a_gpu_of_which_nothing_is_read_call_nothing_exported(node, settings):
     settings.TELEMETRY_LOOPBACK = True
     finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule="gpu-hot")
-    frames.keep(
+    snapshots.keep(
         node.cluster_id,
         TelemetryReading(Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),)), frozenset(), {}),
     )
@@ -249,7 +249,7 @@ def recorded(request, node, settings):
     pool.nodes.add(node, twin)
     Observer.objects.create(cluster=node.cluster, lease_until=NOON + timedelta(hours=1))
     hear(node, a_text(request.param), by_prometheus=True)
-    kept = frames.newest(node.cluster_id)
+    kept = snapshots.newest(node.cluster_id)
     tally = HourTally.begun(kept.frame, now=kept.frame.taken_at - 4000)
     for second in range(0, 3600, 60):
         tally.add(kept.frame, now=tally.hour + second)

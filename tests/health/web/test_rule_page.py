@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from health.inbox import shadowing
+from health.inbox import shadow_mode
 from health.inbox.rulebook import every_rule
 from health.inbox.runbooks import RUNBOOKS
 from health.models import Finding, PoolLimits, RuleShadow
@@ -125,11 +125,11 @@ def test_who_may_not_is_told_which_role_it_takes_and_changes_nothing(bob, pool):
 
 def test_what_was_written_of_a_trial_is_said_beside_the_refusal(root):
     """Its form is gone by then: there is the one for the other way round."""
-    row = shadowing.begin("gpu-hot", actor="amy", because="New.", now=NOON)
+    row = shadow_mode.begin("gpu-hot", actor="amy", because="New.", now=NOON)
 
     late = root.post(f"{HOT}/shadow", {"because": "It is hot here."}, follow=True)
     assert "Not kept. You wrote: It is hot here." in Page(late.content.decode()).text
-    shadowing.end(row, actor="amy", because="Fine.", now=NOON)
+    shadow_mode.end(row, actor="amy", because="Fine.", now=NOON)
     late = root.post(reverse("end-rule-shadow", args=[row.pk]), {"because": "It is right."}, follow=True)
     assert "Not kept. You wrote: It is right." in Page(late.content.decode()).text
 
@@ -270,14 +270,14 @@ def test_who_is_admin_of_a_pool_alone_sets_its_limits_and_puts_no_rule_on_trial(
 
 def test_what_a_trial_found_in_a_cluster_that_one_does_not_see_is_not_theirs(pool):
     make.a_finding(make.a_cluster("secret"), rule="gpu-hot", sentence="Hidden.", opened_at=NOON)
-    shadowing.begin("gpu-hot", actor="root", because="New.", now=NOON)
+    shadow_mode.begin("gpu-hot", actor="root", because="New.", now=NOON)
     amy = visiting(make.a_user("amy", role="viewer", on=pool.cluster))
 
     assert "Hidden." not in page(amy, HOT).text
 
 
 def test_a_trial_that_found_more_than_it_shows_says_so(root, pool, monkeypatch):
-    shadowing.begin("gpu-hot", actor="root", because="New.", now=NOON)
+    shadow_mode.begin("gpu-hot", actor="root", because="New.", now=NOON)
     for number in range(3):
         make.a_finding(pool.cluster, f"GPU {number}", rule="gpu-hot", is_shadow=True, opened_at=NOON)
 

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from health.inbox import shadowing
+from health.inbox import shadow_mode
 from health.lifecycle import FindingState
 from health.models import Finding
 from tests import make
@@ -65,7 +65,7 @@ def test_its_numbers_are_the_inboxs_and_their_sum_is_what_is_listed(cluster, bob
 
 
 def test_more_than_it_lists_are_counted(cluster, bob, monkeypatch):
-    monkeypatch.setattr("health.inbox.handing_over.MOST", 2)
+    monkeypatch.setattr("health.inbox.shift_report.MOST", 2)
     for number in range(5):
         make.a_finding(cluster, f"node gpu-{number}", rule=f"rule-{number}")
 
@@ -76,7 +76,7 @@ def test_more_than_it_lists_are_counted(cluster, bob, monkeypatch):
 
 
 def test_the_rest_of_each_section_is_a_click_away(cluster, bob, monkeypatch):
-    monkeypatch.setattr("health.inbox.handing_over.MOST", 1)
+    monkeypatch.setattr("health.inbox.shift_report.MOST", 1)
     for number in range(2):
         make.a_finding(cluster, f"node gpu-{number}", rule=f"rule-{number}")
         over(cluster, f"node gpu-{number}", hours_ago=1, rule=f"rule-{number}")
@@ -154,7 +154,7 @@ def test_rest_tells_what_the_page_tells(cluster, bob, monkeypatch):
         ("cluster prod", False),
     ]
     assert told["markdown"] == markdown_of(bob)
-    monkeypatch.setattr("health.inbox.handing_over.MOST", 1)
+    monkeypatch.setattr("health.inbox.shift_report.MOST", 1)
     longer = bob.get(REST, {"hours": 12}).json()["resolved"]
     assert (len(longer["lines"]), longer["left_out"]) == (1, 2)
 
@@ -178,7 +178,7 @@ def test_it_and_the_fleet_say_that_rules_are_on_trial(cluster, bob):
     said = "1 rule is on trial: nobody is told of what it finds."
     pages = [REPORT, FILE]
     before = [bob.get(path).content.decode() for path in (*pages, "/parts/findings/strip")]
-    shadowing.begin("gpu-hot", actor="ada", because="It is new.", now=NOON)
+    shadow_mode.begin("gpu-hot", actor="ada", because="It is new.", now=NOON)
 
     told = bob.get(REST).json()
 

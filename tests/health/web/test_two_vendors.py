@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 
 from fleet.models import Gpu, Node
-from health.gpus import remembered
-from health.sources import frames, history, rounds
+from health.gpus import roster_cache
+from health.sources import history, snapshots, source_round
 from health.telemetry.exposition import read_node
 from health.telemetry.metrics import AMD, DCGM, METRICS, exportable
 from health.web.map_metrics import NO_DATA, NOT_EXPORTED
@@ -39,8 +39,8 @@ def cluster():
     for name, vendor in (("nv-1", "nvidia"), ("amd-1", "amd"), ("amd-2", "amd")):
         make.a_node(row, name, gpus=1, gpu_vendor=vendor)
     Gpu.objects.filter(node__name="nv-1").update(uuid="GPU-a")
-    remembered.forget()
-    frames.forget(row.pk)
+    roster_cache.forget()
+    snapshots.forget(row.pk)
     return row
 
 
@@ -64,14 +64,14 @@ def by_exporters(cluster, settings) -> None:
 def by_prometheus(cluster, settings) -> None:
     settings.TELEMETRY_LOOPBACK = True
     history._kept.clear()
-    rounds._known.clear()
+    source_round._known.clear()
     playing = Playing(NOON.timestamp())
     for series, labels in ((BY_DCGM, NVIDIA), (BY_AMD, OF_AMD)):
         for name, value in series.items():
             playing.add(name, labels, value)
     with a_server(lambda to: playing(to)) as (url, _):
         make.a_source(cluster, url=url, next_look_at=NOON, lease_until=NOON)
-        rounds.ask(cluster.pk, clock=lambda: NOON)
+        source_round.ask(cluster.pk, clock=lambda: NOON)
 
 
 @pytest.fixture(params=[by_exporters, by_prometheus], ids=["by exporters", "by a Prometheus"])

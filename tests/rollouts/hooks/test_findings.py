@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.models import Node, Observer
-from health.judging import looking
+from health.evaluation import evaluation_round
 from health.models import Finding
 from rollouts.hooks.findings import CORDON_LEFT, HALTED, LEFT_BEHIND, OPTED_OUT
 from rollouts.models import Cordon, Hold, OptOut, Plan, Target
@@ -17,7 +17,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON)
     plan.move("halted", now=NOON, actor="ada", because="gpu-1 failed.")
 
-    looking.look(plan.cluster, now=NOON)
+    evaluation_round.look(plan.cluster, now=NOON)
     finding = Finding.objects.get(rule=HALTED.key)
 
     assert (finding.subject, finding.page) == (f"plan {plan.pk}", f"/plans/{plan.pk}")
@@ -27,7 +27,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     assert finding.action == "Open the plan: abort it, or say why it is resumed."
 
     plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
-    looking.look(plan.cluster, now=NOON)
+    evaluation_round.look(plan.cluster, now=NOON)
     assert not Finding.objects.open().filter(rule=HALTED.key).exists()
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fleet.models import Observer
-from health.judging import looking
+from health.evaluation import evaluation_round
 from health.models import Finding
 from rollouts.hooks.standing_still import OF_PEOPLE, STILL, UNLOOKED
 from rollouts.models import Freeze, Hold, Plan, Stage, Target
@@ -217,14 +217,14 @@ def test_that_no_round_begins_is_told_by_the_clock_of_whoever_judges(ahead):
     plan = looked_at("promoting", NOON + ahead, due=NOON + ahead + timedelta(seconds=5))
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
 
-    looking.look(plan.cluster, now=NOON + 2 * MINUTE)
+    evaluation_round.look(plan.cluster, now=NOON + 2 * MINUTE)
     assert open_findings(plan) == []
-    looking.look(plan.cluster, now=NOON + 3 * MINUTE)
+    evaluation_round.look(plan.cluster, now=NOON + 3 * MINUTE)
 
     (told,) = open_findings(plan)
     assert "nothing of it is let go, held again or judged." in told
     Plan.objects.filter(pk=plan.pk).update(looked_at=NOON + 3 * MINUTE, next_look_at=NOON + 4 * MINUTE, epoch=8)
-    looking.look(plan.cluster, now=NOON + 3 * MINUTE)
+    evaluation_round.look(plan.cluster, now=NOON + 3 * MINUTE)
     assert open_findings(plan) == []
 
 
@@ -236,7 +236,7 @@ def test_a_worker_that_goes_on_is_not_called_away_for_its_clock(off):
     for number in range(1, 13):
         at = NOON + number * MINUTE / 2
         Plan.objects.filter(pk=plan.pk).update(looked_at=at + off, next_look_at=at + off, epoch=number)
-        looking.look(plan.cluster, now=at)
+        evaluation_round.look(plan.cluster, now=at)
         assert open_findings(plan) == []
 
 
@@ -249,10 +249,10 @@ def test_it_is_a_finding_that_leads_to_the_plan_until_something_moves():
     plan = a_plan("rolling-back")
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
 
-    looking.look(plan.cluster, now=NOON + 2 * HOUR)
+    evaluation_round.look(plan.cluster, now=NOON + 2 * HOUR)
     finding = Finding.objects.get(rule=STILL.key)
     assert (finding.severity, finding.page) == ("warning", f"/plans/{plan.pk}")
 
     plan.move("aborting", now=NOON + 2 * HOUR, actor="ada", because="Enough.")
-    looking.look(plan.cluster, now=NOON + 2 * HOUR)
+    evaluation_round.look(plan.cluster, now=NOON + 2 * HOUR)
     assert not Finding.objects.open().filter(rule=STILL.key).exists()

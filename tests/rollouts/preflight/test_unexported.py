@@ -8,10 +8,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Node
-from health.sources import frames
+from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.frame import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from rollouts.checks import Check
 from rollouts.preflight.unexported import WANTED
 from rollouts.steering.preview import preview
@@ -99,7 +99,7 @@ def heard(cluster, **has) -> None:
             column = frame.columns.setdefault(key, MetricColumn(unsaid(len(has)), unsaid(len(has))))
             column.times[place] = WITHOUT
     exported = frozenset(key for each in has.values() for key in each)
-    frames.keep(cluster.pk, TelemetryReading(frame, exported, {}))
+    snapshots.keep(cluster.pk, TelemetryReading(frame, exported, {}))
 
 
 @pytest.fixture(params=["a Prometheus", "exporters"])

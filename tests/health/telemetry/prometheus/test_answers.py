@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.frame import Frame, GpuDevice, MetricColumn
 from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels, vector
+from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 
 DEVICES = tuple(GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
 

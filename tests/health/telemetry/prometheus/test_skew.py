@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.sources.reading import ReadingState, Standing, read_metric
+from health.sources.readings import ReadingState, Standing, read_metric
 from health.telemetry import promql
 from health.telemetry.base import SKEW_S, STALE_AFTER_S
-from health.telemetry.frame import Frame
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import LabelledSample, vector
 from health.telemetry.prometheus.source import Prometheus
-from health.telemetry.remembering import growth
+from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot_memory import growth
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 
 NOW = 1_800_000_000.0

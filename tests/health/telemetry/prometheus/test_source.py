@@ -6,11 +6,11 @@ import pytest
 from health.models.telemetry_source import ROUND_LEASE
 from health.telemetry import promql
 from health.telemetry.base import Exploding, XidTold
-from health.telemetry.frame import Frame, GpuDevice
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import ANSWER_S, Address, Client
 from health.telemetry.prometheus.source import LOOK_EVERY_S, Prometheus
+from health.telemetry.snapshot import Frame, GpuDevice
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 

@@ -1,0 +1,66 @@
+"""On which nodes of a cluster each metric is exported."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Edge
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster, Node
+from health.sources.cluster_telemetry import standings_of
+from health.sources.exported_metrics import exporting_of
+from health.telemetry.metrics import METRICS, lacking
+from people.rights import Permission, require
+
+METRIC_KEYS = [(key, key) for key in METRICS]
+
+
+class NodesCountedSerializer(serializers.Serializer):
+    """All nodes with GPUs: each is in one of these numbers."""
+
+    exported = serializers.IntegerField(min_value=0, help_text="On which it is.")
+    not_exported = serializers.IntegerField(
+        min_value=0, help_text="On which it is not, or whose vendor's exporters never do."
+    )
+    never_heard = serializers.IntegerField(
+        min_value=0, help_text="Of which nothing was heard within a day: it may be exported there."
+    )
+
+
+class ExportedMetricsSerializer(serializers.Serializer):
+    """As a cluster's Prometheus has it, or its exporters where these are asked one by one."""
+
+    cluster = RefSerializer()
+    is_heard = serializers.BooleanField(help_text="False: nothing tells of its GPUs now; the rest is as it last was.")
+    nodes = serializers.DictField(
+        child=NodesCountedSerializer(),
+        allow_null=True,
+        help_text="By metric, every one there is, on how many nodes it is exported. Null: nobody knows.",
+    )
+    not_exported = serializers.ListField(
+        child=serializers.ChoiceField(choices=METRIC_KEYS), help_text="Usual ones that no exporter has."
+    )
+    to_be_switched_on = serializers.ListField(
+        child=serializers.ChoiceField(choices=METRIC_KEYS),
+        help_text="Those that an exporter has only where somebody switched them on, and that none has.",
+    )
+
+
+class ExportedMetrics(Edge):
+    @extend_schema(responses=ExportedMetricsSerializer)
+    def get(self, request, cluster_id: int) -> Response:
+        """Of a cluster that the caller sees whole."""
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        require(self.user, Permission.SEE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        standing = standings_of([cluster.pk], now=timezone.now())[cluster.pk]
+        exporting = exporting_of({cluster.pk: standing}, Node.objects.filter(cluster=cluster)).get(cluster.pk)
+        usual, others = lacking(exporting.exported) if exporting else ([], [])
+        said = {
+            "cluster": cluster,
+            "is_heard": standing.is_heard,
+            "nodes": exporting.by_metric() if exporting else None,
+            "not_exported": [metric.key for metric in usual],
+            "to_be_switched_on": [metric.key for metric in others],
+        }
+        return Response(ExportedMetricsSerializer(said).data)

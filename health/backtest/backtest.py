@@ -1,0 +1,201 @@
+"""A rule over the last days of each cluster, and what is to be said where that cannot be known."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar, cast
+
+from django.conf import settings
+from django.db.models import Q
+
+from fleet.models import Cluster
+from health.backtest.gpus import GpuReplay
+from health.backtest.nodes import READ, REPLAYED, replay_node
+from health.backtest.replay import WouldBe
+from health.backtest.timelines import pasts
+from health.evaluation.limits_in_force import LimitsInForce
+from health.evaluation.signals import Judged
+from health.inbox.pool_limits import COMPARING
+from health.inbox.rulebook import every_rule
+from health.inbox.shadow_mode import MAY_BE_SHADOWS
+from health.models import Finding, TelemetrySource
+from health.rules.base import NodeFacts, Rule
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import GpuRule
+from health.rules.limits import Limits
+from health.rules.node_flapping import WITHIN
+from health.sources.secrets import NoSecret
+from health.telemetry.prometheus.answers import Unusable
+from wording.instants import to_the_minute
+from wording.lists import names
+from wording.numbers import count
+
+LONGEST = timedelta(days=90)
+STEP = timedelta(minutes=1)
+ON_TIMELINES = {rule.key: rule for rule in REPLAYED}
+BY_METRICS = {rule.key: rule for rule in GPU_RULES}
+R = TypeVar("R", bound=Judged)
+UNSEEING = ("cluster-not-seen", "cluster-unwatched")
+
+
+class NoReplay(Exception):
+    """The past cannot answer for this rule; the sentence says why."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time of which nothing is known."""
+
+    begin: datetime
+    end: datetime
+    because: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One cluster. `because` says why nothing is known of it; blank: what follows is."""
+
+    cluster: str
+    because: str = ""
+    read: str = ""  # from what
+    begin: datetime | None = None  # how far back that reaches
+    end: datetime | None = None
+    found: Sequence[WouldBe] = ()  # the oldest first
+    gaps: Sequence[Gap] = ()
+    heard_ratio: float | None = None  # of the time of all GPUs; None: it is not known by GPU
+    notes: Sequence[str] = ()
+
+
+def why_not(rule: str) -> str:
+    """Why the past says nothing of this rule. Blank: it does."""
+    if rule in ON_TIMELINES or rule in BY_METRICS:
+        return ""
+    known = {entry.key: entry for entry in every_rule()}
+    if rule not in known:
+        return f"There is no rule {rule}. bin/manage rule list names them."
+    reads = ", ".join(known[rule].reads) or "Quarterdeck's own rows"
+    instead = " Put it on trial instead." if rule in MAY_BE_SHADOWS else ""
+    return f"It reads {reads}, of which only what is there now is kept: nothing says how that was.{instead}"
+
+
+def replay(
+    rule: str,
+    clusters: Collection[Cluster],
+    *,
+    last: timedelta,
+    step: timedelta = STEP,
+    limits: Limits | None = None,
+    tell: Callable[[Cluster, float], None] = lambda _cluster, _share: None,
+    clock: Callable[[], datetime],
+) -> list[Replayed]:
+    """Cluster by cluster. `limits`: instead of the rule's own and of those of pools.
+
+    :raises NoReplay: the past does not answer for this rule, or these are no limits of it
+    """
+    if said := why_not(rule):
+        raise NoReplay(said)
+    if limits is not None and (said := _why_not_limits(rule, limits)):
+        raise NoReplay(said)
+    if rule in ON_TIMELINES:
+        on_nodes = _with(ON_TIMELINES[rule], limits)
+        return [_from_timelines(cluster, on_nodes, last, limits, now=clock()) for cluster in clusters]
+    on_gpus = _with(BY_METRICS[rule], limits)
+    return [_from_metrics(cluster, on_gpus, last, step, limits, tell, clock) for cluster in clusters]
+
+
+def _why_not_limits(rule: str, limits: Limits) -> str:
+    if rule not in COMPARING:
+        return f"It compares no number: only {', '.join(COMPARING)} take limits."
+    return " ".join(sentence for _, sentence in COMPARING[rule].scale.problems(limits))
+
+
+def _with(rule: R, limits: Limits | None) -> R:
+    """None: with its own."""
+    return rule if limits is None else cast("R", replace(cast("Any", rule), limits=limits))
+
+
+def _in_force(cluster: Cluster, rule: Judged, limits: Limits | None) -> LimitsInForce:
+    return LimitsInForce.of(cluster, [rule]) if limits is None else LimitsInForce()
+
+
+def _from_metrics(
+    cluster: Cluster,
+    rule: GpuRule,
+    last: timedelta,
+    step: timedelta,
+    limits: Limits | None,
+    tell: Callable[[Cluster, float], None],
+    clock: Callable[[], datetime],
+) -> Replayed:
+    source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).select_related("cluster").first()
+    if source is None:
+        return Replayed(
+            cluster.name, "It has no Prometheus that is asked: what exporters' pods said is kept as long as it is new."
+        )
+    replaying, end = (
+        GpuReplay(cluster, source, rule, _in_force(cluster, rule, limits), clock),
+        clock().replace(microsecond=0),
+    )
+    begin = end - last
+    try:
+        replaying.run(begin, end, step, tell=lambda share: tell(cluster, share))
+    except (Unusable, NoSecret) as error:
+        return Replayed(cluster.name, f"Its Prometheus gives no history. {error}")
+    hearing = replaying.hearing
+    gaps = [Gap(*each) for each in hearing.gaps]
+    if hearing.first_at is None:
+        reasons = " ".join(dict.fromkeys(gap.because for gap in gaps))
+        return Replayed(
+            cluster.name, f"Its Prometheus has nothing of these {count(last.days, 'day')}. {reasons}".strip()
+        )
+    return Replayed(
+        cluster.name,
+        read="what its Prometheus still has",
+        begin=hearing.first_at,
+        end=end,
+        found=replaying.replay.opened,
+        gaps=gaps,
+        heard_ratio=hearing.ratio,
+        notes=replaying.notes,
+    )
+
+
+def _from_timelines(
+    cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, limits: Limits | None, *, now: datetime
+) -> Replayed:
+    in_force = _in_force(cluster, rule, limits)
+    kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
+    begin = max(now - last, now - kept, cluster.added_at)
+    found: list[WouldBe] = []
+    nodes = unknown = 0
+    unsure: list[str] = []
+    for node in pasts(cluster, since=begin - WITHIN):
+        nodes += 1
+        unknown += not node.is_known
+        if node.is_known:
+            found += replay_node(node, in_force.rule_for(rule, node.name), begin=begin, end=now)
+        if known_until := node.known_until(READ):
+            unsure.append(f"{node.name} ({to_the_minute(known_until)})")
+    if nodes == unknown:
+        return Replayed(cluster.name, "It has no GPU nodes of which anything is kept.")
+    notes = ["It was not written down when Quarterdeck itself did not run: what changed then counts as of its return."]
+    if unknown:
+        notes.append(f"Of {count(unknown, 'node')} that left nothing says how they were.")
+    if unsure:
+        notes.append(f"How these were from then on is not known, as a change was not written down: {names(unsure)}.")
+    return Replayed(
+        cluster.name,
+        read="the timelines of its nodes",
+        begin=begin,
+        end=now,
+        found=sorted(found, key=lambda one: (one.opened_at or one.since, one.subject)),
+        gaps=_unseen(cluster, begin, now),
+        notes=notes,
+    )
+
+
+def _unseen(cluster: Cluster, begin: datetime, end: datetime) -> list[Gap]:
+    """When nothing of it was seen, by the findings that said so."""
+    over = Q(resolved_at=None) | Q(resolved_at__gt=begin)
+    rows = Finding.objects.filter(over, cluster=cluster, rule__in=UNSEEING, opened_at__isnull=False, since__lt=end)
+    return [Gap(max(row.since, begin), row.resolved_at or end, row.sentence) for row in rows.order_by("since", "pk")]

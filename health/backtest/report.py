@@ -1,0 +1,110 @@
+"""What a replay found, for a person at a shell, and as JSON."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from health.backtest.backtest import Replayed
+from health.backtest.replay import WouldBe
+from health.rules.base import Severity
+from wording.durations import spell
+from wording.numbers import count
+
+GAPS_SHOWN = 20
+
+
+def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str]:
+    for one in replayed:
+        yield from _of_cluster(one, most)
+    found = [each for one in replayed for each in one.found]
+    known = [one for one in replayed if not one.because]
+    if known:
+        paged = sum(each.would_page for each in found)
+        told = Counter(each.worst for each in found)
+        parts = ", ".join(f"{told[severity]} {severity}" for severity in Severity if told[severity])
+        yield (
+            f"In all {rule} would have opened {count(len(found), 'finding')} in {count(len(known), 'cluster')}"
+            + (f": {parts}" if parts else "")
+            + f". Of these {paged} would have paged: only what is critical does."
+        )
+    if unknown := len(replayed) - len(known):
+        yield f"Of {count(unknown, 'cluster')} nothing is known: that is no all-clear."
+
+
+def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
+    if one.because or one.begin is None or one.end is None:
+        yield f"{one.cluster}: {one.because}"
+        return
+    yield f"{one.cluster}: {_when(one.begin)} to {_when(one.end)} UTC, from {one.read}"
+    if one.heard_ratio is not None:
+        yield f"  heard {one.heard_ratio:.1%} of the time of all GPUs since then"
+    for gap in one.gaps[:GAPS_SHOWN]:
+        yield f"  not known: {_when(gap.begin)} to {_when(gap.end)} ({spell(gap.end - gap.begin)}): {gap.because}"
+    if len(one.gaps) > GAPS_SHOWN:
+        yield f"  not known: {len(one.gaps) - GAPS_SHOWN} more times"
+    for note in one.notes:
+        yield f"  note: {note}"
+    for each in one.found[:most]:
+        yield f"  {_said(each)}"
+    if len(one.found) > most:
+        yield f"  and {len(one.found) - most} more"
+    for day, number, paged in per_day(one.found):
+        yield f"  {day}: {count(number, 'finding')}, {paged} critical"
+
+
+def per_day(found: Sequence[WouldBe]) -> list[tuple[str, int, int]]:
+    """By the day on which each opened: how many, and how many of them would have paged."""
+    opened, paged = Counter[str](), Counter[str]()
+    for each in found:
+        day = f"{each.opened_at or each.since:%Y-%m-%d}"
+        opened[day] += 1
+        paged[day] += each.would_page
+    return [(day, opened[day], paged[day]) for day in sorted(opened)]
+
+
+def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
+    return {
+        "rule": rule,
+        "clusters": [
+            {
+                "cluster": one.cluster,
+                "because": one.because,
+                "begin": _iso(one.begin),
+                "end": _iso(one.end),
+                "heard_ratio": one.heard_ratio,
+                "gaps": [{"begin": _iso(gap.begin), "end": _iso(gap.end), "because": gap.because} for gap in one.gaps],
+                "notes": list(one.notes),
+                "findings": [
+                    {
+                        "subject": each.subject,
+                        "opened_at": _iso(each.opened_at),
+                        "resolved_at": _iso(each.resolved_at),
+                        "severity": each.worst,
+                        "times": each.times,
+                        "sentence": each.said,
+                        "would_page": each.would_page,
+                    }
+                    for each in one.found
+                ],
+                "per_day": [
+                    {"day": day, "findings": number, "would_page": paged} for day, number, paged in per_day(one.found)
+                ],
+            }
+            for one in replayed
+        ],
+    }
+
+
+def _said(each: WouldBe) -> str:
+    until = _when(each.resolved_at) if each.resolved_at else "still so"
+    again = f", opened {each.times} times" if each.times > 1 else ""
+    return f"{_when(each.opened_at or each.since)}  {until:16}  {each.worst or each.severity:8}  {each.said}{again}"
+
+
+def _when(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

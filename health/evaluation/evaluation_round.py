@@ -1,0 +1,339 @@
+"""From rules to findings: opened when a rule has been right for long enough, resolved when it no longer is.
+
+What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+
+from django.db.models import Q
+
+from edges.slices import Slice, slices
+from fleet.drivers.operator_pods import operator_trouble
+from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
+from fleet.freshness.threads import threads
+from fleet.models import Bookmark, Cluster, ExporterRound, Node, NodeEvent, Observer
+from health.evaluation.finding_counts import announce_findings, count_on_nodes
+from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, noted, unmute
+from health.evaluation.finding_sources import SOURCES
+from health.evaluation.gpu_evaluation import GpuJudgement, judge_gpus
+from health.evaluation.idle_gpus import is_due
+from health.evaluation.late_pods import claims_waiting
+from health.evaluation.node_evaluation import judge_nodes
+from health.evaluation.rejected_owners import rejected_owners
+from health.evaluation.shadow_transitions import turn
+from health.evaluation.signals import Signal, Subject
+from health.evaluation.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
+from health.evaluation.upgrade_queue import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
+from health.evaluation.version_combinations import bad_combinations
+from health.lifecycle import FindingState
+from health.models import Finding, RuleShadow, SourceState, TelemetrySource
+from health.models.finding import FindingQuerySet
+from health.rules import RULES
+from health.rules.base import NODE, NODES, OWNER, ClusterFacts, KeptBy, RejectedOwner, Rule, Severity, Wrong
+from health.rules.claims_waiting import ClaimsWaiting
+from health.rules.cluster_policy_stuck import ClusterPolicyStuck
+from health.rules.driver_conflict import DriversConflict
+from health.rules.driver_object_stuck import DriverObjectStuck
+from health.rules.exporter_silent import ExporterSilent
+from health.rules.gpus import GPU_RULES
+from health.rules.idle_gpus import IdleGpus
+from health.rules.series_explosion import SeriesExplosion
+from health.rules.telemetry_silent import TelemetrySilent
+from health.rules.unsupported_combination import UnsupportedCombination
+from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
+from health.sources.silence import is_told, why_silent
+from health.telemetry.base import Exploding
+
+OF_SOURCE = ("state", "state_since", "message", "exploding", "answered_at", "exported")
+GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
+# Whoever is asked of them or not: what was wrong with a node is over with it.
+OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
+CAUSE_CHARS = 1200
+WRITTEN_AGAIN = (
+    "severity", "cause", "sentence", "probable_cause", "action", "evidence", "updated_at", "feedback", "feedback_by",
+    "feedback_because", "worse_since", "as_bad_since", "gpu_uuid", "subject",
+)  # fmt: skip
+
+RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
+
+
+def look(cluster: Cluster, *, now: datetime) -> int:
+    """Judge a cluster as its rows show it. How many findings opened or were resolved. 51 queries, and changes."""
+    observer = Observer.objects.get(cluster=cluster)
+    marks = list(Bookmark.objects.filter(cluster=cluster))
+    live = {row.kind for row in marks if row.is_fresh(now=now)}
+    sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
+    source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
+    asked = ExporterRound.objects.filter(cluster=cluster).first()
+    gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
+    unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
+    if not is_told(source, asked):
+        unheard.add(TelemetrySilent.key)
+    if gpus.hearing is None:
+        unheard |= {ExporterSilent.key, XidOfUnknownGpu.key}
+    if gpus.hearing is None or not is_due(cluster, now=now):
+        unheard.add(IdleGpus.key)
+    rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
+    of_nodes = [rule for rule in rules if rule.subject == NODE]
+    of_owners = [rule for rule in rules if rule.subject == OWNER]
+    of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER)]
+    silent = why_silent(source, asked, now=now)
+    signals = [
+        *_of_cluster(cluster, observer, sight, source, silent, of_cluster, now=now),
+        *_of_sources(cluster, now=now),
+    ]
+    signals += gpus.signals
+    signals += _of_owners(cluster, of_owners, now=now)
+    if of_nodes:
+        signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
+    judged = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.judged)
+    if live.issuperset((NODES,)):
+        judged |= OF_GONE_NODES
+    told = _write(cluster, signals, judged, gpus.can_tell, now=now)
+    told += unmute(cluster, now=now) + correlate(cluster)
+    nodes = count_on_nodes(cluster)
+    if told or nodes:
+        announce_findings(cluster.pk, nodes=nodes, at=now)
+    return told
+
+
+def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
+    """Of those whose pods are rejected."""
+    for owner in rejected_owners(cluster, now=now) if rules else ():
+        for rule in rules:
+            if wrong := rule.judge(owner):
+                yield Signal(Subject(owner.name), rule, wrong)
+
+
+def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
+    """What the apps above this one have to say."""
+    for source in SOURCES.values():
+        for subject, wrong in source.say(cluster, now=now):
+            yield Signal(Subject(subject), source, wrong)
+
+
+def _of_cluster(
+    cluster: Cluster,
+    observer: Observer,
+    sight: ClusterSight,
+    source: TelemetrySource | None,
+    silent_because: str,
+    asked: Collection[Rule[ClusterFacts]],
+    *,
+    now: datetime,
+) -> Iterator[Signal]:
+    is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
+    queued = queued_for_upgrade(cluster)
+    are_still = bool(queued) and upgrades_are_still(cluster, now=now)
+    kept_why, kept = what_keeps_the_queue(cluster) if are_still else ("", KeptBy())
+    facts = ClusterFacts(
+        cluster.name,
+        observer.lag_ms,
+        sight.behind_since,
+        unseen_state=sight.state.value if is_unseen else "",
+        unseen_because=sight.because,
+        unseen_action=sight.action,
+        unwatched_action=threads(now=now).action if sight.unwatched_since else "",
+        unwatched_since=sight.unwatched_since,
+        telemetry_silent_because=silent_because,
+        exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
+        combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
+        upgrades_queued=queued,
+        upgrades_are_still=are_still,
+        upgrades_kept=kept,
+        upgrades_kept_why=kept_why,
+        operator_trouble=operator_trouble(cluster),
+        claims_waiting=claims_waiting(cluster, now=now) if ClaimsWaiting in map(type, asked) else (),
+        stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in map(type, asked) else (),
+        stuck_policy=stuck_policy(cluster) if ClusterPolicyStuck in map(type, asked) else None,
+        driver_conflict=driver_conflict(cluster) if DriversConflict in map(type, asked) else None,
+    )
+    for rule in asked:
+        if wrong := rule.judge(facts):
+            yield Signal(Subject(rule.subject), rule, wrong)
+
+
+def _write(
+    cluster: Cluster, signals: Collection[Signal], judged: Q, can_tell: Callable[[Finding], bool], *, now: datetime
+) -> int:
+    """In slices: a worker that dies between two leaves the rest to the next look."""
+    unresolved = Finding.objects.unresolved().filter(judged, cluster=cluster)
+    silent = set(unresolved.order_by().values_list("pk", flat=True))  # of these no signal was met yet
+    told = 0
+    for some in slices(signals):
+        with lock_findings(cluster):
+            told += _write_some(cluster, some, unresolved, silent, now=now)
+    for over in slices(sorted(silent)):
+        with lock_findings(cluster):
+            told += _resolve_some(cluster, over, unresolved, can_tell, now=now)
+    return told
+
+
+def _write_some(
+    cluster: Cluster, some: Slice[Signal], unresolved: FindingQuerySet, silent: set[int], *, now: datetime
+) -> int:
+    shadows, about = RuleShadow.objects.rules(), _about(some.rows)
+    openings = Openings.of(cluster, now=now, about=about)
+    waiting, told = _waiting(unresolved.filter(about), shadows, openings)
+    gone = _gone(some.rows, {finding.node_id for finding in waiting.values()})
+    for signal in some:
+        if signal.subject.node_id in gone:
+            continue
+        known = waiting.pop(signal.key, None) or waiting.pop((signal.rule.key, signal.subject.name), None)
+        if known is not None:
+            silent.discard(known.pk)
+        if known is not None and known.node_id != signal.subject.node_id:  # of a node that had its name, or its board
+            told += _resolve([known], now=now)
+            known = None
+        finding = known or _new(cluster, signal, shadows, now=now)
+        told += _update(finding, signal, openings, now=now)
+    return told
+
+
+def _resolve_some(
+    cluster: Cluster,
+    over: Slice[int],
+    unresolved: FindingQuerySet,
+    can_tell: Callable[[Finding], bool],
+    *,
+    now: datetime,
+) -> int:
+    openings = Openings.of(cluster, now=now)
+    waiting, told = _waiting(unresolved.filter(pk__in=over.whole()), RuleShadow.objects.rules(), openings)
+    ended = [one for one in waiting.values() if one.rule not in GPU_KEYS or can_tell(one)]
+    return told + _resolve(ended, now=now)
+
+
+def _waiting(
+    rows: FindingQuerySet, shadows: frozenset[str], openings: Openings
+) -> tuple[dict[tuple[str, str], Finding], int]:
+    """By rule and identity; and how many opened while a person put their rule on trial, or ended that."""
+    waiting = {(finding.rule, finding.identity): finding for finding in rows.select_related("node")}
+    out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
+    waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
+    return waiting, len(out)
+
+
+def _about(signals: Collection[Signal]) -> Q:
+    """The findings that these may be of, and others of the same subjects."""
+    boards = {signal.subject.gpu_uuid for signal in signals} - {""}
+    return Q(subject__in={signal.subject.name for signal in signals}) | Q(gpu_uuid__in=boards)
+
+
+def _gone(signals: Collection[Signal], known_nodes: Collection[int | None]) -> set[int]:
+    """The nodes that have gone since they were judged. One query where any is about a node without findings."""
+    about = {signal.subject.node_id for signal in signals}
+    unknown = {node_id for node_id in about.difference(known_nodes) if node_id is not None}
+    return unknown.difference(Node.objects.filter(pk__in=unknown).values_list("pk", flat=True)) if unknown else unknown
+
+
+def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: datetime) -> Finding:
+    return Finding(
+        cluster=cluster,
+        node_id=signal.subject.node_id,
+        subject=signal.subject.name,
+        gpu_uuid=signal.subject.gpu_uuid,
+        rule=signal.rule.key,
+        since=now,
+        confirmed_at=now + min(signal.rule.after, signal.after),
+        is_shadow=signal.rule.key in shadows,
+    )
+
+
+def _update(finding: Finding, signal: Signal, openings: Openings, *, now: datetime) -> int:
+    """1: it opened now. What only counts on is not written."""
+    wrong = signal.wrong
+    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid, signal.subject.name
+    is_too_soon = _is_worse_too_soon(finding, wrong, now=now)
+    if not is_too_soon and (finding.pk is None or known != _known(finding)):
+        is_new = finding.pk is None
+        must_be_told = not is_new and is_told_again(finding, wrong.severity)
+        if finding.action != wrong.action[:500]:
+            finding.feedback = finding.feedback_by = finding.feedback_because = ""
+        if not is_new:
+            _remember_since_when(finding, wrong.severity, now=now)
+        finding.worse_since = None
+        finding.severity, finding.cause, finding.gpu_uuid, finding.subject = known
+        finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
+        finding.probable_cause = wrong.probable_cause[:500]
+        finding.evidence = dict(wrong.evidence)
+        finding.updated_at = now
+        finding.save(update_fields=None if is_new else WRITTEN_AGAIN)
+        if must_be_told:
+            finding.move(FindingState.OPEN, now=now)
+            return 1
+    _confirm(finding, signal, is_too_soon=is_too_soon)
+    if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
+        return 0
+    finding = openings.open(finding, signal.subject.node_name)
+    if finding.is_shadow:
+        return 0
+    title = f"{signal.rule.title}: {finding.sentence}"
+    note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
+    return 1
+
+
+def _known(finding: Finding) -> tuple[str, str, str, str]:
+    """What it is written again for when it changes."""
+    return finding.severity, finding.cause, finding.gpu_uuid, finding.subject
+
+
+def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime) -> None:
+    """It is as bad as it is now. What is less bad than it was, is so since it began."""
+    was = Severity(finding.severity)
+    if was.is_less_than(severity):
+        finding.as_bad_since = finding.worse_since or now
+    elif severity.is_less_than(was):
+        finding.as_bad_since = None
+
+
+def _confirm(finding: Finding, signal: Signal, *, is_too_soon: bool) -> None:
+    """It opens when it was wrong at all for as long as its rule takes; sooner, where it is so bad that this takes less.
+
+    By the limits in force now: they may have changed since it began.
+    """
+    at = finding.since + signal.rule.after
+    if not is_too_soon:
+        at = min(at, (finding.as_bad_since or finding.since) + signal.after)
+    if finding.state == FindingState.CONFIRMING and finding.confirmed_at != at:
+        Finding.objects.filter(pk=finding.pk).update(confirmed_at=at)
+        finding.confirmed_at = at
+
+
+def _is_worse_too_soon(finding: Finding, wrong: Wrong, *, now: datetime) -> bool:
+    """Whether it is worse than it is said to be, and not for as long as that takes."""
+    if finding.pk is None or not wrong.worsens_after:
+        return False
+    if not Severity(finding.severity).is_less_than(wrong.severity):
+        _worse_since(finding, None)
+        return False
+    if finding.worse_since is None:
+        _worse_since(finding, now)
+    return now - (finding.worse_since or now) < wrong.worsens_after
+
+
+def _worse_since(finding: Finding, at: datetime | None) -> None:
+    if finding.worse_since != at:
+        Finding.objects.filter(pk=finding.pk).update(worse_since=at)
+        finding.worse_since = at
+
+
+def _resolve(findings: Sequence[Finding], *, now: datetime) -> int:
+    """Of how many somebody had been told. What never opened leaves no trace. A number of statements that does not grow.
+
+    What was listed under one of them stands on its own from now on.
+    """
+    opened = [one for one in findings if one.opened_at is not None]
+    unopened = [one.pk for one in findings if one.opened_at is None]
+    if unopened:
+        Finding.objects.filter(pk__in=unopened).delete()
+    if not opened:
+        return 0
+    Finding.move_all(opened, FindingState.RESOLVED, now=now)
+    Finding.objects.filter(parent__in=[one.pk for one in opened]).update(parent=None)
+    told = [one for one in opened if not one.is_shadow]
+    NodeEvent.objects.bulk_create(
+        noted(one, one.node.uid, one.node.name, f"{RESOLVED}: {one.sentence}", now=now) for one in told if one.node
+    )
+    return len(told)

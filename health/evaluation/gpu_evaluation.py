@@ -1,0 +1,345 @@
+"""GPUs as their newest frame shows them, handed to the rules about them.
+
+Nothing is judged on what is old: of a GPU whose samples are, of a node whose driver is being replaced (Z21), and while
+no frame is new, findings stay as they are.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import structlog
+
+from fleet.models import Cluster
+from fleet.states.node import AT_REST, RECONFIGURING
+from health.evaluation.exporter_silence import Hearing, called_silent
+from health.evaluation.limits_in_force import LimitsInForce
+from health.evaluation.node_context import Around, RowsAround
+from health.evaluation.signals import Signal, Subject
+from health.models import Finding
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import GpuFacts, GpuRule, UsualForSome, XidSeen, can_see, is_usual, reads_a_share
+from health.rules.gpus.ecc_corrected import EccCorrected
+from health.rules.gpus.ecc_uncorrected import ROWS, EccUncorrected
+from health.rules.gpus.nvlink_errors import NvlinkErrors
+from health.rules.gpus.pcie_replays import PcieReplays
+from health.rules.gpus.resets import METRIC as RESET_BY
+from health.rules.gpus.silent import GpuSilent
+from health.rules.gpus.xid import LastXid
+from health.sources import snapshots
+from health.sources.readings import BY_SLICE
+from health.sources.snapshots import KeptFrame
+from health.subjects import SLICE, identity_of, name_of
+from health.telemetry.base import STALE_AFTER_S
+from health.telemetry.peers import medians
+from health.telemetry.snapshot import GpuDevice, PastXid
+from health.telemetry.snapshot_memory import CHECKPOINT_S, COUNTERS, SLOWED_FOR, counts_anew, growth
+
+METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
+USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
+OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
+BY_ONE = frozenset({EccUncorrected.key})  # by the one metric that it names, also once nobody says that any more
+# Of what is judged by how counters grew, or began anew: for how long that must be remembered before they are known not
+# to. By what evidence names.
+GROWN_WITHIN_S: Mapping[str, float] = {
+    **dict.fromkeys((*EccCorrected.metrics, ROWS, *NvlinkErrors.metrics, *PcieReplays.metrics), CHECKPOINT_S),
+    **dict.fromkeys(SLOWED_FOR, STALE_AFTER_S),
+    "resets": CHECKPOINT_S,
+}
+COMPARED = ("nvlink_mib_per_s",)  # with the other GPUs of a node
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class GpuJudgement:
+    """`judged`: the rules that could see. `can_tell`: whether a finding may be resolved because its rule is silent."""
+
+    signals: tuple[Signal, ...] = ()
+    judged: frozenset[str] = frozenset()
+    can_tell: Callable[[Finding], bool] = lambda _: True
+    hearing: Hearing | None = None  # None: nobody listens now
+
+
+def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
+    """Where nothing is read, one question to Redis; else a query, and four more where something is suspect."""
+    kept = _newest(cluster, now=now)
+    if kept is None:
+        return GpuJudgement()
+    rules = [rule for rule in GPU_RULES if can_see(rule, kept.exported)]
+    limits = LimitsInForce.of(cluster, rules)
+    suspects: dict[int, list[GpuRule]] = {}
+    for rule in rules:
+        for place in limits.suspects(rule, kept.frame):
+            suspects.setdefault(place, []).append(rule)
+    rows = RowsAround(cluster, kept.frame.devices, frozenset(suspects), now)
+    judging = Judging(kept, limits, rows, now)
+    signals = judging.signals(suspects)
+
+    def can_tell(finding: Finding) -> bool:
+        return judging.can_tell(finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings)
+
+    return GpuJudgement(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(cluster, judging))
+
+
+def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
+    """A node of which nothing is heard any more was heard for as long as that is said of it. One query."""
+    frame = judging.kept.frame
+    ever = {device.node_name for device, at in zip(frame.devices, judging.newest, strict=True) if math.isfinite(at)}
+    ever_heard = frozenset(ever | called_silent(cluster))
+    return Hearing(frozenset(judging.heard), ever_heard, frame, judging.kept.unplaced_xids)
+
+
+def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
+    """None: nobody took a frame lately."""
+    try:
+        kept = snapshots.newest(cluster.pk)
+    except snapshots.FramesAway as error:
+        log.warning("GPUs are not judged: Redis is away", cluster=cluster.name, because=str(error))
+        return None
+    return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
+
+
+@dataclass
+class Judging:
+    """One look at one frame."""
+
+    kept: KeptFrame
+    limits: LimitsInForce
+    around: Around
+    now: datetime
+
+    def signals(self, suspects: Mapping[int, Collection[GpuRule]]) -> tuple[Signal, ...]:
+        """By the place of each device the rules that suspect it. One of a subject and rule: the worst.
+
+        What exporters say of a board with each of its slices is said of the board.
+        """
+        worst: dict[tuple[str, str], Signal] = {}
+        for place, rules in suspects.items():
+            for signal in self._signals(place, rules):
+                known = worst.get(signal.key)
+                if known is None or known.wrong.severity.is_less_than(signal.wrong.severity):
+                    worst[signal.key] = signal
+        return tuple(worst.values())
+
+    def _signals(self, place: int, rules: Collection[GpuRule]) -> Iterator[Signal]:
+        device = self._device(place)
+        node = self.around.nodes.get(device.node_name)
+        if node is None or is_changing(node) or self._is_replaced(device, node):
+            return
+        classes = self.around.classes.get(node["id"], frozenset())
+        rules = [rule for rule in rules if not (rule.key in USUAL_FOR and is_usual(USUAL_FOR[rule.key], classes))]
+        if not rules:
+            return  # as of most suspects: what else they say is not even looked up
+        facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
+        of_board = facts
+        if device.gi_id:
+            of_board = replace(facts, name=self._name(device._replace(gi_id="", profile="")))
+        for rule in rules:
+            its = facts if is_judged_by_slice(rule) else of_board
+            if rule.key == GpuSilent.key and self._is_heard(device):
+                continue  # another part of it is
+            with_limits = self.limits.rule_for(rule, its.node_name)
+            if wrong := with_limits.judge(its):
+                yield Signal(Subject(its.name, node["id"], node["uid"], node["name"], device.uuid), with_limits, wrong)
+
+    def can_tell(
+        self,
+        rule: str,
+        subject: str,
+        gpu_uuid: str,
+        evidence: Mapping[str, Any],
+        nodes: Mapping[str, Mapping[str, Any]],
+    ) -> bool:
+        """Whether what it rests on is heard now; not while its node is being changed. What is in no answer any more,
+        nobody knows: but that its node is gone, that another board has its place, or that it was cut anew.
+
+        `nodes`: by name, of all findings that may be resolved.
+        """
+        node = nodes.get(subject.partition(SLICE)[0].rpartition(" of ")[2])
+        if node is None:
+            return True
+        if is_changing(node):
+            return False
+        its = self._places_of(subject, gpu_uuid)
+        if not its:
+            return not gpu_uuid or gpu_uuid in self._by_board or self._has_all(node)
+        if all(self._is_replaced(self._device(place), node) for place in its):
+            return True
+        if rule == LastXid.key and any(self._counts_anew(evidence.get("counters", {}), place) for place in its):
+            return True  # whichever of its series are there: what it had is over with that
+        if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in evidence):
+            return False
+        return any(self._hears(rule, evidence, place) for place in its)
+
+    def _counts_anew(self, before: Mapping[str, float], place: int) -> bool:
+        return counts_anew(before, self._fresh(place))
+
+    def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
+        """Of the slice that it is about, or of all of its board."""
+        if not gpu_uuid:
+            return [place for place, device in enumerate(self.kept.frame.devices) if name_of(device) == subject]
+        places = self._by_board.get(gpu_uuid, ())
+        if SLICE not in subject:
+            return places
+        identity = identity_of(subject, gpu_uuid)
+        return [one for one in places if identity_of(name_of(self._device(one)), gpu_uuid) == identity]
+
+    def _hears(self, rule: str, evidence: Mapping[str, Any], place: int) -> bool:
+        fresh, metrics = self._fresh(place), METRICS_OF.get(rule, ())
+        compared = [key for key in COMPARED if key in metrics]
+        if any(self._device(place).node_name not in self._peers[key] for key in compared):
+            return False  # nothing to hold it against
+        named = {key.partition(":")[0] for key in evidence}
+        said = {key for key in metrics if self._was_said(key, place)}
+        rests_on = (named.intersection(metrics) if rule in BY_ONE else said.intersection(named)) or said
+        if rule in OF_SHARES:
+            return all(key in fresh for key in metrics)  # of a part nothing is known without its whole
+        return any(key in fresh for key in rests_on) if metrics else bool(fresh)
+
+    def _was_said(self, metric: str, place: int) -> bool:
+        column = self.kept.frame.columns.get(metric)
+        return column is not None and math.isfinite(column.times[place])
+
+    def _is_replaced(self, device: GpuDevice, node: Mapping[str, Any]) -> bool:
+        """It is silent, and its node has as many others as it ever had."""
+        return not self._is_heard(device) and self._has_all(node)
+
+    def _has_all(self, node: Mapping[str, Any]) -> bool:
+        """Whether all boards that it ever had are heard. Of a node that is cut the rows do not say how many it had."""
+        expected = node["gpu_expected"]
+        return bool(expected) and node["name"] not in self._cut and len(self.heard.get(node["name"], ())) >= expected
+
+    def _is_heard(self, device: GpuDevice) -> bool:
+        return device.uuid in self.heard.get(device.node_name, ())
+
+    def _device(self, place: int) -> GpuDevice:
+        return self.kept.frame.devices[place]
+
+    @cached_property
+    def oldest(self) -> float:
+        """What is fresh is no older."""
+        return self.kept.frame.taken_at - STALE_AFTER_S
+
+    @cached_property
+    def _remembered_s(self) -> float:
+        """For how long what counters had come to is known: little, where Redis was emptied."""
+        checkpoints = self.kept.frame.checkpoints
+        return self.kept.frame.taken_at - checkpoints[0].taken_at if checkpoints else 0.0
+
+    @cached_property
+    def newest(self) -> Sequence[float]:
+        return self.kept.frame.newest
+
+    @cached_property
+    def _by_board(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for place, device in enumerate(self.kept.frame.devices):
+            found[device.uuid].append(place)
+        return found
+
+    @cached_property
+    def heard(self) -> Mapping[str, set[str]]:
+        """By node the UUIDs of boards that are heard now."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
+            if at >= self.oldest:
+                found[device.node_name].add(device.uuid)
+        return dict(found)
+
+    @cached_property
+    def _cut(self) -> Collection[str]:
+        return {device.node_name for device in self.kept.frame.devices if device.gi_id}
+
+    @cached_property
+    def _renumbered(self) -> Collection[str]:
+        """UUIDs of silent boards whose number another one of their node has."""
+        first: dict[tuple[str, int | None], str] = {}
+        devices = self.kept.frame.devices
+        twice = {
+            (device.node_name, device.index)
+            for device in devices
+            if first.setdefault((device.node_name, device.index), device.uuid) != device.uuid
+        }
+        if not twice:  # as nearly always
+            return frozenset()
+        numbered: dict[tuple[str, int | None], dict[str, float]] = defaultdict(dict)
+        for device, at in zip(devices, self.newest, strict=True):
+            if (device.node_name, device.index) in twice:
+                numbered[device.node_name, device.index][device.uuid] = at
+        return {uuid for times in numbered.values() for uuid, at in times.items() if at < max(times.values())}
+
+    def _fresh(self, place: int) -> dict[str, float]:
+        columns = self.kept.frame.columns.items()
+        return {key: column.values[place] for key, column in columns if column.times[place] >= self.oldest}
+
+    def _name(self, device: GpuDevice) -> str:
+        return name_of(device, by_uuid=device.uuid in self._renumbered)
+
+    def _facts(self, place: int, node: Mapping[str, Any], read: Collection[str]) -> GpuFacts:
+        """`read`: the metrics that its rules read."""
+        frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
+        counters = [key for key in COUNTERS if key in read and key in fresh]
+        grown = {key: each for key in counters if (each := growth(frame, key, place)) is not None}
+        compared = [key for key in COMPARED if key in read]
+        peers = {key: self._peers[key][device.node_name] for key in compared if device.node_name in self._peers[key]}
+        return GpuFacts(
+            node_name=device.node_name,
+            name=self._name(device),
+            product=device.product,
+            vendor=node["gpu_vendor"],
+            now=fresh,
+            grown=grown,
+            parts={key: parts for key, parts in self.kept.parts.get(device.key, {}).items() if key in fresh},
+            xid=self._xid(place),
+            past_xids=self._past_xids(device),
+            again=self.around.xids_found.again(node["id"], device.uuid),
+            once_more=self.around.xids_found.once_more(node["id"], device.uuid),
+            had=self.around.xids_found.had(device.uuid),
+            new=self.around.xids_found.new(device.uuid),
+            elsewhere=self.around.xids_found.elsewhere(device.uuid),
+            resets=self.around.resets[node["uid"], device.index]
+            if RESET_BY in read and device.index is not None
+            else 0,
+            driver_changed_at=self.around.driver_changed.get(node["uid"]),
+            booted_at=node.get("booted_at"),  # of the past, the frames that go on without a gap say as much
+            workload_classes=self.around.classes.get(node["id"], frozenset()),
+            is_of_one_job=node["name"] in self.around.of_one_job,
+            peers=peers,
+            judged_at=self.now,
+        )
+
+    def _xid(self, place: int) -> XidSeen | None:
+        """Also of a GPU that went silent: its last one may say why."""
+        column, latched = self.kept.frame.columns.get("xid"), self.kept.frame.latched.get("xid")
+        if column is None or not column.values[place] >= 1:
+            return None
+        number, told = int(column.values[place]), self.kept.xids.get(self._device(place).key)
+        at = latched[place] if latched is not None else math.nan
+        if at != at:  # its gauge was away for a while: the Xid was not
+            at = self.kept.frame.past_xids.get(self._device(place).key, {}).get(number, PastXid(math.nan)).since
+        since = datetime.fromtimestamp(at, UTC) if at == at else None
+        return XidSeen(number, since, told.words if told and told.xid == number else "")
+
+    def _past_xids(self, device: GpuDevice) -> tuple[XidSeen, ...]:
+        past = self.kept.frame.past_xids.get(device.key, {})
+        return tuple(
+            XidSeen(number, datetime.fromtimestamp(each.since, UTC) if each.since == each.since else None, each.words)
+            for number, each in sorted(past.items())
+        )
+
+    @cached_property
+    def _peers(self) -> Mapping[str, Mapping[str, float]]:
+        return {key: medians(self.kept.frame, key) for key in COMPARED}
+
+
+def is_judged_by_slice(rule: GpuRule) -> bool:
+    """Of what each slice has its own of (`BY_SLICE`); all else is its board's."""
+    return bool(rule.metrics) and BY_SLICE.issuperset(rule.metrics)
+
+
+def is_changing(node: Mapping[str, Any]) -> bool:
+    return node["upgrade_state"] not in AT_REST or node["mig_config_state"] in RECONFIGURING

@@ -1,0 +1,174 @@
+"""Pods whose GPUs did nothing: by the roll-ups of whole hours, by what GPUs say now, and by who has them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db.models import Count, Max, Q
+
+from fleet.allocation.allocations import Board, GpuAllocation, NodeAllocations
+from fleet.allocation.gpu_holders import allocations_on
+from fleet.models import Cluster, Node, Pod
+from gpu.resources import Layout, ResourceKind, Way
+from gpu.resources.layout import HOW_NOT_SAID
+from health.evaluation.exporter_silence import Hearing
+from health.models import Finding, GpuHour
+from health.rules.base import IdleAllocation
+from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, told_in
+from health.sources.intervals import take_turn
+from health.sources.snapshots import FramesAway
+
+log = structlog.get_logger(__name__)
+HOUR = timedelta(hours=1)
+WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
+HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
+IdleHoursTold = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
+NODES_AT_ONCE = 200
+EVERY = timedelta(minutes=5)
+HEARD = Q(seen_s__gte=HEARD_FOR * HOUR.total_seconds())
+IDLE, BUSY = HEARD & Q(utilisation__lt=BELOW), HEARD & Q(utilisation__gte=BELOW)
+
+
+@dataclass(frozen=True)
+class _Hours:
+    """Of boards, by their UUID."""
+
+    idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
+    longest: Mapping[str, int]  # of these by node, at most
+    worked: Collection[str]  # in the last hour that was heard as a whole
+    busy_now: Collection[str]  # or nothing says that they are not
+
+    def of(self, uuid: str, told: int) -> int:
+        """`told`: for how long it was, as a finding says. It is so until it was heard to work for an hour: neither
+        silence nor a busy moment ends it.
+        """
+        if not told and uuid in self.busy_now:
+            return 0
+        return max(self.idle.get(uuid, 0), 0 if uuid in self.worked else told)
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """At one node."""
+
+    allocated: NodeAllocations
+    layout: Layout
+    uuids: Sequence[str]  # of its boards, in their order
+    hours: _Hours
+    told: IdleHoursTold
+    end: datetime
+
+    def found(self) -> tuple[IdleAllocation, ...]:
+        return tuple(sorted([*self._placed(), *self._unplaced()], key=lambda one: (one.pod, one.board)))
+
+    def _placed(self) -> Iterator[IdleAllocation]:
+        for board, uuid in zip(self.allocated.boards, self.uuids, strict=True):
+            for allocation in board.allocations:
+                pod = str(allocation.pod)
+                hours = self.hours.of(uuid, self.told.get((pod, uuid), 0))
+                if not allocation.only_looks and (lasting := min(hours, _allocated_for(allocation.pod, self.end))):
+                    yield IdleAllocation(pod, lasting, uuid, _way(allocation, board, self.layout))
+
+    def _unplaced(self) -> Iterator[IdleAllocation]:
+        """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
+        for one in self.allocated.unplaced:
+            pod = str(one.pod)
+            hours = min((self.hours.of(uuid, self.told.get((pod, ""), 0)) for uuid in self.uuids), default=0)
+            if one.number and (lasting := min(hours, _allocated_for(one.pod, self.end))):
+                yield IdleAllocation(pod, lasting, way=self.layout.way(one.resource), number=one.number)
+
+
+def idle_allocations(
+    cluster: Cluster, hearing: Hearing | None, classes: Mapping[int, Collection[str]], *, now: datetime
+) -> dict[str, tuple[IdleAllocation, ...]]:
+    """By the node's name. Two queries; two more for every 200 nodes where GPUs did nothing, and four where that was for
+    as long as the rule waits. None where nobody listens. `classes`: by the node's key those of its pools.
+    """
+    if hearing is None:
+        return {}
+    end = (now.astimezone(UTC) - WRITTEN_WITHIN).replace(minute=0, second=0, microsecond=0)
+    told = _told(cluster)
+    names = sorted({*_candidates(cluster, end), *told})
+    found: dict[str, tuple[IdleAllocation, ...]] = {}
+    for start in range(0, len(names), NODES_AT_ONCE):
+        some = names[start : start + NODES_AT_ONCE]
+        hours = _hours(cluster, hearing, some, end)
+        nodes = [
+            node
+            for node in Node.objects.filter(cluster=cluster, name__in=some).with_gpus()
+            if node.name in told or hours.longest.get(node.name, 0) >= patience(classes.get(node.pk, ()))
+        ]
+        allocated = allocations_on(nodes, now=now)
+        for node in nodes:
+            its = allocated[node.pk]
+            uuids = [board.uuid or hearing.uuids.get((node.name, board.index), "") for board in its.boards]
+            looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
+            if idle := looking.found():
+                found[node.name] = idle
+    return found
+
+
+def is_due(cluster: Cluster, *, now: datetime) -> bool:
+    """Whether this look judges them: their hours are over once an hour, and who has which GPU is dear to find out
+    where many are free (docs/figures.md).
+    """
+    try:
+        return take_turn(cluster.pk, IdleGpus.key, every=EVERY, now=now)
+    except FramesAway as error:
+        log.warning("idle GPUs are not judged: Redis is away", cluster=cluster.name, because=str(error))
+        return False
+
+
+def _told(cluster: Cluster) -> dict[str, IdleHoursTold]:
+    """By the node's name."""
+    findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
+    return {name: told_in(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
+
+
+def _candidates(cluster: Cluster, end: datetime) -> set[str]:
+    """Nodes that tenants had GPUs of while one did nothing, for the fewest hours of which anybody is told."""
+    fewest = min(patiences())
+    holding = Pod.objects.filter(cluster=cluster, is_tenant=True, started_at__lte=end - fewest * HOUR).not_done()
+    rows = GpuHour.objects.filter(IDLE, cluster=cluster, hour__gte=end - fewest * HOUR, hour__lt=end)
+    rows = rows.filter(node_name__in=holding.order_by().values("node_name"))
+    long = rows.order_by().values("node_name", "uuid", "gi_id").annotate(hours=Count("hour")).filter(hours=fewest)
+    return set(long.values_list("node_name", flat=True))
+
+
+def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: datetime) -> _Hours:
+    """A board is idle while all its slices are, and works while one of them does."""
+    counts = {f"of_{hours}": Count("hour", filter=IDLE & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
+    lasts = {"was_idle": Max("hour", filter=IDLE), "was_busy": Max("hour", filter=BUSY)}
+    since = end - max(patiences()) * HOUR
+    rows = GpuHour.objects.filter(cluster=cluster, node_name__in=names, hour__gte=since, hour__lt=end)
+    idle: dict[str, int] = {}
+    longest: dict[str, int] = {}
+    worked: set[str] = set()
+    counted: Any = rows.order_by().values("node_name", "uuid", "gi_id").annotate(**counts, **lasts)
+    for row in counted:
+        name, uuid = row["node_name"], row["uuid"]
+        hours = max((each for each in patiences() if row[f"of_{each}"] == each), default=0)
+        idle[uuid] = min(hours, idle.get(uuid, hours))
+        longest[name] = max(hours, longest.get(name, 0))
+        if row["was_busy"] and not (row["was_idle"] and row["was_idle"] > row["was_busy"]):
+            worked.add(uuid)
+    return _Hours(idle, longest, worked, hearing.busy(idle, least=BELOW))
+
+
+def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
+    """What a pod has of a board: one that it has together with another pod is shared, whatever its resource says."""
+    way = layout.way(allocation.resource)
+    if allocation.profile and not way.profile:
+        way = replace(way, profile=allocation.profile)
+    pods = {one.pod.pk for one in board.allocations if not one.only_looks}
+    return replace(way, sharing=HOW_NOT_SAID) if way.kind is ResourceKind.WHOLE and len(pods) > 1 else way
+
+
+def _allocated_for(pod: Pod, end: datetime) -> int:
+    """The longest of the patiences for which it was there."""
+    if not pod.is_tenant or pod.started_at is None:
+        return 0
+    started = pod.started_at
+    return max((hours for hours in patiences() if started <= end - hours * HOUR), default=0)

@@ -1,0 +1,259 @@
+"""Nodes as rows show them, handed to the rules about them."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from fleet.models import Cluster, Node, Pool
+from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
+from gpu.conditions import is_fault, whole_condition
+from gpu.cordons import CordonedNode, StaleCordon, stale_cordon
+from gpu.labels import CORDONED_BY, WAS_CORDONED
+from gpu.resources import unhealthy_in_words
+from gpu.upgrade_controller import DRIVER_RESTARTED
+from gpu.versions import agree
+from health.evaluation.driver_reports import LABEL, SLICE, drivers_said
+from health.evaluation.exporter_silence import Hearing
+from health.evaluation.failing_pods import failing_pods
+from health.evaluation.gpu_evaluation import is_changing
+from health.evaluation.idle_gpus import idle_allocations
+from health.evaluation.late_pods import starting_pods
+from health.evaluation.limits_in_force import LimitsInForce
+from health.evaluation.missing_offers import domain_daemons, never_offered
+from health.evaluation.missing_operands import operands_away
+from health.evaluation.node_flaps import falls
+from health.evaluation.signals import Signal, Subject
+from health.evaluation.upgrade_blockers import why_upgrades_stay
+from health.evaluation.workload_failures import workloads_by_node
+from health.models import Finding
+from health.rules.base import (
+    FailingPod,
+    IdleAllocation,
+    KeptBy,
+    NodeCondition,
+    NodeFacts,
+    NoOffer,
+    Rule,
+    Severity,
+    WorkloadHere,
+)
+from health.rules.cordon_removed import CordonRemoved
+from health.rules.idle_gpus import IdleGpus
+
+COLUMNS = (
+    "id", "uid", "name", "upgrade_state", "driver_unknown_since", "mig_config", "mig_config_state",
+    "mig_changing_since", "layout", "sharing", "sharing_replicas", "is_ready", "not_ready_because", "is_paused",
+    "is_held", "is_unschedulable", "driver_version", "gpu_vendor", "booted_at",
+)  # fmt: skip
+AS_JSON = ("allocatable", "capacity", "expected", "requested", "unhealthy_gpus", "devices_unhealthy", "conditions")
+UNCORDONED_FOR = timedelta(days=1)  # by then whoever had cordoned it has seen that it is not
+AFTER_A_BOOT = timedelta(hours=1)  # what begins within it may be of the boot
+NVIDIA = ("", "nvidia")
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What other rows say of nodes."""
+
+    classes: dict[int, frozenset[str]]
+    failing: dict[str, list[FailingPod]]
+    workloads: dict[str, tuple[WorkloadHere, ...]]
+    why: dict[int, KeptBy]
+    uncordoned: dict[int, datetime]
+    stale: Mapping[int, StaleCordon]
+    drivers: dict[str, dict[str, str]]
+    away: Mapping[str, tuple[str, ...]]
+    falls: Mapping[str, int]
+    idle: Mapping[str, tuple[IdleAllocation, ...]]
+    starting: Mapping[str, list[FailingPod]]
+    never_offered: Mapping[str, NoOffer]
+    domain_daemons: Mapping[str, FailingPod]
+    hearing: Hearing | None
+
+    @classmethod
+    def read(cls, cluster: Cluster, hearing: Hearing | None, asked: Collection[str], *, now: datetime) -> Self:
+        """Fifteen queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
+        eleven for each of a few nodes whose upgrade does not end, and nine where pods fail.
+        """
+        classes = _classes(cluster)
+        return cls(
+            classes,
+            failing_pods(cluster, now=now),
+            workloads_by_node(cluster, now=now),
+            why_upgrades_stay(cluster, now=now),
+            _uncordoned(cluster, now=now),
+            _stale(cluster),
+            drivers_said(cluster),
+            operands_away(cluster, hearing),
+            falls(cluster, now=now),
+            idle_allocations(cluster, hearing, classes, now=now) if IdleGpus.key in asked else {},
+            starting_pods(cluster, now=now),
+            never_offered(cluster, now=now),
+            domain_daemons(cluster, now=now),
+            hearing,
+        )
+
+
+def judge_nodes(
+    cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
+) -> Iterator[Signal]:
+    """Seventeen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
+    wrong.
+    """
+    limits = LimitsInForce.of(cluster, rules)
+    around = _Around.read(cluster, hearing, {rule.key for rule in rules}, now=now)
+    for row in _rows(cluster):
+        facts = _facts(row, around, now=now)
+        for rule in limits.rules_for(rules, row["name"]):
+            if wrong := rule.judge(facts):
+                yield Signal(Subject(f"node {row['name']}", row["id"], row["uid"], row["name"]), rule, wrong)
+
+
+def _rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """What several nodes say in the same words, as most do, is decoded once."""
+    written = {f"{name}_written": Cast(name, TextField()) for name in AS_JSON}
+    rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS, **written)
+    decoded: dict[str, Any] = {}
+    for row in rows.iterator(chunk_size=500):
+        for name in AS_JSON:
+            text = row.pop(f"{name}_written")
+            if text not in decoded:
+                decoded[text] = json.loads(text)
+            row[name] = decoded[text]
+        yield row
+
+
+def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
+    """The workload classes of each node's pools."""
+    members = Pool.objects.filter(cluster=cluster, nodes__isnull=False).values_list("nodes", "workload_class")
+    found: dict[int, frozenset[str]] = {}
+    for node_id, workload_class in members:
+        found[node_id] = found.get(node_id, frozenset()) | {workload_class}
+    return found
+
+
+def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
+    """By the node's key, since when it is seen without the cordon that its upgrade found. Two queries.
+
+    The note of that cordon is written while the upgrade is queued, and until its pod restarts nobody but people takes a
+    cordon off. It goes with the upgrade: from then on our own finding remembers it. The cordon
+    of a plan is that plan's to put back.
+    """
+    nodes = Node.objects.filter(cluster=cluster, is_unschedulable=False).with_gpus()
+    restarted = nodes.filter(upgrade_state__in=DRIVER_RESTARTED).values_list("pk", "annotations")
+    theirs = ((pk, has) for pk, has in restarted if CORDONED_BY not in has)
+    seen = {pk: now for pk, annotations in theirs if annotations.get(WAS_CORDONED)}
+    told = Finding.objects.unresolved().filter(
+        cluster=cluster, rule=CordonRemoved.key, since__gt=now - UNCORDONED_FOR, node__isnull=False
+    )
+    return seen | dict(told.values_list("node", "since"))
+
+
+def _stale(cluster: Cluster) -> dict[int, StaleCordon]:
+    """By the node's key, of those that are cordoned. One query."""
+    columns = (
+        "id",
+        "name",
+        "cordoned_by",
+        "labels",
+        "annotations",
+        "taints",
+        "conditions",
+        "upgrade_state",
+        "is_ready",
+    )
+    found: dict[int, StaleCordon] = {}
+    for row in Node.objects.filter(cluster=cluster, is_unschedulable=True).with_gpus().values(*columns):
+        reporters = {whole_condition(each)["reporter"] for each in row["conditions"] if is_fault(each)}
+        node = CordonedNode(
+            row["name"], row["cordoned_by"], row["labels"], row["annotations"],
+            {taint["key"] for taint in row["taints"]}, reporters, row["upgrade_state"], row["is_ready"],
+        )  # fmt: skip
+        if (stale := stale_cordon(node)) is not None:
+            found[row["id"]] = stale
+    return found
+
+
+def _drivers(row: dict[str, Any], around: _Around) -> tuple[tuple[str, str], ...]:
+    if row["gpu_vendor"] not in NVIDIA:
+        return ()
+    beside, said = around.drivers.get(row["name"], {}), row["driver_version"]
+    is_of_its_slice = agree(said, beside.get(SLICE, ""))  # without a label it is where the row has it from
+    is_label = said and row["driver_unknown_since"] is None and not is_of_its_slice
+    return ((LABEL, said), *beside.items()) if is_label else tuple(beside.items())
+
+
+def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
+    hearing = around.hearing
+    return NodeFacts(
+        name=row["name"],
+        allocatable=row["allocatable"],
+        capacity=row["capacity"],
+        expected=row["expected"],
+        requested=row["requested"],
+        is_changing=is_changing(row),
+        mig_config=row["mig_config"],
+        mig_state=row["mig_config_state"],
+        mig_overdue_since=_mig_overdue_since(row, now=now),
+        unhealthy=" ".join(unhealthy_in_words(row["unhealthy_gpus"], row["devices_unhealthy"])),
+        layout=row["layout"],
+        sharing=row["sharing"],
+        sharing_replicas=row["sharing_replicas"],
+        workload_classes=around.classes.get(row["id"], frozenset()),
+        failing_pods=() if row["is_ready"] is None else tuple(around.failing.get(row["name"], ())),
+        is_ready=row["is_ready"],
+        is_unreported=row["is_ready"] is None,
+        not_ready_because=row["not_ready_because"],
+        falls=around.falls.get(row["uid"], 0),
+        conditions=tuple(map(_condition, filter(is_fault, row["conditions"]))),
+        booted_at=_booted_at(row, now=now),
+        is_paused=row["is_paused"],
+        upgrade_state=row["upgrade_state"],
+        is_held=row["is_held"],
+        upgrade_kept=around.why.get(row["id"], KeptBy()),
+        is_heard=hearing is None or row["name"] in hearing.now,
+        was_heard=hearing is None or row["name"] in hearing.ever,
+        unplaced_xids=tuple(each.xid for each in hearing.unplaced_xids.get(row["name"], ())) if hearing else (),
+        are_others_heard=hearing is None or bool(hearing.now),
+        is_unschedulable=row["is_unschedulable"],
+        stale_cordon=around.stale.get(row["id"]),
+        uncordoned_since=around.uncordoned.get(row["id"]),
+        drivers=_drivers(row, around),
+        workloads=around.workloads.get(row["name"], ()),
+        operands_away=around.away.get(row["name"], ()),
+        idle_allocations=around.idle.get(row["name"], ()),
+        starting_pods=tuple(around.starting.get(row["name"], ())),
+        never_offered=around.never_offered.get(row["name"]),
+        domain_daemon=around.domain_daemons.get(row["name"]),
+        vendor=row["gpu_vendor"],
+    )
+
+
+def _condition(row: Mapping[str, Any]) -> NodeCondition:
+    each = whole_condition(row)
+    return NodeCondition(
+        each["type"],
+        each["message"],
+        each["status"],
+        each["reporter"],
+        Severity(each["severity"]),
+        each["recommended_action"],
+        tuple(each["xids"]),
+    )
+
+
+def _booted_at(row: dict, *, now: datetime) -> datetime | None:
+    at: datetime | None = row["booted_at"]
+    return at if at is not None and now - at <= AFTER_A_BOOT else None
+
+
+def _mig_overdue_since(row: dict, *, now: datetime) -> datetime | None:
+    since: datetime | None = row["mig_changing_since"]
+    if row["mig_config_state"] not in RECONFIGURING or since is None:
+        return None
+    return since if now - since >= RECONFIGURED_WITHIN else None

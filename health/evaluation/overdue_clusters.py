@@ -1,0 +1,32 @@
+"""Which clusters are to be judged though no nudge says so: time passed, or a nudge was lost."""
+
+from datetime import datetime, timedelta
+
+from fleet.models import Cluster
+from health.lifecycle import FindingState
+from health.models import Finding
+from health.sources import intervals
+from health.sources.snapshots import FramesAway
+
+EVERY = timedelta(seconds=30)
+LOOK = "look"
+
+
+def due(*, now: datetime) -> list[int]:
+    """The keys of clusters of which a finding is right for long enough by now, or that nobody judged for a while."""
+    confirming = Finding.objects.filter(state=FindingState.CONFIRMING, confirmed_at__lte=now)
+    ripe = set(confirming.values_list("cluster", flat=True))
+    clusters = Cluster.objects.values_list("pk", flat=True)
+    return [pk for pk in clusters if pk in ripe or _was_not_judged(pk, now=now)]
+
+
+def judged(cluster_id: int, *, now: datetime) -> None:
+    """:raises FramesAway"""
+    intervals.done(cluster_id, LOOK, every=EVERY, now=now)
+
+
+def _was_not_judged(cluster_id: int, *, now: datetime) -> bool:
+    try:
+        return intervals.is_due(cluster_id, LOOK, every=EVERY, now=now)
+    except FramesAway:  # nobody knows when: judging it twice does no harm
+        return True

@@ -1,0 +1,63 @@
+"""What was wrong when its rule went on trial: told until then, and tried from then on. When that ends, the other way.
+
+Each side has a row of its own, so that what people were told stays in every history, and what they were not never is.
+"""
+
+from collections.abc import Sequence
+
+from fleet.models import NodeEvent
+from health.evaluation.finding_openings import Openings, noted
+from health.lifecycle import FindingState
+from health.models import Finding
+from health.rules import RULES
+from health.rules.gpus import GPU_RULES
+
+BEGAN, ENDED = "its rule went on trial", "the trial of its rule ended"
+NO_LONGER_TOLD = "No longer told"  # what the entry of a node's timeline begins with
+TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
+CARRIED = (
+    "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "probable_cause", "action", "evidence",
+    "since", "confirmed_at", "as_bad_since", "worse_since", "gpu_uuid",
+)  # fmt: skip
+
+
+def turn(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
+    """To the other side, each. The rows that are so from now on, in their order: of what nobody was told, the same.
+
+    In the cluster's lock. A number of statements that does not grow, up to hundreds of findings. Load them with their
+    nodes.
+    """
+    now = openings.now
+    for is_shadow in (False, True):
+        unopened = [one for one in findings if one.opened_at is None and one.is_shadow != is_shadow]
+        Finding.objects.filter(pk__in=[one.pk for one in unopened]).update(is_shadow=is_shadow, parent=None)
+    told = [one for one in findings if one.opened_at is not None]
+    for because, its in (
+        (BEGAN, [one for one in told if not one.is_shadow]),
+        (ENDED, [one for one in told if one.is_shadow]),
+    ):
+        Finding.move_all(its, FindingState.RESOLVED, now=now, resolved_because=because)
+    others = [
+        Finding(**{column: getattr(one, column) for column in CARRIED}, is_shadow=not one.is_shadow, updated_at=now)
+        for one in told
+    ]
+    names = {one.node_id: one.node.name for one in told if one.node_id and one.node}
+    opened = openings.open_all(others, names)
+    notes = [_noted(*both, openings) for both in zip(told, opened, strict=True)]
+    NodeEvent.objects.bulk_create([entry for entry in notes if entry is not None], batch_size=500)
+    turned = {one.pk: other for one, other in zip(told, opened, strict=True)}
+    for one in findings:
+        if one.pk not in turned:
+            one.is_shadow, one.parent = not one.is_shadow, None
+    return [turned.get(one.pk, one) for one in findings]
+
+
+def _noted(was: Finding, other: Finding, openings: Openings) -> NodeEvent | None:
+    """What the timeline of its node says of it. None: it is about none."""
+    node = was.node
+    if node is None:
+        return None
+    if other.is_shadow:
+        return noted(was, node.uid, node.name, f"{NO_LONGER_TOLD}, as {BEGAN}: {was.sentence}", now=openings.now)
+    title = TITLES.get(other.rule, other.rule)
+    return noted(other, node.uid, node.name, f"{title}: {other.sentence}", now=openings.now)

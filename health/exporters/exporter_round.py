@@ -1,0 +1,244 @@
+"""One round at a cluster's exporters: is it due, is it worth it, and how did it go.
+
+A cluster with more exporters than can be asked in half a minute is asked for none: half a picture would look like a
+whole one.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from threading import Event
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, transaction
+from django.db.models import Sum
+
+from fleet.freshness.kinds import NODES, PODS
+from fleet.messages import announce
+from fleet.models import (
+    Bookmark,
+    BookmarkState,
+    Cluster,
+    ExporterReading,
+    ExporterRound,
+    LostLease,
+    Node,
+    Observer,
+    Operand,
+    Pod,
+)
+from fleet.models import ExportersState as State
+from fleet.models.exporter import ASKED_AT_MOST, ROUND_LEASE
+from gpu.operands import EXPORTERS
+from health.announce import telemetry_changed
+from health.exporters.requests import ExporterAnswer, answers
+from health.exporters.snapshots import contested_in, has_prometheus, reading_of
+from health.exporters.storage import Keeper
+from health.sources import minutes, snapshots
+from health.sources.storage import keep
+from health.telemetry.exposition import NodeSaid
+from health.telemetry.identity import nameless, notes_on_claims, untrue_name
+from health.telemetry.snapshot import Frame
+from kube import client
+from wording.lists import names
+from wording.numbers import count
+
+A_BATCH = 25  # readings a transaction
+UNSEEN_AGAIN = timedelta(minutes=2)
+NOT_ASKED_AGAIN = timedelta(seconds=10)  # after a round that asked nobody: it costs one query
+ODD_NAMED = 3  # series of a node
+NEVER = Event()  # nobody tells it to stop
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    state: State
+    message: str = ""
+    exporters: int = 0
+    answered: int = 0
+    has_changed: bool = False
+    again: timedelta | None = None  # None: when the next round is due
+
+
+def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER) -> Outcome | None:
+    """None: it was not due, somebody else is at it, or it was told to stop."""
+    epoch = ExporterRound.take(cluster.pk, now=clock())
+    if epoch is None:
+        return None
+    try:
+        outcome = _round(cluster, epoch, clock=clock, stop=stop)
+        if stop.is_set():
+            ExporterRound.keep(cluster.pk, epoch=epoch, lease_until=clock(), next_look_at=clock())
+            return None
+        _end(cluster, epoch, outcome, now=clock())
+    except LostLease as lost:
+        log.warning("somebody else asks these exporters by now", cluster=cluster.name, because=str(lost))
+        return None
+    return outcome
+
+
+def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
+    marks, now = list(Bookmark.objects.filter(cluster=cluster, kind__in=(NODES, PODS))), clock()
+    if {mark.kind for mark in marks if mark.is_fresh(now=now)} != {NODES, PODS}:
+        return _not_asked(marks)
+    number = _number(cluster)
+    pods = _pods(cluster) if number <= ASKED_AT_MOST else []
+    number = max(number, len(pods))
+    if number > ASKED_AT_MOST:
+        return Outcome(State.TOO_MANY, _too_many(number), exporters=number)
+    if not pods:
+        return Outcome(State.NONE, "No pod of an exporter of GPUs is seen in this cluster.")
+    try:
+        return _ask_all(cluster, epoch, pods, clock=clock, stop=stop)
+    except client.ClusterError as error:
+        return Outcome(State.UNSEEN, str(error), exporters=len(pods), again=UNSEEN_AGAIN)
+
+
+def _not_asked(marks: Iterable[Bookmark]) -> Outcome:
+    """Of a cluster whose nodes or pods are not live."""
+    if not marks or any(mark.state == BookmarkState.LISTING and mark.listed_at is None for mark in marks):
+        message = "Its nodes and pods are being listed for the first time: then its exporters are asked."
+        return Outcome(State.WAITING, message, again=NOT_ASKED_AGAIN)
+    message = "The cluster is not seen, so that its exporters are not asked."
+    return Outcome(State.UNSEEN, message, again=NOT_ASKED_AGAIN)
+
+
+def _number(cluster: Cluster) -> int:
+    """As their DaemonSets say, which costs no look at 40,000 pods."""
+    sets = Operand.objects.filter(cluster=cluster, operand__in=EXPORTERS)
+    return sets.aggregate(number=Sum("desired"))["number"] or 0
+
+
+def _too_many(number: int) -> str:
+    return (
+        f"{number} exporters are too many to ask one by one through the API server: at most {ASKED_AT_MOST} are, and "
+        "so none is. Which pod holds which GPU is known only where DRA or kubelets name it; what GPUs say of "
+        "themselves is read from a Prometheus (bin/manage add_prometheus)."
+    )
+
+
+def _pods(cluster: Cluster) -> list[Pod]:
+    """One of each node. Whose turn is the longest ago comes first."""
+    rows = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
+    rows = rows.not_done().only("namespace", "name", "node_name", "phase", "operand")
+    pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * ASKED_AT_MOST + 2]}
+    tried = dict(ExporterReading.objects.filter(cluster=cluster).values_list("node_name", "tried_at"))
+    never = [pod for node_name, pod in pods.items() if node_name not in tried]
+    return never + sorted((pods[name] for name in tried.keys() & pods.keys()), key=lambda pod: tried[pod.node_name])
+
+
+def _ask_all(
+    cluster: Cluster, epoch: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
+) -> Outcome:
+    """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
+    with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
+        keeper, batch, forbidden = Keeper.of(cluster, epoch), list[ExporterAnswer](), ""
+        said: dict[str, NodeSaid] = {}
+        for answer in answers(connection, pods, stop=stop):
+            batch.append(answer)
+            forbidden = answer.refused if answer.is_forbidden else forbidden
+            if not answer.refused:
+                said[answer.node_name] = answer.said
+            if len(batch) == A_BATCH:
+                keeper.keep(batch, now=clock())
+                batch = []
+    gone = sorted(set(keeper.known) - {pod.node_name for pod in pods})
+    keeper.keep(
+        [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
+    )
+    nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+    _keep_frame(cluster, epoch, said, nodes=nodes, now=clock())
+    state = State.FORBIDDEN if forbidden else State.ASKED
+    odd = " ".join(filter(None, (*_untrue(said, nodes), _unread(said), _nameless(said), _odd(said))))
+    return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
+
+
+def _untrue(said: Mapping[str, NodeSaid], nodes: Collection[str]) -> tuple[str, ...]:
+    """What exporters say of where they are, and of whose GPUs, that cannot be, as a Prometheus is told of it."""
+    named = sorted((node, name) for node, each in said.items() for name in each.called if name in nodes)
+    return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(said))
+
+
+def _unread(said: Mapping[str, NodeSaid]) -> str:
+    """Blank: of each that has series of GPUs some are read."""
+    where = sorted(node for node, each in said.items() if each.unread)
+    if not where:
+        return ""
+    return f"Series of GPUs that are not read, such as {said[where[0]].unread}, and no others: on {names(where)}."
+
+
+def _nameless(said: Mapping[str, NodeSaid]) -> str:
+    """Blank: each series names its GPU."""
+    where = sorted(node for node, each in said.items() if each.nameless)
+    number = sum(each.nameless for each in said.values())
+    return f"{nameless(number)}: on {names(where)}." if where else ""
+
+
+def _odd(said: Mapping[str, NodeSaid]) -> str:
+    """What no GPU can have, as a Prometheus is told of it. Blank: there is none."""
+    where = [(series, node, number) for node, each in said.items() for series, number in each.impossible.items()]
+    named = sorted(one for one in where if one[2])
+    rest = len(named) - ODD_NAMED
+    parts = [f"{count(number, 'value')} of {series} on {node}" for series, node, number in named[:ODD_NAMED]]
+    more = f" and the like {rest} more times" if rest > 0 else ""
+    return f"Left out: {', '.join(parts)}{more}, which cannot be." if parts else ""
+
+
+def _keep_frame(
+    cluster: Cluster, epoch: int, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: datetime
+) -> None:
+    """:raises LostLease: when the round is somebody else's by now"""
+    try:
+        taken = reading_of(cluster, said, nodes=nodes, now=now.timestamp())
+        if taken is not None:
+            its = partial(ExporterRound.keep, cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
+            keep(cluster.pk, taken, assert_lease=its, now=now.timestamp())
+            _keep_minute(cluster, taken.frame, assert_lease=its, now=now)
+    except snapshots.FramesAway as error:
+        # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
+        log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, because=str(error))
+
+
+def _keep_minute(cluster: Cluster, frame: Frame, *, assert_lease: Callable[[], None], now: datetime) -> None:
+    """A write that fails costs this minute of the plots, and not the rest of the round.
+
+    :raises LostLease: when the round is somebody else's by now
+    """
+    try:
+        minutes.keep(cluster.pk, frame, assert_lease=assert_lease, now=now.timestamp())
+    except DatabaseError:
+        log.exception("a minute of GPUs is lost", cluster=cluster.name)
+
+
+def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:
+    """Write how it went, free the lease, and forget what is of no node any more."""
+    before = ExporterRound.objects.get(cluster=cluster)
+    columns: dict[str, Any] = {"state": outcome.state, "message": outcome.message[:500], "lease_until": now}
+    columns |= {"exporters": outcome.exporters, "answered": outcome.answered}
+    columns["state_since"] = before.state_since if before.state == outcome.state else now
+    columns |= {"read_at": now} if outcome.answered else {}
+    columns |= {"next_look_at": now + outcome.again} if outcome.again else {}
+    with transaction.atomic():
+        ExporterRound.keep(cluster.pk, epoch=epoch, **columns)
+        _useless(cluster, outcome.state).delete()
+    if before.state != outcome.state:
+        log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), because=outcome.message)
+    if outcome.answered and not has_prometheus(cluster):
+        telemetry_changed(cluster.pk, at=now)
+    if outcome.has_changed or (before.state, before.message) != (outcome.state, columns["message"]):
+        _tell(cluster, at=now)
+
+
+def _useless(cluster: Cluster, state: State):
+    rows = ExporterReading.objects.filter(cluster=cluster)
+    if state in (State.NONE, State.TOO_MANY):
+        return rows  # nobody asks any more: what was said is not going to be taken back
+    return rows.exclude(node_name__in=Node.objects.filter(cluster=cluster).values("name"))
+
+
+def _tell(cluster: Cluster, *, at: datetime) -> None:
+    announce.cluster_changed(cluster.pk, seq=Observer.batch_of(cluster.pk), nodes=(), kinds=("exporters",), at=at)

@@ -1,0 +1,121 @@
+"""What exporters say of their GPUs as a cluster's frame, where no Prometheus is its source.
+
+Half a picture is told as such: of a node that did not answer its devices stay, with the times of what they said last.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from fleet.models import Cluster
+from health.models import TelemetrySource
+from health.sources import snapshots
+from health.sources.xid_recall import keep_counted, recall_xids
+from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, UnplacedXids, XidTold
+from health.telemetry.exposition import NodeSaid
+from health.telemetry.identity import Whereabouts, silenced
+from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.snapshot_memory import put_in_words, remember
+
+
+def has_prometheus(cluster: Cluster) -> bool:
+    """Whether one is asked: what exporters say is then no frame."""
+    return TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists()
+
+
+def reading_of(
+    cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float
+) -> TelemetryReading | None:
+    """By node. None: a Prometheus is the source, or no node said anything.
+
+    :raises frames.FramesAway: Redis does not say what was before
+    """
+    if not said or has_prometheus(cluster):
+        return None
+    kept = snapshots.newest(cluster.pk)
+    before = kept.frame if kept else Frame(now, ())
+    taken = frame_of(before, said, nodes=nodes, now=now)
+    unheard = {node: xids for node, xids in kept.unplaced_xids.items() if node not in said} if kept else {}
+    taken = replace(taken, unplaced_xids={**unheard, **_unplaced_xids(said)})
+    recall_xids(cluster.pk, before, taken.frame)
+    keep_counted(taken)
+    return taken
+
+
+def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> TelemetryReading:
+    """The frame before, taken further by what these nodes said now. Pure.
+
+    A device that two nodes claim is neither's: one of them lies, and nobody can tell which.
+    """
+    contested = contested_in(said)
+    told = [device for each in said.values() for key, device in each.devices.items() if key not in contested]
+    oldest = now - FORGET_AFTER_S
+    carried = before.carried(
+        in_order([*told, *_kept(before, told, said, contested, nodes, since=oldest)]), forget_before=oldest
+    )
+    frame = carried.copied()
+    frame.taken_at = now
+    places = frame.index()
+    for each in said.values():
+        for key, values in each.values.items():
+            if key in contested:
+                continue
+            for metric, value in values.items():
+                column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
+                column.values[places[key]], column.times[places[key]] = value, now
+        for key, metrics in each.without.items():
+            for metric in metrics if key in places and key not in contested else ():
+                column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
+                if math.isnan(column.times[places[key]]):
+                    column.times[places[key]] = WITHOUT
+    anew = tuple(frame.devices[place] for place in remember(carried, frame))
+    xids = _xids(said, contested)
+    put_in_words(frame, xids)
+    exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
+    came = frame.boards_beside(before)
+    return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew, came=came)
+
+
+def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[GpuDeviceKey, Collection[str]]:
+    """By the device that several nodes claim, which those are."""
+    claimed: dict[GpuDeviceKey, set[str]] = {}
+    for node, each in said.items():
+        for key in each.devices:
+            claimed.setdefault(key, set()).add(node)
+    return {key: by for key, by in claimed.items() if len(by) > 1}
+
+
+def _kept(
+    before: Frame,
+    told: list[GpuDevice],
+    said: Mapping[str, NodeSaid],
+    contested: Collection[GpuDeviceKey],
+    nodes: Collection[str],
+    *,
+    since: float,
+) -> list[GpuDevice]:
+    """Devices that nobody named now: of nodes that did not answer, and boards that are silent on those that did."""
+    there = {device.key for device in told}
+    where = Whereabouts(frozenset(nodes))
+    silent = {device.key for device in silenced(before, told, where, since=since, contested=contested)}
+    return [
+        device
+        for device in before.devices
+        if device.key not in there
+        and device.key not in contested
+        and device.node_name in nodes
+        and (device.node_name not in said or device.key in silent)
+    ]
+
+
+def _unplaced_xids(said: Mapping[str, NodeSaid]) -> UnplacedXids:
+    return {node: tuple(each.unplaced_xids.values()) for node, each in said.items() if each.unplaced_xids}
+
+
+def _xids(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, XidTold]:
+    return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}
+
+
+def _parts(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> Parts:
+    return {key: parts for each in said.values() for key, parts in each.parts.items() if key not in contested}

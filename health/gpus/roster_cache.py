@@ -1,0 +1,113 @@
+"""Which GPUs there are, as a process remembers them for a moment: 40,000 rows take longer to read than to put in order.
+
+Whose GPU is whose to see, and all that is shown of one, is read anew each time. What is remembered goes as soon as a
+node or a GPU came, went or changed, and after `KEPT_S` whatever happened.
+"""
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Max
+
+from fleet.models import Gpu, Node
+from health.sources.cluster_telemetry import ClusterTelemetry
+
+KEPT_S = 60.0
+MOST_CLUSTERS = 64
+COLUMNS = ("keys", "node_of", "index", "uuid", "product")
+
+
+class SeenNode(NamedTuple):
+    key: int
+    cluster_id: int
+    name: str
+    product: str
+    driver: str  # as it says now; blank: it does not
+    vendor: str = ""  # blank: nothing says it
+
+
+@dataclass
+class ClusterGpus:
+    """Of one cluster, in columns, by the name of their node and by index."""
+
+    nodes: dict[int, SeenNode] = field(default_factory=dict)
+    keys: list[int] = field(default_factory=list)
+    node_of: list[int] = field(default_factory=list)
+    index: list[int] = field(default_factory=list)
+    uuid: list[str] = field(default_factory=list)
+    product: list[str] = field(default_factory=list)
+    _placed: tuple[str, list[int]] = ("", [])  # the order of a frame's devices, and where each GPU stands in it
+
+    def places(self, telemetry: ClusterTelemetry) -> Sequence[int]:
+        """Of each GPU, among the boards of the frame. -1: it does not have it."""
+        order, placed = self._placed
+        if telemetry.kept is None:
+            return [-1] * len(self.keys)
+        if order != telemetry.kept.order:
+            find, name_of = telemetry.boards.find, {key: node.name for key, node in self.nodes.items()}
+            rows = zip(self.node_of, self.uuid, self.index, strict=True)
+            found = (find(name_of[node], uuid, index) for node, uuid, index in rows)
+            placed = [-1 if place is None else place for place in found]
+            self._placed = (telemetry.kept.order, placed)
+        return placed
+
+
+_lock = Lock()
+_kept: dict[int, tuple[Any, float, ClusterGpus]] = {}
+
+
+def gpus_of(clusters: Collection[int]) -> dict[int, ClusterGpus]:
+    """In the order of the keys that are given. Three queries, and two more where they changed."""
+    mark, now = _mark(), time.monotonic()
+    with _lock:
+        kept = {key: _kept[key] for key in clusters if key in _kept}
+    found = {key: gpus for key, (its, at, gpus) in kept.items() if its == mark and now - at < KEPT_S}
+    lacking = [key for key in clusters if key not in found]
+    if lacking:
+        read = _read(lacking)
+        found |= read
+        with _lock:
+            _kept.update({key: (mark, now, gpus) for key, gpus in read.items()})
+            while len(_kept) > MOST_CLUSTERS:
+                _kept.pop(next(iter(_kept)))
+    return {key: found[key] for key in clusters}
+
+
+def forget() -> None:
+    """Of all clusters."""
+    with _lock:
+        _kept.clear()
+
+
+def _mark() -> tuple[Any, ...]:
+    """What is another as soon as any row came, went or, of nodes, changed."""
+    nodes = Node.objects.with_gpus().order_by().aggregate(Count("pk"), Max("pk"), Max("changed_at"))
+    # One at a time, SQLite finds both without a look at 40,000 rows.
+    newest = Gpu.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return (*nodes.values(), Gpu.objects.count(), newest)
+
+
+def _read(clusters: Collection[int]) -> dict[int, ClusterGpus]:
+    found = {key: ClusterGpus() for key in clusters}
+    nodes = Node.objects.with_gpus().filter(cluster__in=clusters).order_by("cluster", "name")
+    by_node: dict[int, list[tuple[int, int, str, str]]] = {}
+    for row in nodes.values_list("pk", "cluster_id", "name", "gpu_product", "said_driver", "gpu_vendor"):
+        node = SeenNode._make(row)
+        found[node.cluster_id].nodes[node.key] = node
+        by_node[node.key] = []
+    gpus = Gpu.objects.filter(node__cluster__in=clusters).order_by("node_id", "index")
+    for key, node_id, index, uuid, product in gpus.values_list("pk", "node_id", "index", "uuid", "product"):
+        if node_id in by_node:
+            by_node[node_id].append((key, index, uuid, product))
+    for each in found.values():
+        for node_id in each.nodes:
+            for key, index, uuid, product in by_node[node_id]:
+                each.keys.append(key)
+                each.node_of.append(node_id)
+                each.index.append(index)
+                each.uuid.append(uuid)
+                each.product.append(product)
+    return found

@@ -1,0 +1,109 @@
+"""The GPUs of a roster in the order that is asked for."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from heapq import nlargest, nsmallest
+from itertools import chain, islice
+from typing import Any
+
+from gpu.versions import read
+from health.gpus.columns import COLUMNS
+from health.gpus.faults import WELL
+from health.gpus.gpu_filter import GpuFilter
+from health.gpus.roster import Roster
+from health.gpus.roster_cache import SeenNode
+from health.sources.cluster_telemetry import ClusterTelemetry
+from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
+from health.telemetry.snapshot import NEVER
+
+OF_NODE: Mapping[str, Callable[[SeenNode], Any]] = {  # by the key of a column; what is empty is not known
+    "node": lambda node: node.name,
+    "product": lambda node: node.product,
+    "driver": lambda node: read(node.driver).numbers,
+}
+FEW = 8  # a part of a list that is as small is put in order without the rest
+
+
+def ordered(
+    roster: Roster, picked: Collection[int], wanted: GpuFilter, *, now: float, stop: int | None
+) -> Sequence[int]:
+    """Ties stand in the order of the roster. Whom nothing is known of comes last, whichever way it is sorted."""
+    key, is_descending = wanted.order_key, wanted.is_descending
+    if key == "health":
+        return _by_health(roster, picked, worst_first=is_descending, stop=stop)
+    if key in OF_NODE:
+        of = {pk: OF_NODE[key](node) for pk, node in roster.nodes.items()}
+        known = [at for at in picked if of[roster.node_of[at]]]
+        unknown = [at for at in picked if not of[roster.node_of[at]]]
+        return [*_first(stop, known, lambda at: of[roster.node_of[at]], is_descending=is_descending), *unknown]
+    return _by_metric(roster, picked, key, now=now, is_descending=is_descending, stop=stop)
+
+
+def _first(stop: int | None, those: Collection[int], key: Callable[[int], Any], *, is_descending: bool) -> list[int]:
+    """In order as far as that, or all of them. Not the others: whoever asks for a page goes no further."""
+    if stop is None or stop * FEW > len(those):
+        return sorted(those, key=key, reverse=is_descending)
+    return (nlargest if is_descending else nsmallest)(stop, those, key=key)
+
+
+def _by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, stop: int | None) -> list[int]:
+    """The few of which anything is open; of the others no more than is shown."""
+    nodes, node_of = roster.findings.nodes, roster.node_of
+    on_them = ((at, roster.finding(at)) for at in picked if node_of[at] in nodes)
+    ranks = {at: found.rank for at, found in on_them if found is not None}
+    ill = sorted((at for at in ranks if ranks[at] != WELL), key=ranks.__getitem__, reverse=not worst_first)
+    named = frozenset(ill)
+    well = list(islice((at for at in picked if at not in named), stop))
+    return ([*ill, *well] if worst_first else [*well, *ill])[:stop]
+
+
+def _by_metric(
+    roster: Roster, picked: Collection[int], key: str, *, now: float, is_descending: bool, stop: int | None
+) -> list[int]:
+    """What is of now stands before what was said before, and that before what nobody said."""
+    columns = {cluster: column_of(telemetry, key, now=now) for cluster, telemetry in roster.telemetry.items()}
+    values = roster.of_boards(lambda telemetry: columns[telemetry.cluster][0])
+    is_fresh = roster.of_boards(lambda telemetry: columns[telemetry.cluster][1])
+    known = [at for at in picked if values[at] == values[at]]
+    fresh = [at for at in known if is_fresh[at]]
+    kept = [at for at in known if not is_fresh[at]] if len(fresh) < len(known) else []
+    none = [at for at in picked if values[at] != values[at]] if len(known) < len(picked) else []
+    if stop is not None and stop <= len(fresh):
+        kept = none = []
+    return [
+        *chain(*(_first(stop, some, values.__getitem__, is_descending=is_descending) for some in (fresh, kept))),
+        *none,
+    ]
+
+
+def column_of(telemetry: ClusterTelemetry, key: str, *, now: float) -> tuple[Sequence[float], Sequence[bool]]:
+    """Of each board what it is sorted by, NaN where there is nothing; and whether it is of now: see `read_metric`."""
+    oldest, newest = now - FORGET_AFTER_S, now + AHEAD_S
+    least = math.inf if telemetry.standing.is_silent else now - STALE_AFTER_S
+    if key == "sampled":
+        times = telemetry.newest()
+        return [at if oldest <= at <= newest else NEVER for at in times], [at >= least for at in times]
+    found: Sequence[float] = ()
+    is_fresh: Sequence[bool] = ()
+    for metric in COLUMNS[key].metrics:
+        values, times = telemetry.values(metric), telemetry.times(metric)
+        said = values if _is_whole(values, times, oldest, newest) else [
+            value if oldest <= at <= newest and value - value == 0 else NEVER  # finite
+            for value, at in zip(values, times, strict=True)
+        ]  # fmt: skip
+        is_new = [at >= least for at in times]
+        if found:  # what the metric before did not say of a board, or says no more, this one may
+            pairs = zip(found, is_fresh, said, is_new, strict=True)
+            chosen = [
+                (other, b) if one != one or (b and not a and other == other) else (one, a) for one, a, other, b in pairs
+            ]
+            found, is_fresh = [one for one, _ in chosen], [a for _, a in chosen]
+        else:
+            found, is_fresh = said, is_new
+    return found, is_fresh
+
+
+def _is_whole(values: Sequence[float], times: Sequence[float], oldest: float, newest: float) -> bool:
+    """Whether every board has a value that may be believed: said of all at once, since it mostly is so."""
+    total = sum(values) + sum(times)
+    return total - total == 0 and bool(times) and oldest <= min(times) and max(times) <= newest

@@ -1,0 +1,157 @@
+"""A healthy twin of one GPU: another of its node, where one of those is well, else one of its node's twin.
+
+GPUs of one node share its driver, its kernel, its air and, where one pod has all of them, its work: whatever differs
+then is the GPU's own. Whoever looks at the same rows and the same telemetry is given the same one.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fleet.allocation.allocations import AllocatedGpu
+from fleet.allocation.gpu_holders import allocations_on
+from fleet.freshness.cluster import heard_of
+from fleet.models import Gpu, Node
+from health.inbox.comparable_nodes import (
+    NOTHING,
+    PROPERTIES,
+    TwinDifference,
+    chosen_for,
+    labels_of,
+    said_by_hours,
+    said_now,
+)
+from health.inbox.hours import HOURS, hours_of
+from health.models import Finding
+from health.sources.node_telemetry import NodeTelemetry, of_gpu, telemetry_of
+from people.models import User
+from wording.instants import moment
+from wording.lists import names
+from wording.numbers import count
+
+
+@dataclass(frozen=True)
+class GpuTwin:
+    """`gpu` None: there is none, and `because` says why; else why it is this one."""
+
+    gpu: Gpu | None
+    because: str
+    properties: Sequence[TwinDifference] = ()  # those that differ
+    measured: Sequence[TwinDifference] = ()  # what both say now, and said by the hour, whether or not it differs
+    alike: Sequence[str] = ()  # titles of the properties that do not differ
+
+
+def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
+    """Load it with its node and cluster. Twenty-seven queries at most."""
+    known = telemetry_of(gpu.node, now=now)
+    allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
+    chosen, because = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)
+    there, allocated_there = known, allocated
+    if chosen is None:
+        node, because_of_node = chosen_for(gpu.node, user, now=now)
+        if node is None:
+            return GpuTwin(None, f"{because} {because_of_node}")
+        chosen, of_other = _on(node, gpu)
+        because = f"{because} {of_other} {because_of_node}"
+        if chosen is None:
+            return GpuTwin(None, because)
+        there, allocated_there = telemetry_of(node, now=now), allocations_on([node], now=now)[node.pk]
+    pairs = _properties(gpu, chosen, allocated.of(gpu), allocated_there.of(chosen), known, there)
+    different = [pair for pair in pairs if pair.here != pair.there]
+    labels = labels_of(gpu.node, chosen.node, different) if chosen.node_id != gpu.node_id else []
+    devices = [replace(all_of, devices=of_gpu(all_of.devices, one)) for all_of, one in ((known, gpu), (there, chosen))]
+    return GpuTwin(
+        chosen,
+        because,
+        properties=[*different, *labels],
+        measured=[
+            *said_now(*devices, is_of_one=True),
+            *said_by_hours(*(hours_of(one.node, gpu=one, hours=HOURS, now=now) for one in (gpu, chosen))),
+        ],
+        alike=[pair.title for pair in pairs if pair not in different and pair.here],
+    )
+
+
+def _beside(
+    gpu: Gpu, known: NodeTelemetry, allocated: dict[int, AllocatedGpu], *, now: datetime
+) -> tuple[Gpu | None, str]:
+    """Of its node: one that is heard before others, then one that the same pod has, then the first by number."""
+    heard = heard_of(gpu.node.cluster, now=now)
+    if heard.heard_at is None:
+        return None, "Its cluster was never heard, and nobody knows which GPUs of its node are well."
+    then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
+    others = [each.gpu for each in allocated.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
+    if not others:
+        return None, "No other GPU of its node is of its product."
+    well = _well(others)
+    if not well:
+        return None, f"Of each of the {count(len(others), 'other GPU')} of its node a finding is open."
+    pods = _pods(allocated[gpu.pk])
+
+    def rank(one: Gpu) -> tuple[bool, bool]:
+        is_heard = any(device.busy.is_fresh for device in of_gpu(known.devices, one))
+        return not is_heard, not pods & _pods(allocated[one.pk])
+
+    ranks = {one: rank(one) for one in well}
+    best = min(ranks.values())
+    alike = sorted((one for one in well if ranks[one] == best), key=lambda one: one.index)
+    is_silent, is_apart = best
+    is_said = not is_silent and any(silent for silent, _ in ranks.values())
+    why = ", and ".join(["it is heard"] * is_said + ["the same pod has both"] * (not is_apart))
+    said = f"No finding {'is' if heard.is_fresh else 'was'} open of it{then}, it is on the same node"
+    said += f", {'' if ' and ' in why else 'and '}{why}" if why else ""
+    return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."
+
+
+def _on(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
+    """Of the twin of its node: the one of its number before others."""
+    others = list(Gpu.objects.filter(node=node, product=gpu.product).select_related("node__cluster"))
+    well = sorted(_well(others), key=lambda one: (one.index != gpu.index, one.index))
+    if not well:
+        return None, f"{NOTHING}: on {node.name}, its node's twin, no GPU of its product is without a finding."
+    return well[0], f"So it is one of {node.name}, its node's twin."
+
+
+def _well(gpus: Collection[Gpu]) -> list[Gpu]:
+    """Those of one node of which no finding is open or being confirmed. One query."""
+    if not gpus:
+        return []
+    told = Finding.objects.filter(node=next(iter(gpus)).node).told().unresolved().only("subject", "gpu_uuid", "node_id")
+    uuids = {one.index: one.uuid for one in gpus}
+    sick = {finding.gpu_among(uuids) for finding in told}
+    return [one for one in gpus if one.index not in sick]
+
+
+def _pods(allocated: AllocatedGpu) -> set[int]:
+    return {allocation.pod.pk for allocation in allocated.allocations or () if not allocation.only_looks}
+
+
+def _properties(
+    gpu: Gpu, twin: Gpu, allocated: AllocatedGpu, its: AllocatedGpu, known: NodeTelemetry, there: NodeTelemetry
+) -> list[TwinDifference]:
+    own = [
+        TwinDifference("Memory", *(f"{one.memory_mib} MiB" if one.memory_mib else "" for one in (gpu, twin))),
+        TwinDifference("Allocated to", _allocated_to(allocated), _allocated_to(its)),
+        TwinDifference("MIG slices", _slices(known, gpu), _slices(there, twin)),
+        TwinDifference("Taints of its DRA driver", ", ".join(allocated.taints), ", ".join(its.taints)),
+    ]
+    if gpu.node_id == twin.node_id:
+        return own
+    return [
+        *own,
+        *(TwinDifference(f"Its node: {title}", said(gpu.node), said(twin.node)) for title, said in PROPERTIES),
+    ]
+
+
+def _allocated_to(allocated: AllocatedGpu) -> str:
+    if allocated.allocations is None:
+        return "not known"
+    return (
+        names([str(allocation.pod) for allocation in allocated.allocations], most=3)
+        if allocated.allocations
+        else "nobody"
+    )
+
+
+def _slices(known: NodeTelemetry, gpu: Gpu) -> str:
+    return ", ".join(sorted(device.profile or device.gi_id for device in of_gpu(known.devices, gpu) if device.gi_id))

@@ -1,0 +1,239 @@
+"""A healthy twin: a node that should be as this one, and with which nothing is wrong, to hold its numbers against.
+
+Of the same product, driver and layout, in a pool of this node's. Whoever looks at the same rows is given the same one.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Abs
+
+from fleet.freshness.cluster import heard_of
+from fleet.models import Node, Pool
+from fleet.models.node import members_of
+from fleet.queries import seen_pools_of
+from fleet.states.node import NodeState
+from health.inbox.hours import HOURS, NodeHour, hours_of
+from health.models import Finding
+from health.rules.base import Severity
+from health.sources.node_telemetry import NodeTelemetry, telemetry_of
+from health.sources.readings import MetricReading
+from people.models import User
+from wording.instants import moment
+from wording.numbers import either
+
+HEALTHY = (NodeState.READY, NodeState.HELD)
+MOST_LABELS = 20
+NOTHING = "There is nothing to compare it with"
+OF_THE_STACK = ("nvidia.com/", "amd.com/", "habana.ai/", "node.kubernetes.io/", "topology.kubernetes.io/")
+# What each node has for itself, or what says of it only that time went by.
+OF_ITS_OWN = ("timestamp", "hostname", "driver-upgrade-state")
+PropertyText = Callable[[Node], str]
+PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
+    ("Kernel", lambda node: node.kernel),
+    ("OS", lambda node: node.os_image),
+    ("Container runtime", lambda node: node.container_runtime),
+    ("Kubelet", lambda node: node.kubelet_version),
+    ("Kind of machine", lambda node: node.instance_type),
+    ("Capacity", lambda node: node.capacity_type),
+    ("Zone", lambda node: node.zone),
+    ("NVLink domain", lambda node: node.nvlink_domain),
+    ("GPUs allocated", lambda node: str(node.gpu_allocated)),
+    ("GPUs that can be allocated", lambda node: _whole(node.gpu_allocatable)),
+    ("Device plugin's configuration", lambda node: node.plugin_config),
+    ("Taints", lambda node: ", ".join(sorted(f"{one['key']}:{one['effect']}" for one in node.taints))),
+)
+
+
+@dataclass(frozen=True)
+class TwinDifference:
+    title: str
+    here: str  # blank: nothing is known
+    there: str
+
+
+@dataclass(frozen=True)
+class Twin:
+    """`node` None: there is none, and `because` says why; else why it is this one."""
+
+    node: Node | None
+    because: str
+    properties: Sequence[TwinDifference] = ()  # those that differ
+    measured: Sequence[TwinDifference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
+    alike: Sequence[str] = ()  # titles of the properties that do not differ
+
+
+def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
+    """Twenty queries at most, and of the nodes that come into question one is loaded."""
+    chosen, because = chosen_for(node, user, now=now)
+    if chosen is None:
+        return Twin(None, because)
+    pairs = [TwinDifference(title, said(node), said(chosen)) for title, said in PROPERTIES]
+    different = [pair for pair in pairs if pair.here != pair.there]
+    return Twin(
+        chosen,
+        because,
+        properties=[*different, *labels_of(node, chosen, different)],
+        measured=[
+            *said_now(telemetry_of(node, now=now), telemetry_of(chosen, now=now)),
+            *said_by_hours(*(hours_of(one, hours=HOURS, now=now) for one in (node, chosen))),
+        ],
+        alike=[pair.title for pair in pairs if pair not in different and pair.here],
+    )
+
+
+def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, str]:
+    """The one with the same kernel before others, then whose GPUs are as much in use, then the first by name."""
+    if not node.gpu_product:
+        return None, f"{NOTHING}: nothing says of which product its GPUs are."
+    heard = heard_of(node.cluster, now=now)
+    if heard.heard_at is None:
+        return None, f"{NOTHING}: its cluster was never heard, and nobody knows which nodes of it are healthy."
+    verb = "is" if heard.is_fresh else "was"
+    then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
+    product, driver = node.gpu_product, node.driver_version
+    last_named = ", which this one last named: its label is gone" if driver and node.driver_unknown_since else ""
+    pools = list(seen_pools_of(node, user=user))
+    where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
+    running = f"runs driver {driver}{last_named}" if driver else "names no driver that it runs"
+    others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)
+    rows = _of(others.exclude(pk=node.pk), pools)
+    if not rows.exists():
+        return None, f"{NOTHING}: no other node of {where}, of those that you may see, has GPUs {product}."
+    muted = Finding.objects.muted().exclude(severity=Severity.NOTE).filter(node=OuterRef("pk"))
+    # Which nodes are left, what one of them must be, and what the only one is instead.
+    steps = (
+        (
+            f"with them in {where}",
+            running,
+            f"does not say that it runs driver {driver}{last_named}" if driver else "names its driver",
+            Q(said_driver=driver),
+        ),
+        (
+            "with its driver",
+            "has GPUs cut and shared so",
+            "has its GPUs cut and shared in another way",
+            Q(layout=node.layout),
+        ),
+        (
+            "like it",
+            f"{verb} healthy{then or ' now'}",
+            f"{verb} not healthy{then or ' now'}",
+            Q(state_code__in=list(map(int, HEALTHY))),
+        ),
+        (
+            "like it and healthy",
+            "is without a muted finding",
+            "has a muted finding",
+            ~Q(Exists(muted)),  # its state says nothing of what nobody is told of
+        ),
+    )
+    for such, wanted, instead, narrowed in steps:
+        before, rows = rows, rows.filter(narrowed)
+        if not rows.exists():
+            number = before.count()
+            only, none = f"the only node {such} {instead}", f"none of the {number} nodes {such} {wanted}"
+            return None, f"{NOTHING}: {either(number, only, none)}."
+    number, one = rows.count(), _nearest(rows, node)
+    said = f"It {verb} healthy{then}, of {where}, has GPUs {product} and {running}"
+    if number == 1:
+        return one, f"{said}; it is the only such node."
+    nearest = "the same kernel" if one.kernel == node.kernel else "another kernel, as they all have,"
+    return one, (
+        f"{said}; of {number} such nodes it is the one with {nearest} and about as many GPUs allocated "
+        f"({one.gpu_allocated}, here {node.gpu_allocated}), the first by name."
+    )
+
+
+def _nearest(rows: QuerySet[Node], node: Node) -> Node:
+    other_kernel = Case(When(kernel=node.kernel, then=Value(0)), default=Value(1), output_field=IntegerField())
+    return rows.order_by(other_kernel, Abs(F("gpu_allocated") - Value(node.gpu_allocated)), "name")[0]
+
+
+def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
+    return rows.filter(pk__in=members_of([pool.pk for pool in pools])) if pools else rows.filter(pools__isnull=True)
+
+
+def labels_of(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
+    """Those of the stack that differ, and that no property has said already."""
+    told = {(each.here, each.there) for each in said}
+    names = sorted({*node.labels, *twin.labels})
+    found = [
+        TwinDifference(name, str(node.labels.get(name, "")), str(twin.labels.get(name, "")))
+        for name in names
+        if name.startswith(OF_THE_STACK) and not name.endswith(OF_ITS_OWN)
+    ]
+    return [each for each in found if each.here != each.there and (each.here, each.there) not in told][:MOST_LABELS]
+
+
+def said_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[TwinDifference]:
+    """Of what is fresh. Of the GPUs of a node the hottest, and the mean of the rest. `is_of_one`: of one GPU each."""
+    asked = (
+        ("Temperature now", "Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
+        ("Power now", "Power now, mean", "power_watts", _mean, "{:.0f} W"),
+        ("Power limit", "Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
+        ("SM clock now", "SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
+        ("Memory clock now", "Memory clock now, lowest", "memory_clock_mhz", min, "{:.0f} MHz"),
+        ("ECC errors not corrected", "ECC errors not corrected", "ecc_uncorrected", sum, "{:.0f}"),
+        ("PCIe replays", "PCIe replays", "pcie_replays", sum, "{:.0f}"),
+    )
+    busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
+    yield TwinDifference(busy, *map(_busy_said, (here, there)))
+    for of_one, of_all, key, of, form in asked:
+        said = (_said(_of_boards(each, key), of, form) for each in (here, there))
+        yield TwinDifference(of_one if is_of_one else of_all, *said)
+
+
+def _busy_said(known: NodeTelemetry) -> str:
+    """Of each slice, and of each board that is not cut."""
+    cut = {device.uuid for device in known.devices if device.gi_id}
+    readings = [device.busy for device in known.devices if device.gi_id or device.uuid not in cut]
+    return _said(readings, _mean, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
+
+
+def _of_boards(known: NodeTelemetry, key: str) -> list[MetricReading]:
+    """Of each board the newest: its exporter says what is the board's of each of its slices."""
+    boards: dict[str | int | None, list[MetricReading]] = defaultdict(list)
+    for device in known.devices:
+        boards[device.uuid or device.index].append(device.metrics[key])
+    return [max(of, key=lambda each: (each.is_fresh, each.sampled_at or 0.0)) for of in boards.values()]
+
+
+def _said(
+    readings: Sequence[MetricReading], of: Callable[[list[float]], float], form: str, *, called: str = "GPUs"
+) -> str:
+    values = [reading.value for reading in readings if reading.is_fresh and reading.value is not None]
+    if not values:
+        return readings[0].state.value.replace("-", " ") if readings else ""
+    some = "" if len(values) == len(readings) else f" ({len(values)} of {len(readings)} {called})"
+    return form.format(of(values)) + some
+
+
+def said_by_hours(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[TwinDifference]:
+    yield TwinDifference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
+    yield TwinDifference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
+    yield TwinDifference(
+        "Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there))
+    )
+    yield TwinDifference("Xids, at least", *(_xids(hours) for hours in (here, there)))
+
+
+def _busy(hours: Sequence[NodeHour]) -> str:
+    known = [hour.busy_h for hour in hours if hour.busy_h is not None]
+    return f"{sum(known):.1f}" if known else ""
+
+
+def _xids(hours: Sequence[NodeHour]) -> str:
+    known = [hour.xids for hour in hours if hour.xids is not None]
+    return str(sum(known)) if known else ""
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _whole(number: int | None) -> str:
+    return "" if number is None else str(number)

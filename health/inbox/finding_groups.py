@@ -1,0 +1,135 @@
+"""Findings that say the same of several nodes of a cluster, and began together: one row of the inbox, which opens.
+
+As after a change of a driver, or while exporters are away. Each is still a finding of its own, with acts of its own.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+
+from django.db.models import Case, QuerySet, When
+
+from fleet.models import Cluster
+from health.inbox.queries import CODED, code_of, titles
+from health.lifecycle import FindingState
+from health.models import Finding
+from health.models.finding import WORST_FIRST
+from health.rules.base import Severity
+from people.models import User
+
+FEWEST = 4  # nodes: fewer are read as fast one by one
+TOGETHER = timedelta(minutes=10)  # at most, between one and the next
+AT_MOST = timedelta(hours=1)  # between the first and the last
+ALIKE = ("cluster", "node", "rule", "severity", "state", "assigned_to", "since")
+OF_CODED = Case(When(rule__in=CODED, then="evidence"), default=None)
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """In the order of the list that they are of, the first of which stands for all; or a finding by itself."""
+
+    keys: tuple[int, ...]
+    nodes: int = 0  # 0: it is one by itself
+    is_open_critical: bool = False  # and nobody acknowledged it
+
+    @property
+    def first(self) -> int:
+        return self.keys[0]
+
+
+def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
+    """All of the list, in its order. One query."""
+    found = _alike(rows)
+    alike: dict[Hashable, list[Finding]] = defaultdict(list)
+    for row in found:
+        if row.node_id is not None:
+            alike[row.cluster_id, row.rule, row.severity, row.state, row.assigned_to, code_of(row)[0]].append(row)
+    place = {row.pk: at for at, row in enumerate(found)}
+    group_by_key: dict[int, FindingGroup] = {}
+    for several in alike.values():
+        for together in _began_together(several):
+            nodes = len({row.node_id for row in together})
+            if nodes >= FEWEST:
+                keys = tuple(sorted((row.pk for row in together), key=place.__getitem__))
+                group = FindingGroup(keys, nodes, _is_open_critical(together[0]))
+                group_by_key |= dict.fromkeys(group.keys, group)
+    alone = {row.pk: FindingGroup((row.pk,), is_open_critical=_is_open_critical(row)) for row in found}
+    every = alone | group_by_key
+    return list(dict.fromkeys(every[row.pk] for row in found))
+
+
+def _is_open_critical(row: Finding) -> bool:
+    return row.severity == Severity.CRITICAL and row.state == FindingState.OPEN
+
+
+def _alike(rows: QuerySet[Finding]) -> list[Finding]:
+    """With what they are compared by. Evidence that tells none apart may be a page long, and stays where it is."""
+    found = rows.select_related(None).only(*ALIKE).annotate(of_coded=OF_CODED)
+    for row in found:
+        row.evidence = row.of_coded or {}
+    return list[Finding](found)
+
+
+@dataclass(frozen=True)
+class ToldTogether:
+    """A group with what it says."""
+
+    rule: str
+    title: str
+    code: str
+    cluster: Cluster
+    severity: str
+    state: str
+    assigned_to: str
+    nodes: int
+    findings: Sequence[int]
+
+
+def told_together(user: User) -> list[ToldTogether]:
+    """Of all that the person sees and that is not over. Two queries."""
+    own = Finding.objects.on_their_own_to(user).told().unresolved().order_by(WORST_FIRST, "-since", "-pk")
+    groups = {group.first: group for group in groups_of(own) if group.nodes}
+    named = titles()
+    return [
+        ToldTogether(
+            *(row.rule, named.get(row.rule, row.rule), code_of(row)[0], row.cluster, row.severity, row.state),
+            *(row.assigned_to, groups[row.pk].nodes, groups[row.pk].keys),
+        )
+        for row in own.filter(pk__in=list(groups)).select_related("cluster")
+    ]
+
+
+def together_with(key: int, rows: QuerySet[Finding]) -> frozenset[int]:
+    """Whose group was opened by that one, with its key: also those of whom another state, person or severity is told
+    by now. `rows`: all that the person sees. Two queries.
+    """
+    opened = next(iter(_alike(rows.filter(pk=key, node__isnull=False))), None)
+    if opened is None:
+        return frozenset()
+    near = rows.filter(cluster=opened.cluster_id, rule=opened.rule, node__isnull=False)
+    near = near.filter(since__range=(opened.since - AT_MOST, opened.since + AT_MOST))
+    alike = sorted((row for row in _alike(near) if code_of(row)[0] == code_of(opened)[0]), key=lambda row: row.since)
+    before = [row for row in reversed(alike) if row.since <= opened.since]
+    after = [row for row in alike if row.since >= opened.since]
+    return frozenset(row.pk for side in (before, after) for row in _without_a_gap(side))
+
+
+def _without_a_gap(several: Sequence[Finding]) -> Iterator[Finding]:
+    """Away from the first, in either direction, until nothing began for too long."""
+    for row, other in pairwise(several):
+        yield row
+        if abs(other.since - row.since) > TOGETHER:
+            return
+    yield several[-1]
+
+
+def _began_together(several: Sequence[Finding]) -> Iterator[list[Finding]]:
+    run: list[Finding] = []
+    for row in sorted(several, key=lambda row: row.since):
+        if run and (row.since - run[-1].since > TOGETHER or row.since - run[0].since > AT_MOST):
+            yield run
+            run = []
+        run.append(row)
+    yield run

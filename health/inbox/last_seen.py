@@ -1,0 +1,108 @@
+"""Of which findings nobody sees now whether it is still so, and when that was last seen: one read for pages and REST.
+
+Where a cluster is not live, nothing in it is seen, of its nodes or of what serves them all: only whether we see it, and
+what hears of its GPUs. Of a live one nothing is that a rule reads of a kind that is not live. GPUs are not where its
+source of telemetry is silent, where its exporters are too many or may not be asked, and where that of the node says
+nothing any more.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from fleet.freshness.observation_state import sights_of_all
+from fleet.models import Bookmark
+from health.evaluation.exporter_silence import of_silent_nodes
+from health.inbox.orphaned_findings import TOLD_BY_GPUS
+from health.models import Finding
+from health.models.telemetry_source import STALE_AFTER
+from health.rules import RULES
+from health.rules.exporter_silent import ExporterSilent
+from health.sources.cluster_telemetry import standings_of
+from health.sources.node_telemetry import instant
+from wording.instants import to_the_second
+
+# Rules that are judged where what they read is live, whatever of a cluster they are about.
+KINDS_READ = {rule.key: rule.reads for rule in RULES if rule.reads}
+OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(KINDS_READ)
+
+
+@dataclass(frozen=True)
+class LastSeen:
+    """Of what nobody sees now. `at` None: nobody knows when somebody did."""
+
+    at: datetime | None
+
+    @property
+    def sentence(self) -> str:
+        if self.at is None:
+            return "Nobody sees now whether it is still so."
+        return f"Nobody has seen since {to_the_second(self.at)} whether it is still so."
+
+
+def last_seen_of(
+    findings: Collection[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
+) -> dict[int, LastSeen]:
+    """By the key of each finding that is not over and of which nobody sees now whether it is still so.
+
+    `heard_at`: by the keys of the clusters that are not live, where who asks knows it. Two queries where they do not;
+    one more where a rule reads kinds of a live one, and three where any is about GPUs of one.
+    """
+    unresolved = [finding for finding in findings if finding.resolved_at is None]
+    waiting = [finding for finding in unresolved if finding.node_id or finding.rule in OF_WHAT_IS_SEEN]
+    if not waiting:
+        return {}
+    if heard_at is None:
+        heard_at = {key: sight.heard_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
+    found = {one.pk: LastSeen(heard_at[one.cluster_id]) for one in waiting if one.cluster_id in heard_at}
+    found |= _of_kinds([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
+    of_gpus = [one for one in waiting if one.pk not in found and one.rule in TOLD_BY_GPUS]
+    if of_gpus:
+        silent, nodes = not_heard({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
+        for one in of_gpus:
+            beside = nodes.get(one.node_id) if one.rule != ExporterSilent.key else None
+            if last := silent.get(one.cluster_id) or beside:
+                found[one.pk] = last
+    return found
+
+
+def _of_kinds(findings: Collection[Finding], *, now: datetime) -> dict[int, LastSeen]:
+    """Those whose rule is not judged, as what it reads is not live. Since the first of that was not."""
+    if not findings:
+        return {}
+    kinds = {kind for one in findings for kind in KINDS_READ[one.rule]}
+    marks = Bookmark.objects.filter(cluster__in={one.cluster_id for one in findings}, kind__in=kinds)
+    lacking = {(mark.cluster_id, mark.kind): mark.heard_at for mark in marks if not mark.is_fresh(now=now)}
+    found: dict[int, LastSeen] = {}
+    for one in findings:
+        its = {(one.cluster_id, kind) for kind in KINDS_READ[one.rule]} & lacking.keys()
+        if its:
+            heard = [at for key in its if (at := lacking[key]) is not None]
+            found[one.pk] = LastSeen(min(heard) if len(heard) == len(its) else None)
+    return found
+
+
+def dated(
+    findings: Iterable[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
+) -> list[Finding]:
+    """Each with `last_seen`, None where it is seen now."""
+    found = list(findings)
+    last_seen = last_seen_of(found, heard_at=heard_at, now=now)
+    for finding in found:
+        finding.last_seen = last_seen.get(finding.pk)  # type: ignore[attr-defined]
+    return found
+
+
+def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
+    """Those of these clusters of whose GPUs nothing is heard. Two queries."""
+    return {
+        key: LastSeen(instant(standing.silent_since))
+        for key, standing in standings_of(list(clusters), now=now).items()
+        if not standing.is_heard
+    }
+
+
+def _silent_nodes(findings: Iterable[Finding]) -> dict[int | None, LastSeen]:
+    """By the node's key. Its exporter is called silent once its last sample is too old."""
+    since = of_silent_nodes().filter(node__in={one.node_id for one in findings}).values_list("node", "since")
+    return {node: LastSeen(at - STALE_AFTER) for node, at in since}

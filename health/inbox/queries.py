@@ -1,0 +1,281 @@
+"""What is shown of findings beside themselves: whom they hit, what happened around, who did what. One read for all."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Q, QuerySet
+
+from fleet.allocation.allocations import NodeAllocations
+from fleet.allocation.gpu_holders import allocations_on
+from fleet.freshness.kinds import PODS
+from fleet.models import Bookmark, Cluster, GoneNode, Node, NodeEvent, Pod
+from fleet.queries import seen_pools_of
+from gpu.resources import Layout, whole_gpus
+from health.evaluation.finding_sources import SOURCES
+from health.evaluation.signals import Judged
+from health.impact import AllocatedPod, Impact, impact_of
+from health.inbox.last_seen import LastSeen, last_seen_of
+from health.models import Finding, FindingAct, Mute
+from health.models.finding import FindingQuerySet
+from health.models.mute import pools_of
+from health.rules import RULES
+from health.rules.gpus import GPU_RULES
+from people.models import User
+from wording.durations import spell
+
+AROUND = timedelta(minutes=30)
+POD_COLUMNS = ("namespace", "name", "owner_kind", "owner_name", "resources", "node__layout")
+MOST_AROUND = 40
+MOST_ALIKE = 8
+OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject names it
+
+
+@dataclass(frozen=True)
+class FindingCounts:
+    """Of findings on their own that are not over: what is listed under another is not counted."""
+
+    open: int = 0
+    acknowledged: int = 0
+    confirming: int = 0
+    muted: int = 0
+    mine: int = 0
+
+    @property
+    def unresolved(self) -> int:
+        return self.open + self.acknowledged + self.confirming + self.muted
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What people said of a rule's actions."""
+
+    accepted: int
+    dismissed: int
+
+
+@dataclass(frozen=True)
+class Detail:
+    finding: Finding
+    title: str  # of its rule
+    impact: Impact | None  # None: it is about no node
+    pools: Sequence[str]
+    children: Sequence[Finding]  # that are listed under it; of one that is over, those that were while it was so
+    elsewhere: int  # findings of the same rule that are open now, those that this person sees
+    code: str  # what its rule tells apart by: "Xid 79", a condition's type; blank: nothing
+    alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
+    alike_left_out: int
+    alike_listed: int  # beside them: those that are open and listed under their causes
+    driver_change: NodeEvent | None  # the last one on its node
+    around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began, the nearest
+    around_left_out: int  # and how much more did
+    acts: Sequence[FindingAct]
+    mutes: Sequence[Mute]  # that cover it, but for those of pools that this person does not see:
+    mutes_unseen: int
+    precision: Precision
+    last_seen: LastSeen | None  # None: it is seen now whether it is still so, or it is over
+
+    @property
+    def driver_changed(self) -> str:
+        """The last driver change against when it began: "5 min before it began". Blank: none was seen."""
+        if self.driver_change is None:
+            return ""
+        ago = self.finding.since - self.driver_change.at
+        return f"{spell(abs(ago))} {'before' if ago >= timedelta(0) else 'after'} it began"
+
+
+def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
+    """Of all that the person sees, or of one cluster. One query."""
+    own = Finding.objects.on_their_own_to(user).told().unresolved()
+    if cluster is not None:
+        own = own.filter(cluster=cluster)
+    mine = Count("pk", filter=Q(assigned_to=user.get_username()))
+    rows = list(own.order_by().values_list("state").annotate(Count("pk"), mine=mine))
+    return FindingCounts(**{state: number for state, number, _ in rows}, mine=sum(mine for _, _, mine in rows))
+
+
+def titles() -> Mapping[str, str]:
+    """Of each rule, also of the apps above."""
+    every: tuple[Judged, ...] = (*RULES, *GPU_RULES, *SOURCES.values())
+    return {rule.key: rule.title for rule in every}
+
+
+def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Impact]:
+    """By the finding's key, for those about a node that is there. Two queries; where any is about a GPU, one more and
+    what `allocations_on` costs.
+    """
+    nodes = {finding.node_id for finding in findings if finding.node_id}
+    if not nodes:
+        return {}
+    of_gpus = {finding.node_id for finding in findings if finding.node_id and finding.is_of_gpu}
+    allocated = allocations_on(list(Node.objects.filter(pk__in=of_gpus)), now=now) if of_gpus else {}
+    boards = _boards(allocated)
+    unplaced = {one.pod.pk for node in allocated.values() for one in node.unplaced}
+    clusters = {one.cluster_id for one in findings}
+    marks = Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in=clusters)
+    known = {mark.cluster_id: None if mark.is_fresh(now=now) else mark.heard_at for mark in marks}
+    pods: dict[int, list[AllocatedPod]] = defaultdict(list)
+    tenants = Pod.objects.filter(node__in=nodes).tenants().not_done().select_related("node")
+    for pod in tenants.order_by("pk").only(*POD_COLUMNS):
+        its = boards.get(pod.pk, frozenset())
+        pods[pod.node_id or 0].append(_allocated_to(pod, its, has_unplaced=pod.pk in unplaced))
+    return {
+        finding.pk: replace(
+            impact_of(
+                pods.get(finding.node_id, ()), gpu=_gpu_of(finding, allocated), is_known=finding.cluster_id in known
+            ),
+            seen_until=known.get(finding.cluster_id),
+        )
+        for finding in findings
+        if finding.node_id
+    }
+
+
+def detail_of(
+    finding: Finding,
+    user: User,
+    *,
+    impacts: Mapping[int, Impact] | None = None,
+    heard_at: Mapping[int, datetime | None] | None = None,
+    now: datetime,
+) -> Detail:
+    """Thirty-one queries at most. Load it with its cluster and node.
+
+    `impacts`: where who asks has read it; `heard_at`: as in `last_seen_of`.
+    """
+    node = finding.node
+    events = NodeEvent.objects.none()
+    if node is not None:
+        events = NodeEvent.objects.filter(cluster=finding.cluster_id, node_uid=node.uid)
+    same = Finding.objects.on_their_own_to(user).open().filter(rule=finding.rule).exclude(pk=finding.pk)
+    code, like_it = code_of(finding)
+    alike = same.filter(like_it)
+    shown = list(alike.select_related("cluster")[:MOST_ALIKE])
+    number_alike = alike.count() if len(shown) == MOST_ALIKE else len(shown)
+    every = Finding.objects.visible_to(user).open().filter(like_it, rule=finding.rule).exclude(pk=finding.pk)
+    said = dict(
+        FindingAct.objects.visible_to(user)
+        .filter(rule=finding.rule, verb__in=("accept", "dismiss"))
+        .order_by()
+        .values_list("verb")
+        .annotate(number=Count("pk"))
+    )
+    pools = {} if node is None else dict(seen_pools_of(node, user=user).values_list("pk", "name"))
+    mutes = mutes_of(finding, now=now)
+    seen_mutes = [mute for mute in mutes if mute.pool_id is None or mute.pool_id in pools]
+    around, around_left_out = _around(events, finding.since)
+    return Detail(
+        finding=finding,
+        title=titles().get(finding.rule, finding.rule),
+        impact=(impacts_of([finding], now=now) if impacts is None else impacts).get(finding.pk),
+        pools=list(pools.values()),
+        children=list(_listed_under(finding).order_by("since", "pk")),
+        elsewhere=same.count() if code else number_alike,
+        code=code,
+        alike=shown,
+        alike_left_out=number_alike - len(shown),
+        alike_listed=max(0, every.count() - number_alike),
+        driver_change=events.driver_changes().order_by("-at", "-pk").first(),
+        around=around,
+        around_left_out=around_left_out,
+        acts=list(finding.acts.order_by("-at", "-pk")[:MOST_AROUND]),
+        mutes=seen_mutes,
+        mutes_unseen=len(mutes) - len(seen_mutes),
+        precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
+        last_seen=last_seen_of([finding], heard_at=heard_at, now=now).get(finding.pk),
+    )
+
+
+def _listed_under(finding: Finding) -> FindingQuerySet:
+    """What was over before it was is in no list but this one."""
+    if finding.resolved_at is None:
+        return finding.children.unresolved()
+    return finding.children.filter(resolved_at__gte=finding.since)
+
+
+def _around(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:
+    """Those nearest to that moment, in the order of time, and how many more there are. One query; four where any is."""
+    there = events.filter(at__gte=at - AROUND, at__lte=at + AROUND).order_by("at", "pk")
+    found = list(there[: MOST_AROUND + 1])
+    if len(found) <= MOST_AROUND:
+        return found, 0
+    sides = [*there.filter(at__lt=at).reverse()[:MOST_AROUND], *there.filter(at__gte=at)[:MOST_AROUND]]
+    nearest = sorted(sides, key=lambda event: abs(event.at - at))[:MOST_AROUND]
+    return sorted(nearest, key=lambda event: (event.at, event.pk)), there.count() - MOST_AROUND
+
+
+def as_seen_by(user: User, findings: Collection[Finding]) -> None:
+    """Each stands on its own where its cause is none that this person sees. Two queries, where any has a cause."""
+    listed = {finding.parent_id for finding in findings if finding.parent_id}
+    if not listed:
+        return
+    seen = set(Finding.objects.visible_to(user).filter(pk__in=listed).values_list("pk", flat=True))
+    for finding in findings:
+        if finding.parent_id not in seen:
+            finding.parent = None
+
+
+# Whose findings are told apart by what their evidence has: of the others nobody needs to read it.
+CODED = frozenset({"gpu-xid", "node-conditions", "operand-down"})
+
+
+def code_of(finding: Finding) -> tuple[str, Q]:
+    """What its rule tells apart by, in words, and how the same elsewhere is found. Blank: each of its rule is alike."""
+    if finding.rule == "gpu-xid" and (xid := finding.evidence.get("xid")) is not None:
+        return f"Xid {xid}", Q(evidence__xid=xid)
+    if finding.rule == "node-conditions" and finding.evidence:
+        types = sorted(finding.evidence)
+        return " or ".join(types), Q(evidence__has_any_keys=types)
+    if finding.rule == "operand-down" and (operands := finding.evidence.get("operands")):
+        return " and ".join(operands), Q(evidence__operands=operands)
+    return "", Q()
+
+
+def gone_node_of(finding: Finding, user: User) -> GoneNode | None:
+    """The node that it is about, where it left since. None: it is there, or it is about none. One query at most."""
+    named = OF_A_NODE.match(finding.subject) if finding.node_id is None else None
+    if named is None:
+        return None
+    gone = GoneNode.objects.visible_to(user).filter(cluster=finding.cluster_id, name=named[1])
+    return gone.filter(gone_at__gte=finding.since).order_by("gone_at").first()
+
+
+def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
+    """Those in force that cover it. One query, two where any is of a pool."""
+    rows = Mute.objects.in_force(now=now).filter(cluster=finding.cluster_id, rule=finding.rule)
+    found = list(rows.select_related("cluster", "pool", "node"))
+    pools, name = pools_of(found), finding.node.name if finding.node else ""
+    return [mute for mute in found if mute.covers(finding, name, pools.get(finding.node_id or 0, ()))]
+
+
+def _gpu_of(finding: Finding, allocated: Mapping[int, NodeAllocations]) -> int | str | None:
+    """Its GPU as `_boards` has it; its UUID, also a blank one, where none of those is it. None: it is about none."""
+    there = allocated.get(finding.node_id or 0)
+    if there is None or not finding.is_of_gpu:
+        return None
+    index = finding.gpu_among({board.index: board.uuid for board in there.boards if board.index is not None})
+    return finding.gpu_uuid if index is None else index
+
+
+def _boards(found: Mapping[int, NodeAllocations]) -> dict[int, frozenset[int | str]]:
+    """By the pod's key the GPUs that something says it has: by their numbers, else by their UUIDs."""
+    boards: dict[int, frozenset[int | str]] = {}
+    for allocated in found.values():
+        for board in allocated.boards:
+            key = board.uuid if board.index is None else board.index
+            for allocation in board.allocations:
+                boards[allocation.pod.pk] = boards.get(allocation.pod.pk, frozenset()) | {key}
+    return boards
+
+
+def _allocated_to(pod: Pod, boards: frozenset[int | str], *, has_unplaced: bool) -> AllocatedPod:
+    return AllocatedPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        owner=f"{pod.owner_kind}/{pod.owner_name}" if pod.owner_name else "",
+        gpus=whole_gpus(pod.resources, Layout.read(pod.node.layout)) if pod.node else 0,
+        boards=boards,
+        has_unplaced=has_unplaced,
+    )

@@ -1,0 +1,219 @@
+"""Muting what a rule finds in a scope, and lifting that. Each is one transaction; what it silences, or opens, follows.
+
+In slices: a cluster may have thousands of findings. What a request leaves, or one that dies, the next look does.
+"""
+
+import math
+import time
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.slices import slices
+from fleet.models import Cluster, Node, Observer, Pool
+from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
+from health.evaluation.finding_openings import Openings, lock_findings, unmute
+from health.inbox.acts import record, recount
+from health.inbox.queries import titles
+from health.inbox.refusals import BadAct, FindingRefusal
+from health.inbox.verbs import MUTABLE
+from health.lifecycle import FindingState
+from health.models import Finding, Mute
+from health.models.mute import MuteQuerySet
+from people.models import AuditEntry
+from wording.instants import to_the_minute
+
+PATIENCE_S = 2.0  # a request silences for so long: the next look does the rest
+MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
+SCOPES = ("finding", "node", "pool", "cluster")
+
+
+def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
+    """A mute of the rule of this finding, not written yet: of the finding, its node, a pool or its cluster.
+
+    :raises BadAct: where the finding has no such scope
+    """
+    mute = Mute(cluster=finding.cluster, rule=finding.rule, node=finding.node)
+    if scope == "finding":
+        mute.subject, mute.gpu_uuid = finding.subject, finding.gpu_uuid
+    elif scope == "node":
+        if finding.node is None:
+            raise BadAct(("scope", "It is about no node that is there: mute the finding itself."))
+        mute.node_name = finding.node.name
+    elif scope == "pool":
+        if pool is None or finding.node is None or not pool.nodes.filter(pk=finding.node.pk).exists():
+            raise BadAct(("pool", "Name a pool that its node is in."))
+        mute.pool, mute.node = pool, None
+    elif scope == "cluster":
+        mute.node = None
+    else:
+        raise BadAct(("scope", f"One of: {', '.join(SCOPES)}."))
+    return mute
+
+
+def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Pool | None = None) -> Mute:
+    """A mute of a rule on a node, in a pool or in a cluster, not written yet: nothing needs to be wrong there now.
+
+    :raises BadAct: there is no such rule: a mute of it would hold, and silence nothing
+    """
+    if rule not in titles():
+        raise BadAct(("rule", "There is no such rule. /api/v1/rules has all that there are."))
+    return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
+
+
+GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "because")  # beside its end
+
+
+def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
+    """Nobody is told of what is in its scope, and of what opens there later, until it ends.
+
+    :raises BadAct: when it would be over already, lasts too long or says no reason, or its node or pool is gone by now
+    :raises FindingRefusal: when the key has made another mute, or one that is over
+    """
+    row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
+    if same := _given(row, now=now):
+        return same
+    if problems := _problems(because, until, now=now):
+        raise BadAct(*problems)
+    try:
+        with transaction.atomic():
+            _require_pool(row)
+            Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
+            _require_node(row)
+            row.save(force_insert=True)
+            _record(row, "mute", actor=actor, because=because, now=now)
+    except IntegrityError:
+        if same := _given(row, now=now):
+            return same
+        raise
+    _silence(row, until=time.monotonic() + PATIENCE_S, now=now)
+    return row
+
+
+def go_on(cluster: Cluster, *, now: datetime) -> None:
+    """Silence what a mute covers that was left unsilenced. One query where no mute is in force, two more for each."""
+    for row in Mute.objects.in_force(now=now).filter(cluster=cluster).select_related("cluster", "pool").order_by("pk"):
+        _silence(row, until=math.inf, now=now)
+
+
+def _require_pool(row: Mute) -> None:
+    """Its pool stays until the mute is written."""
+    try:
+        if row.pool:
+            locked(row.pool)
+    except PoolGone as gone:
+        raise BadAct(("pool", str(gone))) from gone
+
+
+def _require_node(row: Mute) -> None:
+    """Its node stays until the mute is written."""
+    Observer.lock(row.cluster_id)
+    if row.node_id and not Node.objects.filter(pk=row.node_id).exists():
+        raise BadAct(("scope", "Its node is gone since you looked: what is found there is resolved."))
+
+
+def _given(row: Mute, *, now: datetime) -> Mute | None:
+    """What this caller's key has made already. None: no key, or nothing yet.
+
+    :raises FindingRefusal: when the key named another mute, or one that is over: it holds nothing any more
+    """
+    same = Mute.objects.filter(by=row.by, key=row.key).select_related("cluster", "pool")
+    found = same.first() if row.key else None
+    if found is None:
+        return None
+    # A form says hours from when it was sent, REST an instant.
+    ends_alike = row.until - row.at == found.until - found.at
+    asked = _key_of(row, until=found.until if ends_alike else row.until)
+    earlier = CarriedOut(
+        _key_of(found, until=found.until), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}."
+    )
+    return found if is_done(asked, earlier, refusal=FindingRefusal) else None
+
+
+def _key_of(row: Mute, *, until: datetime) -> IdempotencyKey:
+    body = {name: getattr(row, name) for name in GIVEN} | {"until": until.timestamp()}
+    return IdempotencyKey.of(row.key, person=row.by, verb="mute", body=body)
+
+
+def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
+    """:raises FindingRefusal: when it is in force no more"""
+    if not because:
+        raise BadAct(("because", "Say why: it is kept."))
+    with transaction.atomic():
+        cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
+        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
+            left = Mute.objects.filter(pk=row.pk).first()
+            how = _how_it_ended(left) if left else "It went with its pool"
+            raise FindingRefusal(f"{how}: there is nothing to lift.")
+        row.refresh_from_db()
+        _record(row, "lift", actor=actor, because=because, now=now)
+    unmute(cluster, now=now)
+    recount(cluster, now=now)
+
+
+def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
+    return Mute.objects.in_force(now=now).filter(pool=pool).select_related("cluster", "pool").order_by("pk")
+
+
+def _said(pool: Pool, now: datetime) -> list[str]:
+    return [f"Its mute of {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
+
+
+def _end(pool: Pool, actor: str, now: datetime) -> None:
+    for row in _of_pool(pool, now):
+        with suppress(FindingRefusal):  # somebody has lifted it since
+            lift(row, actor=actor, because=POOL_DELETED, now=now)
+
+
+MUTES_OF_A_POOL = GoesWithPool(_said, _end)
+
+
+def _silence(row: Mute, *, until: float, now: datetime) -> None:
+    """Those that it covers now, one guarded write each. What would open meanwhile waits for our lock.
+
+    `until`: by the monotonic clock, no slice is begun after it.
+    """
+    openings = Openings(row.cluster, now, (row,))
+    mutable = Finding.objects.filter(cluster=row.cluster, rule=row.rule, state__in=MUTABLE).select_related("node")
+    covered = [each.pk for each in mutable.order_by("pk") if openings.is_muted(each, _node_name(each))]
+    for some in slices(covered):
+        if time.monotonic() > until:
+            break
+        with lock_findings(row.cluster):
+            if not Mute.objects.in_force(now=now).filter(pk=row.pk).exists():
+                break
+            rows = mutable.in_bulk(some.rows)
+            for finding in (rows[pk] for pk in some if pk in rows):
+                finding.move(FindingState.MUTED, now=now)
+                record(finding, "mute", actor=row.by, because=row.because, now=now)
+    if covered:
+        recount(row.cluster, now=now)
+
+
+def _node_name(finding: Finding) -> str:
+    return finding.node.name if finding.node else ""
+
+
+def _problems(because: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:
+    problems = []
+    if not because:
+        problems.append(("because", "Say why: it is shown as long as it is muted."))
+    if until <= now:
+        problems.append(("until", "This is over already: give an instant that is still to come."))
+    elif until - now > MOST:
+        problems.append(("until", f"At most {MOST.days} days from now: then it is looked at again."))
+    return problems
+
+
+def _record(row: Mute, verb: str, *, actor: str, because: str, now: datetime) -> None:
+    evidence = {"rule": row.rule, "of": row.place, "cluster": row.cluster.name, "until": row.until}
+    AuditEntry.record(row.mark, verb=f"mute.{verb}", actor=actor, because=because, evidence=evidence, now=now)
+
+
+def _how_it_ended(row: Mute) -> str:
+    if row.ended_at is None:
+        return "It has run out already"
+    return f"{row.ended_by} has lifted it already"

@@ -1,0 +1,99 @@
+"""Putting a rule on trial, and ending that: it goes on being judged, and nobody is told of what it finds meanwhile."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from edges.slices import slices
+from fleet.models import Cluster
+from health.evaluation.finding_openings import Openings, correlate, lock_findings
+from health.evaluation.shadow_transitions import turn
+from health.inbox.acts import recount
+from health.inbox.refusals import BadAct, FindingRefusal
+from health.models import Finding, RuleShadow
+from health.rules import RULES
+from health.rules.base import NODE, OWNER
+from health.rules.gpus import GPU_RULES
+from people.models import AuditEntry
+
+# Rules of nodes and GPUs that say that nobody sees how those are.
+OF_NOT_SEEING = frozenset({"exporter-silent", "gpu-silent", "operand-down"})
+# What says that we do not see, and what plans ask people for, is never on trial: a calm page would say too much.
+MAY_BE_SHADOWS: Collection[str] = (
+    frozenset(
+        {rule.key for rule in RULES if rule.subject in (NODE, OWNER, "GPU stack")} | {rule.key for rule in GPU_RULES}
+    )
+    - OF_NOT_SEEING
+)
+
+
+def why_never(rule: str) -> str:
+    """Why this rule cannot be on trial. Blank: it can."""
+    if rule in MAY_BE_SHADOWS:
+        return ""
+    return "It says what Quarterdeck does not see, or what a plan asks a person for: that is always told."
+
+
+def begin(rule: str, *, actor: str, because: str, now: datetime) -> RuleShadow:
+    """Nobody is told of what it finds from now on. What people had been told is resolved, and stays in every history.
+
+    :raises BadAct: it is no rule, never on trial, or nobody says why; FindingRefusal: it is on trial already
+    """
+    if said := why_never(rule):
+        raise BadAct(("rule", said))
+    _require_reason(because)
+    try:
+        with transaction.atomic():
+            row = RuleShadow.objects.create(rule=rule, by=actor, at=now, because=because)
+            _record(row, "begin", actor=actor, because=because, now=now)
+    except IntegrityError as error:
+        standing = RuleShadow.objects.in_force().filter(rule=rule).first()
+        who = f"{standing.by} put it on trial already" if standing else "Somebody else was first"
+        raise FindingRefusal(f"{who}: there is nothing to do.") from error
+    _turn(rule, is_shadow=True, now=now)
+    return row
+
+
+def end(row: RuleShadow, *, actor: str, because: str, now: datetime) -> None:
+    """What it finds is told again, and what it has found and is still wrong is open, from now on.
+
+    :raises FindingRefusal: when somebody ended it already
+    """
+    _require_reason(because)
+    with transaction.atomic():
+        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        if not RuleShadow.objects.in_force().filter(pk=row.pk).update(**ends):
+            raise FindingRefusal("Its trial has ended already: there is nothing to do.")
+        row.refresh_from_db()
+        _record(row, "end", actor=actor, because=because, now=now)
+    _turn(row.rule, is_shadow=False, now=now)
+
+
+def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
+    """Moves what is wrong now to the other side, cluster by cluster, in slices.
+
+    The next look turns what opens meanwhile, and what a worker that died between two slices has left.
+    """
+    wrong = Finding.objects.unresolved().filter(rule=rule).exclude(is_shadow=is_shadow)
+    keys = sorted(set(wrong.order_by().values_list("cluster", flat=True)))
+    for cluster in Cluster.objects.filter(pk__in=keys).order_by("pk"):
+        of_cluster = wrong.filter(cluster=cluster).order_by("pk")
+        for some in slices(of_cluster.values_list("pk", flat=True)):
+            with lock_findings(cluster):
+                its = list(of_cluster.filter(pk__in=some.whole()).select_related("node"))
+                turn(its, Openings.of(cluster, now=now))
+        correlate(cluster)
+        recount(cluster, now=now)
+
+
+def _require_reason(because: str) -> None:
+    if not because:
+        raise BadAct(("because", "Say why: it is shown as long as the rule is on trial."))
+
+
+def _record(row: RuleShadow, verb: str, *, actor: str, because: str, now: datetime) -> None:
+    AuditEntry.record(
+        f"rule:{row.rule}", verb=f"rule.shadow.{verb}", actor=actor, because=because, evidence={"rule": row.rule},
+        now=now,
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""What who goes off duty tells who comes: what is wrong now, and what was over lately."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from fleet.queries import ClusterRow
+from health.impact import Impact
+from health.inbox.last_seen import LastSeen, last_seen_of
+from health.inbox.queries import FindingCounts, as_seen_by, counts_of, impacts_of, titles
+from health.inbox.source_ages import Age, ages_of
+from health.models import Finding, RuleShadow
+from health.models.finding import WORST_FIRST
+from people.models import User
+
+HOURS = (8, 12, 24, 72, 168)  # of what was over
+USUAL = 8
+MOST = 100  # of a section; the rest is counted
+
+
+@dataclass(frozen=True)
+class ReportedFinding:
+    finding: Finding
+    title: str  # of its rule
+    impact: Impact | None  # None: it is about no node, or over
+    last_seen: LastSeen | None  # None: it is seen now whether it is still so, or it is over
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    lines: Sequence[ReportedFinding]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Handover:
+    at: datetime
+    hours: int  # of what was over, back from `at`
+    counts: FindingCounts  # of what is not over
+    unresolved: ReportSection  # the worst first
+    resolved: ReportSection  # the newest first
+    on_trial: int  # rules of whose findings nobody is told: they are in none of these
+    ages: Sequence[Age]  # of each cluster that is seen, and of what tells of its GPUs
+
+
+def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: datetime) -> Handover:
+    """Of all that the person sees, as the inbox counts it. `clusters`: all those."""
+    heard_at = {line.cluster.pk: line.freshness.heard_at for line in clusters if not line.freshness.is_fresh}
+    own = Finding.objects.on_their_own_to(user).told().select_related("cluster", "node", "parent")
+    over = own.filter(opened_at__isnull=False, resolved_at__gte=now - timedelta(hours=hours))
+    unresolved, left_out = _first(own.unresolved().order_by(WORST_FIRST, "since", "pk"))
+    resolved, resolved_left_out = _first(over.order_by("-resolved_at", "-pk"))
+    as_seen_by(user, [*unresolved, *resolved])
+    impacts = impacts_of(unresolved, now=now)
+    unseen = last_seen_of(unresolved, heard_at=heard_at, now=now)
+    return Handover(
+        at=now,
+        hours=hours,
+        counts=counts_of(user),
+        unresolved=ReportSection(_lines(unresolved, impacts, unseen), left_out),
+        resolved=ReportSection(_lines(resolved, {}, {}), resolved_left_out),
+        on_trial=RuleShadow.objects.in_force().count(),
+        ages=ages_of(user, clusters, now=now),
+    )
+
+
+def _first(rows: QuerySet[Finding]) -> tuple[list[Finding], int]:
+    found = list(rows[: MOST + 1])
+    return (found, 0) if len(found) <= MOST else (found[:MOST], rows.count() - MOST)
+
+
+def _lines(
+    findings: Collection[Finding], impacts: Mapping[int, Impact], unseen: Mapping[int, LastSeen]
+) -> Sequence[ReportedFinding]:
+    named = titles()
+    return [
+        ReportedFinding(one, named.get(one.rule, one.rule), impacts.get(one.pk), unseen.get(one.pk)) for one in findings
+    ]

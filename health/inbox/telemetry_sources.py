@@ -1,0 +1,180 @@
+"""Adding, changing, trying and removing a cluster's source of telemetry: decisions that are kept, but for the trial."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from edges import concurrent_edits
+from fleet.models import Cluster
+from health.inbox.orphaned_findings import is_heard, resolve_unheard
+from health.models import SourceState, TelemetrySource
+from health.sources import snapshots, source_round
+from health.sources.addresses import check_ca
+from health.sources.exported_metrics import Exporting, NodesCounted, exporting_in
+from health.sources.secrets import NoSecret, check_place
+from health.telemetry.metrics import METRICS, Metric, lacking
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Client
+from health.telemetry.prometheus.hosts import check_host
+from health.telemetry.prometheus.source import Prometheus
+from health.telemetry.promql import BadMatchers, Matchers
+from people.models import AuditEntry
+from wording.numbers import count
+
+GIVEN = ("url", "matchers", "user", "secret_from", "ca_file", "is_on")
+WORDS = {"url": "address", "matchers": "label matchers", "secret_from": "secret", "ca_file": "CA", "is_on": "asked"}
+
+
+class BadSource(ValueError):
+    """What was given cannot be a source; `field` is the one that is wrong."""
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.field = field
+
+    @property
+    def problems(self) -> list[dict[str, str]]:
+        return [{"field": self.field, "sentence": str(self)}]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How it went to ask a source once. `trouble` blank: it answers."""
+
+    trouble: str
+    devices: int = 0
+    exported: tuple[Metric, ...] = ()
+    missing: tuple[Metric, ...] = ()  # usual ones that it has no series of, and those that somebody has to switch on
+    notes: tuple[str, ...] = ()
+    exporting: Exporting | None = None  # None: nobody has counted
+
+    @property
+    def partly(self) -> list[tuple[Metric, NodesCounted]]:
+        """What only some exporters have."""
+        if self.exporting is None:
+            return []
+        counted = [(metric, self.exporting.of_metric(metric.key)) for metric in self.exported]
+        return [(metric, nodes) for metric, nodes in counted if nodes.not_exported]
+
+    @property
+    def sentence(self) -> str:
+        if self.trouble:
+            return self.trouble
+        said = f"It answers: {count(self.devices, 'device')} of this cluster, {count(len(self.exported), 'metric')}."
+        return " ".join([said, *self._unheard(), *self.notes])
+
+    def _unheard(self) -> Iterator[str]:
+        if self.exporting is not None and self.exporting.never_heard:
+            yield f"It has no series of {self.exporting.never_heard} of {count(self.exporting.of, 'node')} with GPUs."
+
+
+def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **given: Any) -> TelemetrySource:
+    """Add it, or change the one there is. It is asked at once; what it said ends where it is switched off.
+
+    `was`: the `mark_of` what was seen of it. Blank: whatever is there.
+
+    :raises BadSource: naming the field; LostRace
+    """
+    fields = checked(given)
+    with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that add one at once
+        source = TelemetrySource.objects.select_for_update().filter(cluster=cluster).first()  # a worker may take it up
+        concurrent_edits.refuse_unseen(source, GIVEN, was=was, to=fields, words=WORDS)
+        before = {name: getattr(source, name) for name in GIVEN} if source else None
+        source = source or TelemetrySource(cluster=cluster, added_by=actor, added_at=now)
+        for name, value in fields.items():
+            setattr(source, name, value)
+        # Whoever asks the old one keeps nothing: their epoch is over.
+        source.epoch, source.lease_until, source.next_look_at = source.epoch + 1, now, now
+        source.changed_at, source.state_since, source.message, source.notes = now, now, "", []
+        source.state = SourceState.WAITING if source.is_on else SourceState.OFF
+        source.save()
+        evidence = {"before": before, "after": {name: getattr(source, name) for name in GIVEN}}
+        _record(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
+        if before and before["is_on"] and not is_heard(cluster, now=now):
+            resolve_unheard(cluster, now=now)
+            transaction.on_commit(lambda: _forget(cluster.pk), robust=True)
+    return source
+
+
+def mark_of(source: TelemetrySource | None) -> str:
+    """Of all that a person gives of it, and of one that is not there."""
+    return concurrent_edits.mark_of(source, GIVEN)
+
+
+def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:
+    """What it said is forgotten, and what it told ends with it, unless the exporters are asked instead."""
+    with transaction.atomic():
+        cluster = Cluster.objects.select_for_update(no_key=True).get(pk=source.cluster_id)
+        was = TelemetrySource.objects.filter(pk=source.pk).values(*GIVEN).first()
+        if was is None:
+            return
+        TelemetrySource.objects.filter(pk=source.pk).delete()
+        _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
+        if not is_heard(cluster, now=now):
+            resolve_unheard(cluster, now=now)
+        transaction.on_commit(lambda: _forget(source.cluster_id), robust=True)
+
+
+def _forget(cluster_id: int) -> None:
+    snapshots.forget(cluster_id)
+
+
+def try_source(cluster: Cluster, **given: Any) -> Trial:
+    """Ask it once, and keep nothing.
+
+    :raises BadSource: naming the field
+    """
+    now = timezone.now()
+    source = TelemetrySource(cluster=cluster, lease_until=now, next_look_at=now, state_since=now, **checked(given))
+    try:
+        asked = source_round.round_of(source)
+        with Client(asked.address) as client:
+            taken = Prometheus(client, asked.matchers, asked.where).take(None, now=now.timestamp())
+    except (Unusable, NoSecret) as error:
+        return Trial(str(error))
+    return trial_with(len(taken.frame.devices), taken.exported, taken.notes, exporting_in(taken, cluster))
+
+
+def trial_with(
+    devices: int, exported: Collection[str], notes: Iterable[str], exporting: Exporting | None = None
+) -> Trial:
+    """Of a source that answers. `exported`: keys of metrics."""
+    has = tuple(metric for key, metric in METRICS.items() if key in exported)
+    usual, others = lacking(exported)
+    return Trial("", devices, has, (*usual, *others), tuple(notes), exporting)
+
+
+def checked(given: dict[str, Any]) -> dict[str, Any]:
+    """:raises BadSource: naming the field"""
+    fields = {name: given[name] for name in GIVEN if name in given}
+    if "url" in fields:
+        fields["url"] = fields["url"].strip()
+        _check("url", check_host, fields["url"], may_be_loopback=settings.TELEMETRY_LOOPBACK)
+    if "matchers" in fields:
+        fields["matchers"] = _check("matchers", Matchers.read, fields["matchers"]).text
+    if fields.get("secret_from"):
+        _check("secret_from", check_place, fields["secret_from"])
+    if fields.get("ca_file"):
+        _check("ca_file", check_ca, fields["ca_file"])
+    if fields.get("user") and not fields.get("secret_from"):
+        raise BadSource("secret_from", "A user has a password: say where it is found.")
+    if fields.get("secret_from") and fields.get("url", "").startswith("http://") and not settings.TELEMETRY_LOOPBACK:
+        raise BadSource("url", "A password or token is not sent over http://, where anybody on the way reads it.")
+    return fields
+
+
+def _check(field: str, check: Any, *args: Any, **named: Any) -> Any:
+    try:
+        return check(*args, **named)
+    except (Unusable, BadMatchers, NoSecret) as error:
+        raise BadSource(field, str(error)) from error
+
+
+def _record(source: TelemetrySource, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
+    AuditEntry.record(f"cluster:{source.cluster_id}", verb=verb, actor=actor, evidence=evidence, now=now)

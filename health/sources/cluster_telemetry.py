@@ -1,0 +1,207 @@
+"""The boards of whole clusters as their newest frames have them: columns, and a reading only of who is shown.
+
+A page of a table and the map need a metric or two of 40,000 boards, so nothing here makes an object for each of them
+but the list of boards itself, which is remembered for as long as the devices of a cluster stand in the same order.
+"""
+
+import math
+from array import array
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from threading import Lock
+
+from fleet.models import ExporterRound
+from health.models import TelemetrySource
+from health.sources import snapshots
+from health.sources.node_telemetry import REDIS_AWAY, standing_of
+from health.sources.readings import BY_SLICE, NOT_UNDER_MIG, MetricReading, ReadingState, Standing, read_metric
+from health.sources.snapshots import MOST_ORDERS, FramesAway, KeptFrame
+from health.telemetry.base import XidTold
+from health.telemetry.metrics import exportable
+from health.telemetry.snapshot import NEVER, GpuDevice, unsaid
+
+
+@dataclass(frozen=True)
+class BoardTold:
+    """A board that a frame has, by itself or by its slices."""
+
+    uuid: str
+    index: int | None
+    product: str
+    place: int  # of its device in the frame, or of its first slice, which says the same of the board
+    slices: int = 0
+    is_own: bool = True  # False: only its slices have series
+
+    @property
+    def is_mig(self) -> bool:
+        return bool(self.slices)
+
+    def says(self, key: str) -> bool:
+        """Whether a value at its place would be the board's."""
+        return not (self.is_mig and (key in NOT_UNDER_MIG or (key in BY_SLICE and not self.is_own)))
+
+
+@dataclass(frozen=True)
+class Boards:
+    """All of a frame, and where those of each node begin."""
+
+    every: Sequence[BoardTold] = ()
+    by_node: Mapping[str, Sequence[int]] = field(default_factory=dict)  # places in `every`, in the frame's order
+    by_uuid: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by node, too: two may claim one
+    by_index: Mapping[tuple[str, int | None], int] = field(default_factory=dict)
+    has_slices: bool = False
+
+    def has_slices_on(self, node: str) -> bool:
+        """Whether any board of this node is told by slices: then one that is not is whole."""
+        return any(self.every[at].is_mig for at in self.by_node.get(node, ()))
+
+    def find(self, node: str, uuid: str, index: int) -> int | None:
+        """A GPU's by its UUID, where anything has named it, else by its index."""
+        return self.by_uuid.get((node, uuid)) if uuid else self.by_index.get((node, index))
+
+
+@dataclass(frozen=True)
+class ClusterTelemetry:
+    cluster: int
+    standing: Standing
+    trouble: str = ""  # why what is kept cannot be read; blank: it can
+    kept: KeptFrame | None = None
+    boards: Boards = field(default_factory=Boards)
+    _nodes_with: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)  # by metric, once asked
+
+    def read(self, key: str, board: int | None, *, node: str, vendor: str, now: float) -> MetricReading:
+        """Of a board of `boards.every`; None: of one that the frame does not have. `node`, `vendor`: whose it is."""
+        standing = self.standing.of_exporter({key} if self.is_exported(key, node, vendor) else ())
+        if board is None or self.kept is None:
+            return read_metric(key, math.nan, math.nan, standing, now=now)
+        told, column = self.boards.every[board], self.kept.frame.columns.get(key)
+        if not told.says(key):
+            return MetricReading(ReadingState.NOT_APPLICABLE)
+        value, at = (column.values[told.place], column.times[told.place]) if column else (math.nan, math.nan)
+        return read_metric(key, value, at, standing, now=now, is_mig=told.is_mig)
+
+    def is_exported(self, key: str, node: str, vendor: str) -> bool:
+        """By the exporter of this node. By one that was never heard, whose GPUs are this vendor's: that it may be."""
+        if self.kept is None or node not in self.boards.by_node:
+            return key in self.standing.exported and key in exportable(vendor)
+        if key not in self._nodes_with:
+            self._nodes_with[key] = self.kept.frame.nodes_with(key)
+        return node in self._nodes_with[key]
+
+    def values(self, key: str) -> "array[float]":
+        """Of each board. NaN: nothing was ever said."""
+        return self._of_boards(key, 0)
+
+    def times(self, key: str) -> "array[float]":
+        """When each board last said it, in seconds since the epoch. NaN: it never did."""
+        return self._of_boards(key, 1)
+
+    def _of_boards(self, key: str, which: int) -> "array[float]":
+        column = self.kept.frame.columns.get(key) if self.kept else None
+        if column is None:
+            return unsaid(len(self.boards.every))
+        said = (column.values, column.times)[which]
+        if not self.boards.has_slices:  # boards are devices
+            return said
+        return array("d", (said[board.place] if board.says(key) else NEVER for board in self.boards.every))
+
+    def newest(self) -> "array[float]":
+        """When each board last said anything of what was read. NaN: it never did."""
+        newest = unsaid(len(self.boards.every))
+        for key in self.kept.frame.columns if self.kept else ():
+            newest = array("d", map(_later, newest, self.times(key)))
+        return newest
+
+    def xid_words(self, board: int, xid: float) -> str:
+        """The exporter's own for this Xid. Blank: it has none."""
+        told = self.kept.xids.get(self._key(board)) if self.kept else None
+        return told.words if isinstance(told, XidTold) and told.xid == xid else ""
+
+    def _key(self, board: int) -> tuple[str, str]:
+        return self.kept.frame.devices[self.boards.every[board].place].key if self.kept else ("", "")
+
+
+def _later(one: float, other: float) -> float:
+    """NaN is no instant."""
+    return one if other != other or one >= other else other
+
+
+def telemetry_of_clusters(
+    cluster_ids: Collection[int], metrics: Collection[str], *, now: datetime
+) -> dict[int, ClusterTelemetry]:
+    """By cluster, with these metrics. Two queries; where there is a source, two questions to Redis a cluster."""
+    return {key: _of_cluster(key, standing, metrics) for key, standing in standings_of(cluster_ids, now=now).items()}
+
+
+def standings_of(cluster_ids: Collection[int], *, now: datetime) -> dict[int, Standing]:
+    """By cluster. Two queries."""
+    sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
+    rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
+    return {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in cluster_ids}
+
+
+def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
+    if not standing.has_source:
+        return ClusterTelemetry(cluster_id, standing)
+    try:
+        kept = snapshots.newest(cluster_id, metrics)
+    except FramesAway as error:
+        return ClusterTelemetry(
+            cluster_id, replace(standing, is_silent=True, silent_since=None), REDIS_AWAY.format(error)
+        )
+    if kept is None:
+        return ClusterTelemetry(cluster_id, standing)
+    if not standing.exported:
+        standing = replace(standing, exported=kept.exported)
+    return ClusterTelemetry(cluster_id, standing, kept=kept, boards=_boards.of(kept))
+
+
+class _Remembered:
+    """The boards of the last few orders of devices."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[str, Boards] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, kept: KeptFrame) -> Boards:
+        with self._lock:
+            if kept.order in self._made:
+                self._made.move_to_end(kept.order)
+                return self._made[kept.order]
+        made = boards_in(kept.frame.devices)
+        with self._lock:
+            self._made[kept.order] = made
+            while len(self._made) > MOST_ORDERS:
+                self._made.popitem(last=False)
+        return made
+
+
+_boards = _Remembered()
+
+
+def boards_in(devices: Iterable[GpuDevice]) -> Boards:
+    """A board before its slices, as devices stand; one without series of its own is told by its first slice."""
+    every: list[BoardTold] = []
+    by_node: dict[str, list[int]] = {}
+    places: dict[tuple[str, str], int] = {}
+    for place, device in enumerate(devices):
+        key = (device.node_name, device.uuid)
+        at = places.get(key)
+        if at is None:
+            places[key] = len(every)
+            by_node.setdefault(device.node_name, []).append(len(every))
+            is_slice = bool(device.gi_id)
+            every.append(
+                BoardTold(device.uuid, device.index, device.product, place, slices=int(is_slice), is_own=not is_slice)
+            )
+        elif device.gi_id:
+            every[at] = replace(every[at], slices=every[at].slices + 1)
+        else:
+            every[at] = replace(every[at], place=place, is_own=True)
+    by_index: dict[tuple[str, int | None], int] = {}
+    for node, found in by_node.items():
+        for at in found:
+            by_index.setdefault((node, every[at].index), at)
+    return Boards(tuple(every), by_node, places, by_index, has_slices=any(board.is_mig for board in every))

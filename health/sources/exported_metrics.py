@@ -1,0 +1,157 @@
+"""Which metrics exporters have: each its own, and counted by nodes with GPUs alike for every page and REST.
+
+Of one that was not heard within a day nobody knows it, but what those of its vendor never have.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, Self
+
+from fleet.models import Cluster, Node
+from fleet.models.node import NodeQuerySet
+from health.rules.gpus import GPU_RULES
+from health.rules.gpus.base import GpuRule, SeesLess, can_see
+from health.sources import snapshots
+from health.sources.readings import Standing
+from health.sources.snapshots import FramesAway, KeptExporters
+from health.telemetry.base import TelemetryReading
+from health.telemetry.metrics import METRICS, exportable
+
+CountsKept = list[tuple[list[str], bool, int]]  # as a row keeps it
+
+# Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
+MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
+
+
+class AlikeExporters(NamedTuple):
+    """Of nodes whose exporters have the same metrics."""
+
+    has: frozenset[str]  # where none was heard: those that it may have
+    is_heard: bool = True
+
+
+class NodesCounted(NamedTuple):
+    """Of all nodes with GPUs: each is in one of these."""
+
+    exported: int
+    not_exported: int
+    never_heard: int  # within a day, and it may be exported there
+
+    @property
+    def of(self) -> int:
+        return sum(self)
+
+
+@dataclass(frozen=True)
+class Exporting:
+    """What the exporters of some nodes of a cluster have now."""
+
+    exported: frozenset[str]  # by any of the cluster
+    nodes: Mapping[AlikeExporters, int]
+
+    @classmethod
+    def read(cls, exported: Collection[str], written: CountsKept) -> Self:
+        return cls(
+            frozenset(exported),
+            {AlikeExporters(frozenset(has), is_heard): number for has, is_heard, number in written},
+        )
+
+    def written(self) -> CountsKept:
+        return [(sorted(alike.has), alike.is_heard, number) for alike, number in self.nodes.items()]
+
+    @property
+    def of(self) -> int:
+        """How many nodes these are."""
+        return sum(self.nodes.values())
+
+    def of_metric(self, key: str) -> NodesCounted:
+        return self._counted(lambda has: key in has)
+
+    def by_metric(self) -> dict[str, NodesCounted]:
+        """Of every one there is."""
+        return {key: self.of_metric(key) for key in METRICS}
+
+    def of_rule(self, rule: GpuRule) -> NodesCounted:
+        """By whether it has anything to read there."""
+        return self._counted(partial(can_see, rule))
+
+    def blind(self, rule: GpuRule) -> frozenset[AlikeExporters]:
+        """Where it has nothing to read."""
+        return frozenset(alike for alike in self.nodes if not can_see(rule, alike.has))
+
+    def seeing_less(self, rule: SeesLess) -> frozenset[AlikeExporters]:
+        """Where its own metric is not exported, and it reads another."""
+        return frozenset(alike for alike in self.nodes if rule.own not in alike.has and can_see(rule, alike.has))
+
+    def number_of(self, those: Collection[AlikeExporters]) -> int:
+        return sum(self.nodes[alike] for alike in those)
+
+    @property
+    def blind_rules(self) -> frozenset[str]:
+        """Of `MISSED` those that have nothing to read on some node."""
+        return frozenset(rule.key for rule in MISSED if self.blind(rule))
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether there are nodes, and no rule has anything to read on any of them."""
+        return self.of > 0 and all(self.number_of(self.blind(rule)) == self.of for rule in MISSED)
+
+    @property
+    def never_heard(self) -> int:
+        return self.number_of([alike for alike in self.nodes if not alike.is_heard])
+
+    def _counted(self, is_there: Callable[[frozenset[str]], bool]) -> NodesCounted:
+        exported = not_exported = never_heard = 0
+        for (has, is_heard), number in self.nodes.items():
+            if not is_there(has):
+                not_exported += number
+            elif is_heard:
+                exported += number
+            else:
+                never_heard += number
+        return NodesCounted(exported, not_exported, never_heard)
+
+
+def exporting_of(standings: Mapping[int, Standing], nodes: NodeQuerySet) -> dict[int, Exporting]:
+    """By cluster with a source, where it is known what is exported: by those of these nodes that have GPUs. Of one
+    that is silent as it was said last.
+
+    A query, and two questions to Redis a cluster. Of 5,000 nodes: 20 ms.
+    """
+    return _counted({key: known for key, standing in standings.items() if (known := _told(key, standing))}, nodes)
+
+
+def exporting_in(taken: TelemetryReading, cluster: Cluster) -> Exporting:
+    """By one answer that nobody keeps: what it has no series of was never heard in it. A query."""
+    by_node = {name: frozenset(has) for name, has in taken.frame.metrics_of_nodes().items()}
+    told = {cluster.pk: KeptExporters(taken.exported, by_node)}
+    return _counted(told, Node.objects.filter(cluster=cluster))[cluster.pk]
+
+
+def _counted(told: Mapping[int, KeptExporters], nodes: NodeQuerySet) -> dict[int, Exporting]:
+    counted: dict[int, Counter[AlikeExporters]] = {key: Counter() for key in told}
+    rows = nodes.with_gpus().filter(cluster__in=list(told)).order_by() if told else nodes.none()
+    for cluster_id, name, vendor in rows.values_list("cluster_id", "name", "gpu_vendor"):
+        counted[cluster_id][_of_node(told[cluster_id], name, vendor)] += 1
+    return {key: Exporting(known.exported, counted[key]) for key, known in told.items()}
+
+
+def _of_node(told: KeptExporters, name: str, vendor: str) -> AlikeExporters:
+    if (has := told.by_node.get(name)) is not None:
+        return AlikeExporters(has & told.exported)
+    return AlikeExporters(told.exported & exportable(vendor), is_heard=False)
+
+
+def _told(cluster_id: int, standing: Standing) -> KeptExporters | None:
+    """None: nobody knows. Without a frame a Prometheus' row says what it has, and not of which nodes."""
+    if not standing.has_source:
+        return None
+    try:
+        kept = snapshots.exporters(cluster_id)
+    except FramesAway:
+        kept = None  # pages of nodes say that it is away
+    if kept is None:
+        return KeptExporters(standing.exported, {}) if standing.exported else None
+    return kept._replace(exported=standing.exported or kept.exported)

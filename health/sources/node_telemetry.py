@@ -1,0 +1,186 @@
+"""What is known of the GPUs of one node by telemetry: its rows, the frame, and how it stands with the source."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from fleet.models import ExporterRound, Gpu, Node
+from health.models import SourceState, TelemetrySource
+from health.models.telemetry_source import STALE_AFTER
+from health.sources import snapshots
+from health.sources.readings import MetricReading, Standing, nothing_read, read_device, utilisation
+from health.sources.snapshots import FramesAway, KeptFrame
+from health.telemetry.base import XidTold
+from health.telemetry.metrics import exportable
+from health.telemetry.snapshot import GpuDevice
+
+NUMBERLESS = (
+    "The source names GPUs of this node by their serial numbers or UUIDs alone: nothing tells which of them is this."
+)
+REDIS_AWAY = "Redis does not answer, so that nobody knows what GPUs said last: {}"
+
+
+@dataclass(frozen=True)
+class DeviceTelemetry:
+    """A board, or a slice of one."""
+
+    index: int | None  # of the board; None: nothing says
+    uuid: str  # of the board either way; blank: nothing has named it yet
+    gi_id: str
+    profile: str
+    product: str
+    is_mig: bool  # a slice, or a board that is cut into some
+    is_told: bool  # whether the source ever named it
+    metrics: Mapping[str, MetricReading]
+    xid_words: str = ""  # what the exporter has for its last Xid
+    serial: str = ""  # of the board; blank: its exporter does not say it
+    listed: int | None = None  # as Kubernetes counts them, of its page; None: nothing tells
+
+    @property
+    def board(self) -> str:
+        return f"GPU {self.uuid}".strip() if self.index is None else f"GPU {self.index}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.board} slice {self.gi_id}" if self.gi_id else self.board
+
+    @property
+    def busy(self) -> MetricReading:
+        return utilisation(self.metrics)[1]
+
+
+@dataclass(frozen=True)
+class NodeTelemetry:
+    source: TelemetrySource | None
+    standing: Standing
+    trouble: str  # why what is kept cannot be read; blank: it can
+    devices: list[DeviceTelemetry]  # by index and slice
+    exporters: ExporterRound | None = None  # how the last round at its cluster's exporters went; None: there was none
+
+    @property
+    def has_prometheus(self) -> bool:
+        """Whether one is switched on. Without one, exporters are asked one by one."""
+        return self.source is not None and self.source.state != SourceState.OFF
+
+    def why_none_of(self, gpu: Gpu) -> str:
+        """Why none of its devices is this one, whose UUID nothing has. Blank: its source has numbers for all."""
+        is_one = not gpu.uuid and any(device.is_told and device.index is None for device in self.devices)
+        return NUMBERLESS if is_one else ""
+
+
+def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
+    """One that nobody has asked for long is silent, too: whatever it says, nobody hears it.
+
+    Without a Prometheus it is the exporters themselves, where they are asked one by one.
+    """
+    if source is None or source.state == SourceState.OFF:
+        return _standing_of_exporters(asked, now=now)
+    exported = frozenset(source.exported)
+    if source.state != SourceState.ANSWERING:
+        return Standing(has_source=True, is_silent=True, silent_since=source.state_since.timestamp(), exported=exported)
+    heard = source.answered_at
+    if heard is None or now - heard > STALE_AFTER:
+        since = heard.timestamp() if heard else None
+        return Standing(has_source=True, is_silent=True, silent_since=since, exported=exported)
+    return Standing(has_source=True, exported=exported)
+
+
+def _standing_of_exporters(asked: ExporterRound | None, *, now: datetime) -> Standing:
+    if asked is None or asked.read_at is None:
+        return Standing(has_source=False)
+    is_silent = now - asked.read_at > STALE_AFTER
+    return Standing(has_source=True, is_silent=is_silent, silent_since=asked.read_at.timestamp() if is_silent else None)
+
+
+def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
+    """Three queries, and where there is a source two questions to Redis; where exporters are asked one by one and that
+    of the node was not heard, two more.
+    """
+    source = TelemetrySource.objects.filter(cluster=node.cluster_id).select_related("cluster").first()
+    asked = ExporterRound.objects.filter(cluster=node.cluster_id).first()
+    boards = list(Gpu.objects.filter(node=node).order_by("index"))
+    standing, kept, trouble = standing_of(source, asked, now=now), None, ""
+    if standing.has_source:
+        try:
+            kept = snapshots.of_node(node.cluster_id, node.name)
+            standing = standing if standing.exported else _with_exported(standing, kept, node.cluster_id)
+            standing = standing.of_exporter(_exported_on(node, kept, standing))
+        except FramesAway as error:
+            trouble = REDIS_AWAY.format(error)
+            standing = replace(standing, is_silent=True, silent_since=None)
+    devices = _devices(kept, boards, standing, now=now.timestamp())
+    placed = [replace(device, listed=_listed(device, boards)) for device in devices]
+    return NodeTelemetry(source, standing, trouble, placed, asked)
+
+
+def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) -> Standing:
+    """What any exporter of the cluster has: one that is dead takes nothing off that.
+
+    :raises FramesAway
+    """
+    told = kept or snapshots.newest(cluster_id, ())
+    return replace(standing, exported=told.exported) if told else standing
+
+
+def _exported_on(node: Node, kept: KeptFrame | None, standing: Standing) -> Collection[str]:
+    """What its exporter has. Of one that was never heard nobody knows it, but what those of its vendor never have."""
+    if kept is None:
+        return standing.exported & exportable(node.gpu_vendor)
+    return [key for key in kept.frame.columns if node.name in kept.frame.nodes_with(key)]
+
+
+def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+    """A board of which no series says its number takes the place of a row that nothing has named."""
+    boards, found = list(boards), _told(kept, standing, now=now) if kept else []
+    uuids, indexes = {device.uuid for device in found}, {device.index for device in found}
+    strangers = {device.uuid for device in found if device.index is None} - {board.uuid for board in boards}
+    nothing = nothing_read(standing, now=now)
+    unsaid = [board for board in boards if not (board.uuid in uuids if board.uuid else board.index in indexes)]
+    nameless = [board for board in unsaid if not board.uuid]
+    found += [
+        DeviceTelemetry(
+            None if strangers and board in nameless else board.index, board.uuid, "", "", board.product,
+            is_mig=False, is_told=False, metrics=nothing,
+        )
+        for board in unsaid
+        if board not in nameless[: len(strangers)]
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _number(each.gi_id)))
+
+
+def _told(kept: KeptFrame, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+    cut = {device.uuid for device in kept.frame.devices if device.is_mig}
+    found = []
+    for place, device in enumerate(kept.frame.devices):
+        is_mig = device.uuid in cut
+        metrics = read_device(kept.frame, place, standing, now=now, is_mig=is_mig)
+        found.append(_told_device(device, metrics, kept.xids.get(device.key), is_mig=is_mig))
+    return found
+
+
+def _told_device(
+    device: GpuDevice, metrics: Mapping[str, MetricReading], xid: XidTold | None, *, is_mig: bool
+) -> DeviceTelemetry:
+    is_same = xid is not None and metrics["xid"].value == xid.xid
+    return DeviceTelemetry(
+        device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_told=True,
+        metrics=metrics, xid_words=xid.words if xid is not None and is_same else "", serial=device.serial,
+    )  # fmt: skip
+
+
+def _listed(device: DeviceTelemetry, boards: Iterable[Gpu]) -> int | None:
+    return next((board.index for board in boards if of_gpu([device], board)), None)
+
+
+def of_gpu(devices: Iterable[DeviceTelemetry], gpu: Gpu) -> list[DeviceTelemetry]:
+    """A board and its slices: by its UUID, where anything has named it, else by its index."""
+    return [each for each in devices if (each.uuid == gpu.uuid if gpu.uuid else each.index == gpu.index)]
+
+
+def _number(gi_id: str) -> tuple[int, str]:
+    return (int(gi_id), "") if gi_id.isascii() and gi_id.isdigit() else (-1, gi_id)
+
+
+def instant(at: float | None) -> datetime | None:
+    """Seconds since the epoch as an instant."""
+    return None if at is None else datetime.fromtimestamp(at, UTC)

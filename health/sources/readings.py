@@ -1,0 +1,111 @@
+"""What is known of one metric of one device, and how well: the one place that decides. Pure.
+
+A page and REST say it alike. Zero is a value; no value is never one, and says why there is none.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
+from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import Frame
+
+# NVML, which DCGM has them from, does not say them of a GPU in MIG mode, or 0: whichever is said is no utilisation.
+NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio", "memory_busy_ratio"})
+# Of a board that is cut, each slice has its own: the board has none unless it has series itself.
+BY_SLICE = frozenset({"gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib"})
+UTILISATION = ("gpu_utilisation_ratio", "engine_active_ratio")
+
+
+class ReadingState(StrEnum):
+    FRESH = "fresh"
+    STALE = "stale"  # its source answers, and its last sample is too old to be what is now
+    NOT_EXPORTED = "not-exported"  # its exporter has no series of this metric
+    SOURCE_SILENT = "source-silent"  # what is here is what it said before
+    NO_SOURCE = "no-source"  # the cluster has none, or it is switched off
+    NEVER = "never"  # its exporter has a series of it, or was never heard, and no value of this device is known
+    NOT_APPLICABLE = "not-applicable"  # it cannot be said of such a device
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How it stands with a cluster's source, as far as its values go."""
+
+    has_source: bool
+    is_silent: bool = False
+    silent_since: float | None = None  # seconds since the epoch; None: it is not, or nobody knows
+    exported: frozenset[str] = frozenset()  # keys of metrics, by any exporter; `of_exporter`: by that one
+
+    @property
+    def is_heard(self) -> bool:
+        return self.has_source and not self.is_silent
+
+    def of_exporter(self, has: Collection[str]) -> "Standing":
+        """Of one node's, which has these: two of one source may export what they like, and of two vendors never do."""
+        return replace(self, exported=frozenset(has))
+
+
+@dataclass(frozen=True)
+class MetricReading:
+    state: ReadingState
+    value: float | None = None  # in the metric's unit; None: there is none
+    sampled_at: float | None = None  # seconds since the epoch, our clock; None: there is no value
+    since: float | None = None  # when it became stale or silent; None: it is neither, or nobody knows
+
+    @property
+    def is_fresh(self) -> bool:
+        return self.state is ReadingState.FRESH
+
+
+def read_metric(
+    key: str, value: float, sampled_at: float, standing: Standing, *, now: float, is_mig: bool = False
+) -> MetricReading:
+    """`value` and `sampled_at` are NaN where no sample ever was. `is_mig`: a slice, or a board with some."""
+    if not standing.has_source:
+        return MetricReading(ReadingState.NO_SOURCE)
+    if is_mig and key in NOT_UNDER_MIG:
+        return MetricReading(ReadingState.NOT_APPLICABLE)
+    if not (math.isfinite(value) and now - FORGET_AFTER_S <= sampled_at <= now + AHEAD_S):
+        return _without_value(key, standing)
+    if standing.is_silent:
+        return MetricReading(ReadingState.SOURCE_SILENT, value, sampled_at, since=standing.silent_since)
+    if now - sampled_at > STALE_AFTER_S:
+        return MetricReading(ReadingState.STALE, value, sampled_at, since=sampled_at)
+    return MetricReading(ReadingState.FRESH, value, sampled_at)
+
+
+def _without_value(key: str, standing: Standing) -> MetricReading:
+    if standing.is_silent:
+        return MetricReading(ReadingState.SOURCE_SILENT, since=standing.silent_since)
+    return MetricReading(ReadingState.NEVER if key in standing.exported else ReadingState.NOT_EXPORTED)
+
+
+def read_device(
+    frame: Frame, place: int, standing: Standing, *, now: float, is_mig: bool
+) -> Mapping[str, MetricReading]:
+    """Every metric that there is, of the device at this place of the frame."""
+    found = {}
+    for key in METRICS:
+        column = frame.columns.get(key)
+        value, at = (column.values[place], column.times[place]) if column else (math.nan, math.nan)
+        found[key] = read_metric(key, value, at, standing, now=now, is_mig=is_mig)
+    return found
+
+
+def nothing_read(standing: Standing, *, now: float) -> Mapping[str, MetricReading]:
+    """Of a device that no frame has."""
+    return {key: read_metric(key, math.nan, math.nan, standing, now=now) for key in METRICS}
+
+
+def utilisation(readings: Mapping[str, MetricReading]) -> tuple[str, MetricReading]:
+    """How busy a device is, and which metric says so: under MIG, or where the usual one is not exported, the engine's.
+    So it is where the usual one is exported no more: what it said last is not what is so while another says that.
+
+    Of a GPU that several pods share it is the whole GPU's: which of them it is, nothing says.
+    """
+    usual, other = (readings[key] for key in UTILISATION)
+    is_better = (other.is_fresh, other.value is not None) > (usual.is_fresh, usual.value is not None)
+    is_other = usual.state is ReadingState.NOT_APPLICABLE or is_better
+    return (UTILISATION[1], other) if is_other else (UTILISATION[0], usual)

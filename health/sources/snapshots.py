@@ -1,0 +1,355 @@
+"""The newest frame of each cluster, in Redis: a column is two arrays of doubles in the order of the frame's devices.
+
+What Redis loses comes with the next round. The devices, and the order in which they stand, have a name of their own, so
+that a column is never read with another order than it was written in.
+"""
+
+import json
+import math
+import sys
+from array import array
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+from typing import Any, NamedTuple
+
+import msgspec
+from django.conf import settings
+from redis import Redis
+from redis.exceptions import RedisError
+
+from health.telemetry.base import Parts, TelemetryReading, UnplacedXids, XidTold
+from health.telemetry.metrics import METRICS
+from health.telemetry.snapshot import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
+from health.telemetry.snapshot_memory import CHECKPOINTS, COUNTERS, HEARD, LATCHED
+
+KEPT_S = 24 * 3600
+TIMEOUT_S = 2.0
+DOUBLE = 8  # bytes
+OF_CHECKPOINTS = (*COUNTERS, HEARD)
+MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
+TOP = slice(7 if sys.byteorder == "little" else 0, None, DOUBLE)  # of packed doubles the bytes with sign and exponent
+_DEVICES = msgspec.json.Decoder(tuple[GpuDevice, ...])
+_EXPORTERS = msgspec.json.Decoder(list[tuple[frozenset[str], list[str]]])
+_OF_NODE = msgspec.json.Decoder(tuple[int, tuple[GpuDevice, ...], int])
+_clients: dict[str, Redis] = {}
+_orders: OrderedDict[str, tuple[GpuDevice, ...]] = OrderedDict()
+_orders_lock = Lock()
+_exporters: OrderedDict[str, bytes] = OrderedDict()  # by which devices have which series
+
+
+@dataclass(frozen=True)
+class KeptFrame:
+    """A frame, or the part of it that was asked for; and what its source said beside it."""
+
+    frame: Frame
+    exported: frozenset[str]
+    order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
+    xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
+    parts: Parts = field(default_factory=dict)
+    unplaced_xids: UnplacedXids = field(default_factory=dict)
+
+
+class KeptExporters(NamedTuple):
+    exported: frozenset[str]  # by any of them now
+    by_node: Mapping[str, frozenset[str]]  # what that of each has, or had within a day
+
+
+class FramesAway(Exception):
+    """Redis does not answer: nobody knows what GPUs say now."""
+
+
+@dataclass(frozen=True)
+class FrameKeys:
+    prefix: str
+
+    @property
+    def devices(self) -> str:
+        return f"{self.prefix}:devices"
+
+    @property
+    def nodes(self) -> str:
+        return f"{self.prefix}:nodes"
+
+    @property
+    def exporters(self) -> str:
+        return f"{self.prefix}:exporters"
+
+    def column(self, metric: str) -> str:
+        return f"{self.prefix}:column:{metric}"
+
+    def latched(self, metric: str) -> str:
+        return f"{self.prefix}:latched:{metric}"
+
+    def checkpoint(self, number: int, metric: str) -> str:
+        return f"{self.prefix}:checkpoint:{number}:{metric}"
+
+    @property
+    def remembered(self) -> list[str]:
+        of_checkpoints = [self.checkpoint(number, key) for number in range(CHECKPOINTS) for key in OF_CHECKPOINTS]
+        return [*map(self.latched, LATCHED), *of_checkpoints]
+
+    @property
+    def everything(self) -> list[str]:
+        return [self.devices, self.nodes, self.exporters, *map(self.column, METRICS), *self.remembered]
+
+
+def keep(cluster_id: int, taken: TelemetryReading) -> None:
+    """:raises FramesAway"""
+    frame = taken.frame
+    devices = msgspec.json.encode(frame.devices)
+    order = sha256(devices).hexdigest()[:16]
+    keys = _keys(cluster_id, order)
+    head = {
+        "order": order,
+        "taken_at": frame.taken_at,
+        "exported": sorted(taken.exported),
+        "checkpoints": [each.taken_at for each in frame.checkpoints],
+        "parts": [
+            [*key, metric, part, value]
+            for key, metrics in taken.parts.items()
+            for metric, parts in metrics.items()
+            for part, value in parts.items()
+        ],
+        "unplaced_xids": [
+            [node, told.xid, told.words] for node, every in taken.unplaced_xids.items() for told in every
+        ],
+        "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
+        "past_xids": [
+            [*key, xid, told.since if math.isfinite(told.since) else None, told.words]
+            for key, by_number in frame.past_xids.items()
+            for xid, told in by_number.items()
+        ],
+    }
+    try:
+        before = _head_of(cluster_id)
+        is_known = redis_client().exists(keys.devices, keys.nodes) == len((keys.devices, keys.nodes))
+        with redis_client().pipeline(transaction=True) as pipe:
+            if before is not None and before["order"] != order:
+                pipe.delete(*_keys(cluster_id, before["order"]).everything)
+            if is_known:
+                pipe.expire(keys.devices, KEPT_S)
+                pipe.expire(keys.nodes, KEPT_S)
+            else:
+                _keep_devices(pipe, keys, devices, frame.devices)
+            for key, column in frame.columns.items():
+                pipe.set(keys.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
+            pipe.set(keys.exporters, _exporters_of(frame, order), ex=KEPT_S)
+            for name, values in _remembered(frame, keys):
+                pipe.set(name, values.tobytes(), ex=KEPT_S)
+            pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
+            pipe.execute()
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+
+
+def _keep_devices(pipe: Any, keys: FrameKeys, written: bytes, devices: Iterable[GpuDevice]) -> None:
+    """Of an order that is new, or that Redis lost."""
+    pipe.set(keys.devices, written, ex=KEPT_S)
+    if ranges := _ranges(devices):
+        pipe.hset(keys.nodes, mapping=ranges)
+        pipe.expire(keys.nodes, KEPT_S)
+
+
+def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:
+    """The whole frame with all that it remembers, or only some of its columns. None: there is none, or none any more.
+
+    :raises FramesAway
+    """
+    wanted = list(METRICS if metrics is None else metrics)
+    try:
+        head = _head_of(cluster_id)
+        if head is None:
+            return None
+        keys = _keys(cluster_id, head["order"])
+        devices = _devices_of(head["order"], keys)
+        names = [*map(keys.column, wanted), *(keys.remembered if metrics is None else ())]
+        found: list[Any] = redis_client().mget(names) if names else []
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    if devices is None:
+        return None
+    frame = Frame(head["taken_at"], devices)
+    length = len(frame.devices)
+    for key, packed in zip(wanted, found, strict=False):
+        if packed is not None and len(packed) == 2 * DOUBLE * length:
+            half = DOUBLE * length
+            frame.columns[key] = MetricColumn(unpacked(packed[:half]), unpacked(packed[half:]))
+    if metrics is None:
+        kept = dict(zip(keys.remembered, found[len(wanted) :], strict=True))
+        frame.past_xids = _past_xids(head)
+        _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, keys)
+    return _kept(head, frame)
+
+
+def _devices_of(order: str, keys: FrameKeys) -> tuple[GpuDevice, ...] | None:
+    """As they stand in this order, whichever cluster it is of. None: they are gone."""
+    with _orders_lock:
+        if order in _orders:
+            _orders.move_to_end(order)
+            return _orders[order]
+    said: Any = redis_client().get(keys.devices)
+    if said is None:
+        return None
+    devices = _DEVICES.decode(said)
+    with _orders_lock:
+        _orders[order] = devices
+        while len(_orders) > MOST_ORDERS:
+            _orders.popitem(last=False)
+    return devices
+
+
+def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], keys: FrameKeys) -> None:
+    arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
+    frame.latched = {key: arrays[name] for key in LATCHED if (name := keys.latched(key)) in arrays}
+    frame.checkpoints = tuple(
+        Checkpoint(
+            at, {key: arrays[name] for key in OF_CHECKPOINTS if (name := keys.checkpoint(number, key)) in arrays}
+        )
+        for number, at in enumerate(taken_at)
+    )
+
+
+def _remembered(frame: Frame, keys: FrameKeys) -> "Iterable[tuple[str, array[float]]]":
+    for key, since in frame.latched.items():
+        yield keys.latched(key), since
+    for number, each in enumerate(frame.checkpoints):
+        for key, values in each.values.items():
+            yield keys.checkpoint(number, key), values
+
+
+def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
+    """The devices of one node, with all their columns. None: the frame does not have it.
+
+    :raises FramesAway
+    """
+    try:
+        head = _head_of(cluster_id)
+        if head is None:
+            return None
+        keys, redis = _keys(cluster_id, head["order"]), redis_client()
+        said: Any = redis.hget(keys.nodes, node_name)
+        if said is None:
+            return None
+        start, devices, length = _OF_NODE.decode(said)
+        with redis.pipeline(transaction=False) as pipe:
+            for key in METRICS:
+                for first in (start, length + start):
+                    pipe.getrange(keys.column(key), first * DOUBLE, (first + len(devices)) * DOUBLE - 1)
+            parts = pipe.execute()
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    frame = Frame(head["taken_at"], devices)
+    for number, key in enumerate(METRICS):
+        values, times = parts[2 * number : 2 * number + 2]
+        if len(values) == len(times) == DOUBLE * len(devices):
+            frame.columns[key] = MetricColumn(unpacked(values), unpacked(times))
+    return _kept(head, frame)
+
+
+def exporters(cluster_id: int) -> KeptExporters | None:
+    """Two questions to Redis, and no column. None: there is no frame, or none any more.
+
+    :raises FramesAway
+    """
+    try:
+        head = _head_of(cluster_id)
+        if head is None:
+            return None
+        said: Any = redis_client().get(_keys(cluster_id, head["order"]).exporters)
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+    by_node = {node: has for has, nodes in _EXPORTERS.decode(said) for node in nodes} if said is not None else {}
+    return KeptExporters(frozenset(head["exported"]), by_node)
+
+
+def _exporters_of(frame: Frame, order: str) -> bytes:
+    """Which nodes have the same metrics, packed: looked through anew only where a device has a series more or less.
+
+    Whether a time is NaN, minus infinity or an instant its top byte tells.
+    """
+    seen = sha256(order.encode())
+    for key, column in frame.columns.items():
+        seen.update(key.encode())
+        seen.update(column.times.tobytes()[TOP])
+    mark = seen.hexdigest()
+    with _orders_lock:
+        known = _exporters.get(mark)
+    if known is not None:
+        return known
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for node, metrics in frame.metrics_of_nodes().items():
+        alike.setdefault(tuple(metrics), []).append(node)
+    made = msgspec.json.encode(list(alike.items()))
+    with _orders_lock:
+        _exporters[mark] = made
+        while len(_exporters) > MOST_ORDERS:
+            _exporters.popitem(last=False)
+    return made
+
+
+def forget(cluster_id: int) -> None:
+    """:raises FramesAway"""
+    try:
+        head = _head_of(cluster_id)
+        if head is not None:
+            redis_client().delete(_head(cluster_id), *_keys(cluster_id, head["order"]).everything)
+    except RedisError as error:
+        raise FramesAway(str(error)) from error
+
+
+def _keys(cluster_id: int, order: str) -> FrameKeys:
+    return FrameKeys(f"quarterdeck:telemetry:{cluster_id}:{order}")
+
+
+def _head(cluster_id: int) -> str:
+    return f"quarterdeck:telemetry:{cluster_id}:head"
+
+
+def _head_of(cluster_id: int) -> dict[str, Any] | None:
+    said: Any = redis_client().get(_head(cluster_id))
+    return None if said is None else msgspec.json.decode(said)
+
+
+def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
+    xids = {(uuid, gi_id): XidTold(xid, words) for uuid, gi_id, xid, words in head["xids"]}
+    parts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none
+        parts.setdefault((uuid, gi_id), {}).setdefault(metric, {})[part] = value
+    unplaced: dict[str, list[XidTold]] = {}
+    for node, xid, words in head.get("unplaced_xids", ()):  # a frame of before has none
+        unplaced.setdefault(node, []).append(XidTold(xid, words))
+    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts, unplaced)
+
+
+def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
+    found: dict[tuple[str, str], dict[int, PastXid]] = {}
+    for uuid, gi_id, xid, since, words in head.get("past_xids", ()):  # a frame of before has none
+        found.setdefault((uuid, gi_id), {})[xid] = PastXid(math.nan if since is None else since, words)
+    return found
+
+
+def _ranges(devices: Iterable[GpuDevice]) -> dict[Any, Any]:
+    """Of each node where its devices begin, which they are, and how long the columns are. Devices stand by node."""
+    of_nodes: dict[str, tuple[int, list[GpuDevice]]] = {}
+    length = 0
+    for place, device in enumerate(devices):
+        of_nodes.setdefault(device.node_name, (place, []))[1].append(device)
+        length = place + 1
+    return {name: msgspec.json.encode([start, found, length]) for name, (start, found) in of_nodes.items()}
+
+
+def unpacked(packed: bytes) -> "array[float]":
+    values = array("d")
+    values.frombytes(packed)
+    return values
+
+
+def redis_client() -> Redis:
+    """One client a process and address: it keeps its connections, and is safe to share among threads."""
+    url = settings.REDIS_URL
+    if url not in _clients:
+        _clients.setdefault(url, Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S))
+    return _clients[url]

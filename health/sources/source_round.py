@@ -1,0 +1,142 @@
+"""One round at a cluster's source of telemetry: is it due, what did it say, and how did that go."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import structlog
+
+from fleet.messages import announce
+from fleet.models import Cluster, LostLease, Node, Observer, Pod
+from gpu.operands import EXPORTERS
+from health.announce import telemetry_changed
+from health.models import SourceState, TelemetrySource
+from health.models.telemetry_source import AGAIN_AFTER, ROUND_LEASE
+from health.sources import snapshots
+from health.sources.addresses import address_of
+from health.sources.secrets import NoSecret
+from health.sources.storage import keep
+from health.sources.xid_recall import keep_counted, recall_xids
+from health.telemetry.base import TelemetryReading
+from health.telemetry.identity import Whereabouts
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Address, Client
+from health.telemetry.prometheus.source import Known, Prometheus
+from health.telemetry.promql import Matchers
+
+MOST_KNOWN = 64  # clusters of which a worker remembers what it found last
+log = structlog.get_logger(__name__)
+_known: OrderedDict[tuple[int, datetime], Known] = OrderedDict()  # by source and when a person changed it
+_known_lock = Lock()
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is asked, of whom."""
+
+    address: Address
+    matchers: Matchers
+    where: Whereabouts
+
+
+def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | None:
+    """None: there is no source, it was not due, or somebody else is at it."""
+    took = TelemetrySource.take(cluster_id, now=clock())
+    if took is None:
+        return None
+    source, epoch = took
+    try:
+        columns = _asked(source, epoch, clock=clock)
+        TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock(), **columns)
+    except LostLease as lost:
+        log.warning("somebody else asks this source by now, or it was changed", because=str(lost))
+        return None
+    if columns["state"] == SourceState.ANSWERING:
+        telemetry_changed(cluster_id, at=columns["answered_at"])
+    if columns["state"] != source.state:
+        log.info("telemetry", cluster=source.cluster.name, state=columns["state"], because=columns["message"])
+        announce.cluster_changed(
+            cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("telemetry",), at=clock()
+        )
+    return source
+
+
+def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]) -> dict[str, Any]:
+    """What is to be written of it.
+
+    :raises LostLease: when the round is somebody else's by now, or the source was changed meanwhile
+    """
+    begun = time.monotonic()
+    try:
+        taken = taken_from(source, clock=clock)
+        its = partial(TelemetrySource.keep, source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
+        keep(source.cluster_id, taken, assert_lease=its, now=taken.frame.taken_at)
+    except (Unusable, NoSecret) as error:
+        return _silent(source, str(error), now=clock())
+    except snapshots.FramesAway as error:
+        return _silent(source, f"Redis does not take what it said: {error}", now=clock())
+    now = clock()
+    return {
+        "state": SourceState.ANSWERING,
+        "state_since": source.state_since if source.state == SourceState.ANSWERING else now,
+        "message": "",
+        "notes": list(taken.notes),
+        "answered_at": now,
+        "took_ms": int((time.monotonic() - begun) * 1000),
+        "devices": len(taken.frame.devices),
+        "exported": sorted(taken.exported),
+        "clock_offset_s": taken.clock_offset_s,
+        "exploding": [asdict(each) for each in taken.exploding[:20]],
+    }
+
+
+def _silent(source: TelemetrySource, because: str, *, now: datetime) -> dict[str, Any]:
+    return {
+        "state": SourceState.SILENT,
+        "state_since": source.state_since if source.state == SourceState.SILENT else now,
+        "message": because[:600],
+        "next_look_at": now + AGAIN_AFTER,
+    }
+
+
+def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> TelemetryReading:
+    """What it says now, on top of the frame that is kept.
+
+    :raises Unusable, NoSecret, frames.FramesAway: a sentence each
+    """
+    asked = round_of(source)
+    kept, key = snapshots.newest(source.cluster_id), (source.pk, source.changed_at)
+    with Client(asked.address) as client:
+        prometheus = Prometheus(client, asked.matchers, asked.where, lambda: clock().timestamp(), _known.get(key))
+        before = kept.frame if kept else None
+        taken = prometheus.take(before, now=clock().timestamp())
+    recall_xids(source.cluster_id, before, taken.frame)
+    keep_counted(taken)
+    if prometheus.known is not None:
+        _keep_known(key, prometheus.known)
+    return taken
+
+
+def _keep_known(key: tuple[int, datetime], known: Known) -> None:
+    """Whose round is the longest ago goes first."""
+    with _known_lock:
+        _known[key] = known
+        _known.move_to_end(key)
+        while len(_known) > MOST_KNOWN:
+            _known.popitem(last=False)
+
+
+def round_of(source: TelemetrySource) -> Round:
+    """:raises NoSecret: its password or token is not there"""
+    return Round(address_of(source), Matchers(source.matchers), _whereabouts(source.cluster))
+
+
+def _whereabouts(cluster: Cluster) -> Whereabouts:
+    nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
+    pods = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
+    return Whereabouts(nodes, dict(pods.order_by().values_list("name", "node_name")))

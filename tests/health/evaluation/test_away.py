@@ -1,0 +1,144 @@
+"""Of a device plugin or an exporter that does not run one finding is told, and what comes of it is listed under it."""
+
+from datetime import timedelta
+
+import pytest
+
+from fleet.models import Bookmark, Node, Observer, Pod
+from health.evaluation import evaluation_round
+from health.evaluation.exporter_silence import Hearing
+from health.evaluation.missing_operands import operands_away
+from health.models import Finding
+from tests.make import NOON, a_cluster, a_node, a_pod, an_operand
+
+NONE_LEFT = {"gpu_allocatable": 0}
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster():
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    for operand in ("device-plugin", "dcgm-exporter"):
+        an_operand(cluster, operand, desired=2)
+    return cluster
+
+
+def look(cluster, *minutes: int) -> None:
+    for minute in minutes:
+        at = NOON + timedelta(minutes=minute)
+        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        evaluation_round.look(cluster, now=at)
+
+
+def on_their_own() -> list[str]:
+    return sorted(Finding.objects.open().on_their_own().values_list("rule", flat=True))
+
+
+def test_a_node_without_its_device_plugin_is_told_of_once(cluster):
+    a_node(cluster, "gpu-001", **NONE_LEFT)
+
+    look(cluster, 0, 2)
+
+    assert on_their_own() == ["operand-down"]
+    assert Finding.objects.get(rule="allocatable-below-expected").parent.severity == "critical"
+
+
+def test_where_the_plugin_runs_the_gpus_are_missing_by_themselves(cluster):
+    node = a_node(cluster, "gpu-001", **NONE_LEFT)
+    a_pod(node, "plugin", namespace="gpu-operator", gpus=0, operand="device-plugin")
+
+    look(cluster, 0, 2)
+
+    assert on_their_own() == ["allocatable-below-expected"]
+
+
+def test_a_plugin_that_crashes_is_the_same_finding(cluster):
+    node = a_node(cluster, "gpu-001", **NONE_LEFT)
+    row = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 8}
+    waiting = "CrashLoopBackOff: back-off 5m0s"
+    a_pod(node, "plugin", namespace="gpu-operator", gpus=0, operand="device-plugin", waiting_because=waiting, **row)
+
+    look(cluster, 0, 2)
+
+    assert on_their_own() == ["operand-down"]
+    assert Finding.objects.get(rule="pods-failing").parent.rule == "operand-down"
+
+
+@pytest.mark.parametrize(
+    ("ready", "said"),
+    [
+        ((False,), "On gpu-001 the driver and the device plugin do not run: its GPUs cannot be allocated."),
+        ((False, True), "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."),  # the old one ends
+        ((), "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."),  # the host's own driver
+    ],
+)
+def test_a_driver_that_does_not_come_up_is_named_before_what_waits_for_it(cluster, ready, said):
+    an_operand(cluster, "driver", desired=2)
+    node = a_node(cluster, "gpu-001", **NONE_LEFT)
+    for number, is_ready in enumerate(ready):
+        a_pod(node, f"driver-{number}", namespace="gpu-operator", gpus=0, operand="driver", is_ready=is_ready)
+
+    look(cluster, 0, 2)
+
+    assert on_their_own() == ["operand-down"]
+    assert Finding.objects.get(rule="operand-down").sentence == said
+
+
+def test_operands_left_paused_explain_all_that_is_away_with_them(cluster):
+    a_node(cluster, "gpu-001", is_paused=True, **NONE_LEFT)
+
+    look(cluster, 0, 2, 11)
+
+    assert on_their_own() == ["paused-operands"]
+
+
+def test_an_exporter_that_is_away_is_named_where_nothing_is_heard(cluster):
+    for number in (1, 2, 3):
+        node = a_node(cluster, f"gpu-{number}")
+        a_pod(node, f"plugin-{number}", namespace="gpu-operator", gpus=0, operand="device-plugin")
+    a_pod(Node.objects.get(name="gpu-2"), "exporter", namespace="gpu-operator", gpus=0, operand="dcgm-exporter")
+    hearing = Hearing(frozenset({"gpu-3"}), frozenset({"gpu-1", "gpu-2", "gpu-3"}))
+
+    assert operands_away(cluster, hearing) == {"gpu-1": ("dcgm-exporter",)}
+
+
+@pytest.mark.parametrize(
+    ("resource", "operand", "called"),
+    [
+        ("amd.com/gpu", "amd-device-plugin", "AMD device plugin"),
+        ("habana.ai/gaudi", "gaudi-device-plugin", "Gaudi device plugin"),
+        ("gpu.nvidia.com", "dra-driver", "DRA driver"),
+    ],
+)
+def test_gpus_that_somebody_else_offers_are_not_the_device_plugins(cluster, resource, operand, called):
+    counts = {"expected": {resource: 8}, "capacity": {resource: 8}, "allocatable": {resource: 0}}
+    node = a_node(cluster, "other-001", **NONE_LEFT, **counts)
+    assert operands_away(cluster, None) == {}  # nobody runs it as a DaemonSet
+
+    an_operand(cluster, operand)
+    assert operands_away(cluster, None) == {node.name: (operand,)}
+    look(cluster, 0, 2)
+
+    told = Finding.objects.open().get(rule="operand-down")
+    assert f"the {called} does not run: its GPUs cannot be allocated" in told.sentence
+    assert "nvidia.com" not in told.action
+
+
+def test_of_what_no_daemonset_runs_nobody_says_that_it_is_away(cluster):
+    cluster.operands.all().delete()
+    a_node(cluster, "gpu-001", **NONE_LEFT)
+
+    assert operands_away(cluster, None) == {}
+    assert not Pod.objects.exists()
+
+
+def test_it_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert_num_queries):
+    for number in range(50):
+        a_node(cluster, f"gpu-{number:03}", **NONE_LEFT)
+
+    with django_assert_num_queries(4):
+        operands_away(cluster, None)
+    an_operand(cluster, "driver", desired=50)
+    with django_assert_num_queries(5):
+        operands_away(cluster, None)

@@ -1,0 +1,137 @@
+"""However many findings open or end at once, no transaction is long: a person's halt finds a gap (Z40)."""
+
+from datetime import timedelta
+
+import pytest
+
+from benchmarks.writes import watch_writes
+from fleet.models import Bookmark, Node, NodeEvent, Observer
+from health.evaluation import evaluation_round
+from health.inbox import rule_mutes, shadow_mode
+from health.models import Finding, FindingAct
+from tests.make import NOON, a_cluster, a_node
+
+MANY = 450
+LATER = NOON + timedelta(days=1)
+LONGEST_CPU_MS = 250  # of the thread: a busy machine takes longer by the clock
+GPU = "nvidia.com/gpu"
+SICK = {"allocatable": {GPU: 7}, "capacity": {GPU: 8}, "expected": {GPU: 8}}
+WELL = {GPU: 8}
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cluster():
+    cluster = a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    for number in range(MANY):
+        a_node(cluster, f"gpu-{number:04}", **SICK)
+    return cluster
+
+
+def look(cluster, minutes):
+    at = NOON + timedelta(minutes=minutes)
+    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+    return evaluation_round.look(cluster, now=at)
+
+
+def counted(cluster) -> set[int]:
+    return set(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
+
+
+def test_what_opens_and_ends_at_once_is_written_in_short_transactions(cluster):
+    with watch_writes() as opening:
+        look(cluster, 0)
+        assert look(cluster, 2) == MANY
+    assert counted(cluster) == {1}
+    Node.objects.filter(cluster=cluster).update(allocatable=WELL)
+
+    with watch_writes() as ending:
+        assert look(cluster, 4) == MANY
+
+    assert not Finding.objects.unresolved().exists()
+    assert counted(cluster) == {0}
+    assert NodeEvent.objects.filter(kind="finding").count() == 2 * MANY
+    assert max(opening.longest_cpu_ms, ending.longest_cpu_ms) <= LONGEST_CPU_MS
+
+
+def test_a_worker_that_dies_between_two_slices_is_followed_by_one_that_ends_the_rest(cluster, monkeypatch):
+    look(cluster, 0)
+    look(cluster, 2)
+    Node.objects.filter(cluster=cluster).update(allocatable=WELL)
+    truly, slices = evaluation_round._resolve_some, []
+
+    def dies(*given, **named):
+        slices.append(1)
+        if len(slices) == 2:
+            raise SystemExit
+        return truly(*given, **named)
+
+    monkeypatch.setattr(evaluation_round, "_resolve_some", dies)
+    with pytest.raises(SystemExit):
+        look(cluster, 4)
+    left = Finding.objects.open().count()
+    monkeypatch.undo()
+
+    assert 0 < left < MANY
+    assert look(cluster, 5) == left
+    assert counted(cluster) == {0}
+
+
+def test_a_mute_of_a_whole_cluster_is_in_short_transactions_and_what_it_left_the_next_look_silences(
+    cluster, monkeypatch
+):
+    look(cluster, 0)
+    look(cluster, 2)
+    rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
+    monkeypatch.setattr(rule_mutes, "PATIENCE_S", 0.0)
+
+    with watch_writes() as muted:
+        rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", because="A move.", until=LATER, now=at)
+        left = Finding.objects.open().count()
+        rule_mutes.go_on(cluster, now=at)
+
+    assert 0 < left <= MANY
+    assert Finding.objects.muted().count() == FindingAct.objects.filter(verb="mute", by="ada").count() == MANY
+    assert counted(cluster) == {0}
+    assert muted.longest_cpu_ms <= LONGEST_CPU_MS
+
+
+def test_what_a_mute_silenced_opens_in_short_transactions_when_it_is_lifted(cluster):
+    look(cluster, 0)
+    look(cluster, 2)
+    rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
+    row = rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", because="A move.", until=LATER, now=at)
+    rule_mutes.go_on(cluster, now=at)
+
+    with watch_writes() as lifted:
+        rule_mutes.lift(row, actor="ada", because="It is over.", now=at)
+
+    assert Finding.objects.open().count() == MANY
+    assert counted(cluster) == {1}
+    assert lifted.longest_cpu_ms <= LONGEST_CPU_MS
+
+
+def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_ends_what_is_left(cluster, monkeypatch):
+    look(cluster, 0)
+    look(cluster, 2)
+    rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
+    truly, turns = shadow_mode.turn, []
+
+    def dies(*given):
+        turns.append(1)
+        if len(turns) == 2:
+            raise SystemExit
+        return truly(*given)
+
+    monkeypatch.setattr(shadow_mode, "turn", dies)
+    with watch_writes() as turned, pytest.raises(SystemExit):
+        shadow_mode.begin(rule, actor="ada", because="Too many.", now=at)
+    left = Finding.objects.open().count()
+
+    assert 0 < left < MANY
+    look(cluster, 4)
+    assert not Finding.objects.open().exists()
+    assert counted(cluster) == {0}
+    assert turned.longest_cpu_ms <= LONGEST_CPU_MS
