@@ -36,8 +36,7 @@ from kube.selectors import BadSelector
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from people.roster.groups import AlreadyIn
-from rollouts.gates.options import BadGate
-from rollouts.steering.refusals import (
+from rollouts.commands.refusals import (
     AlreadyDecided,
     BadFreeze,
     BadPlan,
@@ -48,6 +47,7 @@ from rollouts.steering.refusals import (
     Refusal,
     StaleBundle,
 )
+from rollouts.gates.options import BadGate
 
 log = structlog.get_logger(__name__)
 

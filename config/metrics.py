@@ -24,7 +24,7 @@ from fleet.models import Bookmark, Cluster, Observer
 from health.lifecycle import FindingState
 from health.models import Finding
 from people.rights import Permission, require
-from rollouts.hooks.findings import CORDON_LEFT, LEFT_BEHIND, OPTED_OUT
+from rollouts.findings.plan_findings import CORDON_LEFT, LEFT_BEHIND, OPTED_OUT
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 

@@ -11,12 +11,12 @@ class RolloutsConfig(AppConfig):
         from fleet.messages import listeners
         from fleet.pools.approval_rules import LISTENERS, LOCKS
         from health.evaluation.finding_sources import register
-        from rollouts.approvals.shown import tidy
-        from rollouts.approvals.unasked import ask_from_now_on, lock_plans
-        from rollouts.hooks.findings import CORDON_LEFT, CORDON_TAKEN, GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
-        from rollouts.hooks.followed import FAILING
-        from rollouts.hooks.objections import plans_that_rest_on
-        from rollouts.hooks.standing_still import STILL, UNLOOKED
+        from rollouts.approvals.automatic_approvals import ask_from_now_on, lock_plans
+        from rollouts.approvals.shown_bundles import tidy
+        from rollouts.findings.external_rollouts import FAILING
+        from rollouts.findings.plan_findings import CORDON_LEFT, CORDON_TAKEN, GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
+        from rollouts.findings.pool_objections import plans_that_rest_on
+        from rollouts.findings.stalled_plans import STILL, UNLOOKED
         from rollouts.messages.wake import plans_of
         from rollouts.web.timeline import lines_of_plans, plans_then
 

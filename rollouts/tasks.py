@@ -5,16 +5,16 @@ import threading
 from celery import shared_task
 from django.utils import timezone
 
-from rollouts.asking.rounds import run_live_check
+from rollouts.commands.pending_commands import record_pending
 from rollouts.engine.round import run_round
-from rollouts.following.rounds import run_followed, take_up
+from rollouts.external_rollouts.external_rollout_round import run_followed, take_up
+from rollouts.image_pulls.image_pull_round import run_pull
+from rollouts.live_checks.live_check_round import run_live_check
 from rollouts.models import FollowedRollout, ImagePull, LiveCheck, Plan
 from rollouts.models.followed import queue_followed, wake_followed
 from rollouts.models.image_pull import queue_pull
 from rollouts.models.live_check import queue_live_check
 from rollouts.models.plan import queue_round, wake_plans
-from rollouts.pulls.rounds import run_pull
-from rollouts.steering.pending_commands import record_pending
 
 
 def owner() -> str:

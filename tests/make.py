@@ -246,8 +246,8 @@ def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
 
 def a_draft(cluster=None, *, author=None, **given: Any):
     """A draft for the NVIDIADriver of `a_fleet`: one canary node, then the rest of the pool."""
-    from rollouts.steering.drafting import draft
-    from rollouts.steering.stage_drafts import StageDraft
+    from rollouts.commands.plan_drafts import draft
+    from rollouts.commands.stage_drafts import StageDraft
 
     somebody_who_approves()
     cluster = cluster or a_fleet()
@@ -277,7 +277,7 @@ def begun(plan, actor, *, because: str = "", now: datetime = NOON):
     asked and said calls `start`.
     """
     from rollouts.checks import Check
-    from rollouts.steering.starting import AskedStart, LiveSeal, LookBefore, begin
+    from rollouts.commands.plan_start import AskedStart, LiveSeal, LookBefore, begin
 
     said = [
         Check("unmeasured", "Canary, Validator: gpu-0 runs no validator.", is_grave=True),

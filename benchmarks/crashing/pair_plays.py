@@ -12,11 +12,11 @@ from benchmarks.crashing.plays import STEPS_A_ROUND, WHOLE, in_between, moments,
 from benchmarks.crashing.seams import Kind, Turn
 from benchmarks.crashing.world import GATES, LONG, NEW, Kept, Shape, World, connected
 from fleet.models import Pool
+from rollouts.commands.plan_drafts import draft
+from rollouts.commands.plan_start import start
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.engine.round import run_round
 from rollouts.models import Plan, StageKind
-from rollouts.steering.drafting import draft
-from rollouts.steering.stage_drafts import StageDraft
-from rollouts.steering.starting import start
 
 OTHER = "a100"  # the driver object of the second plan
 PLACES = 1  # of the pool that has the nodes of both

@@ -10,8 +10,8 @@ from benchmarks.crashing.plays import STEPS_A_ROUND
 from benchmarks.crashing.schedule import PLAN_LEASE_S, Schedule
 from benchmarks.crashing.seams import Kind, Turn, once_decided
 from benchmarks.crashing.world import NEW, OLD
+from rollouts.commands import plan_control
 from rollouts.models import Disruption, Hold, Plan
-from rollouts.steering import commands
 from simulator.kinds import NODE
 
 DECIDED = 0.8  # of those that are overtaken: after its decision, before its write
@@ -70,7 +70,7 @@ class PairSchedule(Schedule):
         world.clock.move(PLAN_LEASE_S)
         plan = self._second()
         if not plan.is_final:
-            commands.abort(plan, actor=world.person("bob"), because="A schedule wants it.", now=world.clock())
+            plan_control.abort(plan, actor=world.person("bob"), because="A schedule wants it.", now=world.clock())
         for _ in range(MOST_ROUNDS):
             plan = self._second()
             if plan.is_final:

@@ -14,9 +14,9 @@ from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Pool
 from rollouts.approvals.bundles import bundle_for
+from rollouts.commands import fleet_freezes, maintenance_windows, plan_approvals, plan_control
+from rollouts.commands.refusals import Refusal
 from rollouts.models import Freeze, MaintenanceWindow, Plan
-from rollouts.steering import approving, commands, freezing, windowing
-from rollouts.steering.refusals import Refusal
 from simulator.actors.gpu_operator import keys
 from simulator.clock import micro_stamp
 from simulator.kinds import JOB, NODE
@@ -24,11 +24,11 @@ from simulator.refusals import Refused
 
 NO = (Refusal, LostRace, IllegalMove)  # as a page or REST would answer 403 or 409
 COMMANDS: dict[str, Callable[..., None]] = {
-    "halt": commands.halt,
-    "pause": commands.pause,
-    "resume": commands.resume,
-    "rollback": commands.roll_back,
-    "abort": commands.abort,
+    "halt": plan_control.halt,
+    "pause": plan_control.pause,
+    "resume": plan_control.resume,
+    "rollback": plan_control.roll_back,
+    "abort": plan_control.abort,
 }
 CLOSED = 0.3  # of what holds nodes back: a window that closes
 OPEN_FOR, CLOSES_IN = timedelta(minutes=5), timedelta(seconds=30)
@@ -54,7 +54,9 @@ def approve(world: World, *, after_s: float = 0) -> None:
     for stage in _plan(world).stages.filter(state="opening", state_since__lte=since):
         seen = bundle_for(stage).hash
         try:
-            approving.approve(stage, actor=world.person("carol"), bundle_hash=seen, because="Seen.", now=world.clock())
+            plan_approvals.approve(
+                stage, actor=world.person("carol"), bundle_hash=seen, because="Seen.", now=world.clock()
+            )
         except NO:
             continue
         world.say("carol", "approve")
@@ -64,7 +66,9 @@ def reject(world: World) -> None:
     """Another approver says no, whoever has said yes."""
     for stage in _plan(world).stages.filter(state="opening"):
         try:
-            approving.reject(stage, actor=world.person("dave"), bundle_hash="", because="Not now.", now=world.clock())
+            plan_approvals.reject(
+                stage, actor=world.person("dave"), bundle_hash="", because="Not now.", now=world.clock()
+            )
         except NO:
             continue
         world.say("dave", "reject")
@@ -73,15 +77,15 @@ def reject(world: World) -> None:
 def freeze(world: World, chance: random.Random, who: str) -> None:
     cluster, pool = world.cluster, Pool.objects.get(cluster=world.cluster, name="h100")
     where = chance.choice(
-        [freezing.Where(), freezing.Where(cluster=cluster), freezing.Where(cluster=cluster, pool=pool)]
+        [fleet_freezes.Where(), fleet_freezes.Where(cluster=cluster), fleet_freezes.Where(cluster=cluster, pool=pool)]
     )
     try:
         if chance.random() < 0.25:
-            freezing.stop(actor=who, because="A schedule wants it.", now=world.clock())
+            fleet_freezes.stop(actor=who, because="A schedule wants it.", now=world.clock())
             world.say(who, "freeze", binds_rollbacks=True)
             return
         holds = chance.random() < 0.3
-        freezing.freeze(where, actor=who, because="A schedule wants it.", now=world.clock(), binds_rollbacks=holds)
+        fleet_freezes.freeze(where, actor=who, because="A schedule wants it.", now=world.clock(), binds_rollbacks=holds)
     except NO:
         return
     world.say(who, "freeze", binds_rollbacks=holds)
@@ -97,7 +101,7 @@ def close_window(world: World, chance: random.Random, who: str) -> None:
         zone="UTC", duration_s=int(OPEN_FOR.total_seconds()), by=who, at=now,
     )  # fmt: skip
     try:
-        windowing.make_window(window, now=now)
+        maintenance_windows.make_window(window, now=now)
     except NO:
         return
     world.clock.move(CLOSES_IN.total_seconds())
@@ -112,9 +116,9 @@ def hold_back(world: World, chance: random.Random, who: str) -> None:
 def lift_all(world: World, who: str) -> None:
     now = world.clock()
     for one in Freeze.objects.in_force(now=now):
-        freezing.lift(one, actor=who, because="It is over.", now=now + timedelta())
+        fleet_freezes.lift(one, actor=who, because="It is over.", now=now + timedelta())
     for window in MaintenanceWindow.objects.select_related("cluster", "pool"):
-        windowing.remove_window(window, actor=who, because="It is over.", now=now)
+        maintenance_windows.remove_window(window, actor=who, because="It is over.", now=now)
     world.say(who, "lift")
 
 

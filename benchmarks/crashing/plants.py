@@ -19,22 +19,22 @@ from gpu.labels import HELD_BY
 from kube import client
 from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
-from rollouts.engine import act, decide, live, observe, record, writer_lease
+from rollouts.engine import act, decide, live_state, observation, record, writer_lease
 from rollouts.engine import round as rounds
-from rollouts.engine.act import cordons, handing_over, holds, levers, opt_outs, version, waves
+from rollouts.engine.act import cordons, exclusions, holds, levers, node_handover, version, waves
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide import budget, giving_up, promoting, releasing, rolling_back
+from rollouts.engine.decide import budget, plan_abort, promotion, releases, rollback
 from rollouts.engine.decide import cordons as cordoning
 from rollouts.engine.decide.acts import Decision, HandOver, Recall
-from rollouts.engine.decide.restoring import ours
+from rollouts.engine.decide.restoration import ours
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
+from rollouts.image_pulls import base, job_cleanup, job_creation, job_results
+from rollouts.image_pulls.base import PullRound
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
-from rollouts.ordering.domains import Budgets
-from rollouts.pulls import base, leaving, looking, making
-from rollouts.pulls.base import PullRound
-from rollouts.reads import restraints
-from rollouts.reads.restraints import Restraints
+from rollouts.node_order.failure_domains import Budgets
+from rollouts.queries import restraints
+from rollouts.queries.restraints import Restraints
 
 Patch = Callable[[], AbstractContextManager[Any]]
 
@@ -131,7 +131,7 @@ def _take_whatever(*given: Any, **named: Any) -> None:
         TAKE(*given, **named)
 
 
-INTEND_PULL, WRITE_PULL = making.intend, PullRound.write
+INTEND_PULL, WRITE_PULL = job_creation.intend, PullRound.write
 
 
 def _intend_afterwards(pull_round: PullRound, row: PullJob, image: str) -> str:
@@ -149,7 +149,7 @@ def _write_intent_too(pull_round: PullRound, row: PullJob, told: Any, *, now: da
 
 
 def _intend_whatever(pull_round: PullRound, row: PullJob, image: str) -> str:
-    row.image, row.system = image, making.system_of(image, pull_round.pull.to_version)
+    row.image, row.system = image, job_creation.system_of(image, pull_round.pull.to_version)
     PullJob.objects.filter(pk=row.pk).update(intended_at=pull_round.clock(), image=row.image, system=row.system)
     return ""
 
@@ -197,18 +197,18 @@ PLANTS = {
     "budget": Plant(
         "the budget: how many nodes a stage and the operator may have on the way",
         (
-            _instead(releasing, "room", ROOM),
-            _instead(rolling_back, "room", ROOM),
+            _instead(releases, "room", ROOM),
+            _instead(rollback, "room", ROOM),
             _instead(waves, "_intend", _intend_any_number),
         ),
     ),
     "room": Plant(
         "the room in the decision to let nodes go: all that are held are wanted at once, and the intent refuses them",
-        (_instead(releasing, "room", ROOM),),
+        (_instead(releases, "room", ROOM),),
     ),
     "room-back": Plant(
         "the same, in the decision to let nodes go back",
-        (_instead(rolling_back, "room", ROOM),),
+        (_instead(rollback, "room", ROOM),),
     ),
     "slots": Plant(
         "the operator's slots: only a stage's own budget says how many go",
@@ -216,7 +216,7 @@ PLANTS = {
     ),
     "slots-back": Plant(
         "the same, in the decision to let nodes go back",
-        (_instead(rolling_back, "room", STAGE_ROOM),),
+        (_instead(rollback, "room", STAGE_ROOM),),
     ),
     "broken": Plant(
         "the nodes in a stage's budget that are broken already: only what the stage itself has let go counts",
@@ -232,7 +232,7 @@ PLANTS = {
     ),
     "offered": Plant(
         "what DRA drivers say in the live look: of a node whose labels name no driver it knows no version",
-        (_instead(live, "_offered", _always({})),),
+        (_instead(live_state, "_offered", _always({})),),
     ),
     "ledger": Plant(
         "the look into the ledger of all plans in the intent: two that decide at once take the same place",
@@ -261,8 +261,8 @@ PLANTS = {
     "foreign": Plant(
         "that a plan which is given up holds its nodes while somebody else's version is in the object",
         (
-            _instead(giving_up, "ask_to_hand_over", _hand_all_over),
-            _instead(handing_over, "_stands", lambda plan: Plan.objects.filter(pk=plan.pk)),
+            _instead(plan_abort, "ask_to_hand_over", _hand_all_over),
+            _instead(node_handover, "_stands", lambda plan: Plan.objects.filter(pk=plan.pk)),
         ),
     ),
     "recall": Plant(
@@ -278,16 +278,16 @@ PLANTS = {
         (
             _instead(waves, "why_not_let_go", _always("")),
             _instead(waves, "restraints_of", NO_RESTRAINTS),
-            _instead(observe, "restraints_of", NO_RESTRAINTS),
+            _instead(observation, "restraints_of", NO_RESTRAINTS),
         ),
     ),
     "switch": Plant(
         "the ConfigMap in the cluster that stops everything",
-        (_instead(live, "stopped_by_switch", _always("")),),
+        (_instead(live_state, "stopped_by_switch", _always("")),),
     ),
     "approval": Plant(
         "that a stage waits for what its gates say before the first of its nodes goes",
-        (_instead(promoting, "wait_for_gates", _always(None)),),
+        (_instead(promotion, "wait_for_gates", _always(None)),),
     ),
     "rejection": Plant(
         "the look for a rejection in the move by which a stage begins: one of the same moment goes unseen",
@@ -311,7 +311,7 @@ PLANTS = {
     ),
     "as-before": Plant(
         "what was there before such an opt-out is known, and put back as it was",
-        (_instead(opt_outs, "before", _nothing_before),),
+        (_instead(exclusions, "before", _nothing_before),),
     ),
     "cordons": Plant(
         "a node that is cordoned until its test Job has completed takes pods again after it, or at the end",
@@ -335,11 +335,11 @@ PLANTS = {
     ),
     "pull-intent": Plant(
         "the row that says that a Job may be there, written before the Job is: it is written after it",
-        (_instead(making, "intend", _intend_afterwards), _instead(PullRound, "write", _write_intent_too)),
+        (_instead(job_creation, "intend", _intend_afterwards), _instead(PullRound, "write", _write_intent_too)),
     ),
     "pull-stop": Plant(
         "the look for the stop, freezes and the ConfigMap before a Job is made",
-        (_instead(making, "stopped_in_cluster", _always("")), _instead(making, "why_frozen", _always(""))),
+        (_instead(job_creation, "stopped_in_cluster", _always("")), _instead(job_creation, "why_frozen", _always(""))),
     ),
     "pull-landing": Plant(
         "that a request for a Job that may still land is waited for",
@@ -347,11 +347,11 @@ PLANTS = {
     ),
     "pull-ours": Plant(
         "the look at whose Job of our name it is",
-        (_instead(looking, "is_ours", AGREED), _instead(leaving, "is_ours", AGREED)),
+        (_instead(job_results, "is_ours", AGREED), _instead(job_cleanup, "is_ours", AGREED)),
     ),
     "pull-called-off": Plant(
         "the look for a cancellation, the plan's end and an edit just before a Job is made",
-        (_instead(making, "intend", _intend_whatever),),
+        (_instead(job_creation, "intend", _intend_whatever),),
     ),
     "pull-turn": Plant(
         "the lease of a pull: a worker that lost its turn, or never had it, goes on",

@@ -7,8 +7,8 @@ from benchmarks.crashing import people
 from benchmarks.crashing.jobs import NAMESPACE
 from benchmarks.crashing.people import NO
 from benchmarks.crashing.world import KUBECTL, NEW, World
+from rollouts.commands import image_pulls, plan_drafts
 from rollouts.models import ImagePull, Plan, PullJob
-from rollouts.steering import drafting, pulling
 from simulator.kinds import JOB
 
 OTHER = "580.105.08"  # to which a draft is edited
@@ -24,7 +24,7 @@ def in_force(world: World) -> ImagePull | None:
 def ask(world: World, nodes_each: int) -> None:
     plan = Plan.objects.select_related("cluster").get(pk=world.plan.pk)
     try:
-        pulling.ask(
+        image_pulls.ask(
             plan, actor=world.person("ada"), because="Before the window.", nodes_each=nodes_each, now=world.clock()
         )
     except NO:
@@ -40,7 +40,7 @@ def call_off(world: World) -> None:
     pull = in_force(world)
     try:
         if pull is not None:
-            pulling.cancel(pull, actor=world.person("bob"), because="Not today.", now=world.clock())
+            image_pulls.cancel(pull, actor=world.person("bob"), because="Not today.", now=world.clock())
             world.say("bob", "cancel")
     except NO:
         return
@@ -49,10 +49,10 @@ def call_off(world: World) -> None:
 def edit(world: World, _chance: random.Random) -> None:
     """The draft goes elsewhere from now on, or back to where it went."""
     plan = Plan.objects.select_related("cluster").get(pk=world.plan.pk)
-    stages = drafting.stages_of(plan)
+    stages = plan_drafts.stages_of(plan)
     to = NEW if plan.to_version == OTHER else OTHER
     try:
-        drafting.edit(
+        plan_drafts.edit(
             plan, title="", to_version=to, stages=stages, expected_revision=plan.revision,
             actor=world.person("bob"), now=world.clock(),
         )  # fmt: skip
@@ -77,7 +77,7 @@ def end(world: World, _chance: random.Random) -> None:
     if plan.state != "draft":
         people.command(world, "bob", "abort")
         return
-    drafting.discard(plan, actor=world.person("bob"), because="Not needed.", now=world.clock())
+    plan_drafts.discard(plan, actor=world.person("bob"), because="Not needed.", now=world.clock())
     world.say("bob", "abort")
 
 

@@ -8,10 +8,10 @@ from benchmarks.crashing.world import World
 from fleet.models import Cluster, ClusterMode
 from people.models import RoleBinding
 from rollouts.approvals.bundles import bundle_for
+from rollouts.commands import plan_approvals
+from rollouts.commands.refusals import Refusal
 from rollouts.gates.approval import ApprovalGate
 from rollouts.models import BreakGlass, Plan, Stage
-from rollouts.steering import approving
-from rollouts.steering.refusals import Refusal
 
 TOO_OLD = ApprovalGate().valid_for + timedelta(seconds=1)
 
@@ -35,7 +35,7 @@ def take_role_and_approve_own(world: World) -> None:
     take_role(world)
     stage = _opening(world)
     try:
-        approving.approve(
+        plan_approvals.approve(
             stage, actor=world.person("ada"), bundle_hash=bundle_for(stage).hash, because="Mine.", now=world.clock()
         )
     except Refusal:

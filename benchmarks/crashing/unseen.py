@@ -8,7 +8,7 @@ from benchmarks.crashing.nodes_seen import HELD_BY, HELD_SINCE
 from benchmarks.crashing.oracle import QUIET
 from benchmarks.crashing.world import KUBECTL, World
 from fleet.models import Pool
-from rollouts.steering import freezing
+from rollouts.commands import fleet_freezes
 from simulator.actors.gpu_operator import keys
 from simulator.kinds import NODE
 
@@ -34,8 +34,8 @@ def _into_a_frozen_pool(world: World, node: str) -> None:
         name=QUIET,
         defaults={"selector": f"{QUIET}=true", "max_unavailable": world.shape.nodes},
     )
-    where = freezing.Where(cluster=world.cluster, pool=pool)
-    freezing.freeze(where, actor="ada", because="A schedule wants it.", now=world.clock(), binds_rollbacks=False)
+    where = fleet_freezes.Where(cluster=world.cluster, pool=pool)
+    fleet_freezes.freeze(where, actor="ada", because="A schedule wants it.", now=world.clock(), binds_rollbacks=False)
     world.say("ada", f"freeze {QUIET}")
     _patch(world, node, {"metadata": {"labels": {QUIET: "true"}}})
 

@@ -26,12 +26,12 @@ from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, Pool
 from kube import client
 from people.models import RoleBinding, User
+from rollouts.commands.plan_drafts import draft
+from rollouts.commands.plan_start import start
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.engine.round import run_round
+from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.models import Plan, StageKind
-from rollouts.pulls.rounds import run_pull
-from rollouts.steering.drafting import draft
-from rollouts.steering.stage_drafts import StageDraft
-from rollouts.steering.starting import start
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.objects import labels

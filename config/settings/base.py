@@ -82,7 +82,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "fleet.web.unwatched_banner.unwatched",
-                "rollouts.web.stopping.stop",
+                "rollouts.web.fleet_stop.stop",
             ],
         },
     },

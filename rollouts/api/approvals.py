@@ -10,8 +10,8 @@ from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
 from rollouts.api.serializers import ApprovalSerializer, StageRowSerializer
 from rollouts.approvals.decisions import Awaited, awaited, given_by, waiting_for_approval
+from rollouts.commands.plan_approvals import approve, reject
 from rollouts.models import Approval, Stage
-from rollouts.steering.approving import approve, reject
 
 DECISIONS = {"approve": approve, "reject": reject}
 

@@ -11,9 +11,9 @@ from rest_framework.response import Response
 from edges.rest import Asked, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
+from rollouts.commands.break_glass import AS_USUAL, LEAST, MOST, acknowledge, break_glass
 from rollouts.gates import GATES
 from rollouts.models import BreakGlass
-from rollouts.steering.breaking_glass import AS_USUAL, LEAST, MOST, acknowledge, break_glass
 
 GATE_KEYS = [(key, gate.title) for key, gate in GATES.items()]
 

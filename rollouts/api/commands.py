@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from edges.rest import KEY, Asked
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
+from rollouts.commands import plan_control
+from rollouts.commands.dispatch import COMMANDS
+from rollouts.commands.retries import retry
 from rollouts.lifecycle import PlanState
-from rollouts.steering import commands
-from rollouts.steering.retrying import retry
-from rollouts.steering.telling import COMMANDS
 from rollouts.verbs import VERBS
 
 STATES = [(state.value, state.value) for state in PlanState]
@@ -163,7 +163,7 @@ class Exclusions(PlanEdge):
         """Take a node out of its stage. It stays held."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
-        commands.exclude(target, actor=self.user, now=timezone.now(), **self.read(Because))
+        plan_control.exclude(target, actor=self.user, now=timezone.now(), **self.read(Because))
         return Response(status=204)
 
 

@@ -17,9 +17,9 @@ from edges.documents import LARGEST_BYTES
 from people.rights import Permission, require_somewhere
 from rollouts.api.base import PlanEdge
 from rollouts.api.previews import PreviewSerializer
-from rollouts.evidence.exporting import evidence_of
-from rollouts.steering.documents import Applied, Applying, apply, content_of, look, read
-from rollouts.steering.documents.writing import as_yaml
+from rollouts.commands.documents import Applied, Applying, apply, content_of, look, read
+from rollouts.commands.documents.serializer import as_yaml
+from rollouts.evidence.export import evidence_of
 
 DRY_RUN = OpenApiParameter("dry_run", bool, description="Say what it would do, and write nothing.")
 EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.OBJECT}

@@ -15,10 +15,10 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Pool
 from people.rights import Permission, require_somewhere, scope_of
 from rollouts.api.serializers import KEY_MOST
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import Where, bound_by, where_of
 from rollouts.models import Freeze
-from rollouts.reads.restraints import restraint_by
-from rollouts.steering import freezing
-from rollouts.steering.freezing import Where, bound_by, where_of
+from rollouts.queries.restraints import restraint_by
 
 
 class FreezeSerializer(RowSerializer):
@@ -136,7 +136,7 @@ class FreezeList(FreezeEdge, Listing):
         asked = self.read(FreezeRequest)
         where = self.where(asked)
         where.require(self.user, Permission.STOP)
-        row = freezing.freeze(where, actor=self.user.username, key=self.key(), now=timezone.now(), **asked)
+        row = fleet_freezes.freeze(where, actor=self.user.username, key=self.key(), now=timezone.now(), **asked)
         return Response(FreezeSerializer(row).data, status=201)
 
 
@@ -152,7 +152,7 @@ class FreezeLifts(FreezeEdge):
         """End a freeze, or the stop. Its plans go on where nothing else binds them."""
         freeze = self.freeze(freeze_id)
         where_of(freeze).require(self.user, Permission.RUN)
-        freezing.lift(freeze, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
+        fleet_freezes.lift(freeze, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
         return Response(status=204)
 
 
@@ -174,13 +174,13 @@ class Stop(Edge):
     def get(self, request) -> Response:
         if scope_of(self.user, Permission.SEE).nowhere:
             raise Http404
-        return Response(StopSerializer({"in_force": freezing.stop_in_force(now=timezone.now())}).data)
+        return Response(StopSerializer({"in_force": fleet_freezes.stop_in_force(now=timezone.now())}).data)
 
     @extend_schema(request=StopRequest, responses={201: FreezeSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
         Where().require(self.user, Permission.STOP)
         because = self.read(StopRequest)["because"]
-        row = freezing.stop(actor=self.user.username, because=because, key=self.key(), now=timezone.now())
+        row = fleet_freezes.stop(actor=self.user.username, because=because, key=self.key(), now=timezone.now())
         return Response(FreezeSerializer(row).data, status=201)
 
 
@@ -189,5 +189,5 @@ class StopLifts(Edge):
     def post(self, request) -> Response:
         """Let the fleet go on, where nothing else binds a plan."""
         Where().require(self.user, Permission.RUN)
-        freezing.lift_stop(actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
+        fleet_freezes.lift_stop(actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
         return Response(status=204)

@@ -12,10 +12,10 @@ from edges.rest import KEY, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.commands import Because
-from rollouts.images.progress import PullOutcome
+from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
+from rollouts.driver_images.pull_progress import PullOutcome
+from rollouts.image_pulls.latest_pulls import PullOnPage, pull_on_page, pulls_on_page
 from rollouts.models import ImagePull, PullJob
-from rollouts.pulls.reading import PullOnPage, pull_on_page, pulls_on_page
-from rollouts.steering.pulling import MOST_EACH, ask, cancel
 
 
 class ImagePullRequest(Because):

@@ -11,9 +11,9 @@ from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
 from people.rights import require
+from rollouts.commands.domain_budgets import EACH, LONGEST_LABEL, MAY, MOST, BudgetShown, budgets_of, set_budget
 from rollouts.models import Disruption
-from rollouts.ordering.domains import DomainKind
-from rollouts.steering.budgeting import EACH, LONGEST_LABEL, MAY, MOST, BudgetShown, budgets_of, set_budget
+from rollouts.node_order.failure_domains import DomainKind
 
 DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 

@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from rollouts.api.base import PlanEdge
 from rollouts.api.previews import LiveCheckSerializer
-from rollouts.preflight.live.reading import live_on_page, may_ask_live
-from rollouts.steering.live_checking import ask
+from rollouts.commands.live_checks import ask
+from rollouts.preflight.live_checks.latest import live_on_page, may_ask_live
 
 
 class NewestLiveCheck(serializers.Serializer):

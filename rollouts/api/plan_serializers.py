@@ -15,11 +15,11 @@ from rollouts.api.serializers import (
     StageRowSerializer,
 )
 from rollouts.checks import Check
+from rollouts.commands.duration import Duration
+from rollouts.commands.hold_progress import HoldProgress
+from rollouts.commands.preview import Preview
 from rollouts.models import Command, Plan, PlanEvent
-from rollouts.reads.on_page import Button, PlanOnPage
-from rollouts.steering.duration import Duration
-from rollouts.steering.holding import HoldProgress
-from rollouts.steering.preview import Preview
+from rollouts.queries.plan_view import Button, PlanOnPage
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
 

@@ -21,15 +21,15 @@ from rollouts.api.plan_serializers import (
 )
 from rollouts.api.previews import PreviewSerializer
 from rollouts.api.serializers import StageDraftSerializer
+from rollouts.commands.plan_drafts import draft, edit, stages_of, suggest_stages
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import ObjectGone
+from rollouts.commands.remaining import expected, holding, letting_go
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
 from rollouts.preflight.rollback import rollback_checks
-from rollouts.reads.on_page import buttons, plan_on_page
-from rollouts.steering.drafting import draft, edit, stages_of, suggest_stages
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import ObjectGone
-from rollouts.steering.remaining import expected, holding, letting_go
-from rollouts.steering.stage_drafts import StageDraft
+from rollouts.queries.plan_view import buttons, plan_on_page
 
 
 class PlanFilters(filters.FilterSet):

@@ -2,8 +2,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from rollouts.api.serializers import Option
-from rollouts.preflight.live.answers import LiveResult
-from rollouts.steering.preview import Forecast, Preview, StagePreview, StartVerdict
+from rollouts.commands.preview import Forecast, Preview, StagePreview, StartVerdict
+from rollouts.preflight.live_checks.answers import LiveResult
 
 NULL = "Null: its pods were never read."
 

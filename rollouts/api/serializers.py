@@ -7,6 +7,8 @@ from rest_framework import serializers
 
 from edges.rest import Asked, RowSerializer
 from fleet.api.serializers import RefSerializer
+from rollouts.commands.draft_problems import LONGEST_REASON as LONGEST_WHY
+from rollouts.commands.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 from rollouts.gates import GATES
 from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
@@ -14,8 +16,6 @@ from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Cordon, GateAnswer, OptOut, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
-from rollouts.steering.draft_problems import LONGEST_REASON as LONGEST_WHY
-from rollouts.steering.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
 MOST_NODES = 100_000

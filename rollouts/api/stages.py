@@ -18,12 +18,12 @@ from rollouts.api.serializers import (
     TargetSerializer,
     WaveSerializer,
 )
-from rollouts.approvals.shown import show
+from rollouts.approvals.shown_bundles import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
-from rollouts.preflight.ahead import ahead_of
-from rollouts.reads.on_page import cordons_of, opt_outs_of
-from rollouts.reads.ways_out import ways_out
+from rollouts.preflight.remaining_nodes import ahead_of
+from rollouts.queries.plan_view import cordons_of, opt_outs_of
+from rollouts.queries.remedies import ways_out
 
 HISTORY_AT_MOST = 200
 STORY = (

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from edges.rest import Asked
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.steering.test_jobs import add_test_jobs
+from rollouts.commands.test_jobs import add_test_jobs
 
 
 class TestJobsRequest(Asked):

@@ -4,7 +4,7 @@ from rollouts.api.approvals import AwaitedList, GivenList, StageApprovals
 from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
-from rollouts.api.followed import FollowedDetail, FollowedList, FollowedNodes
+from rollouts.api.external_rollouts import FollowedDetail, FollowedList, FollowedNodes
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls
 from rollouts.api.ledger import DisruptionList, DomainBudgets

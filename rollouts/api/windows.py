@@ -15,8 +15,15 @@ from fleet.api.serializers import RefSerializer
 from people.rights import require_somewhere
 from rollouts.api.freezes import BoundPlanSerializer, FreezeEdge, LiftRequest
 from rollouts.api.serializers import KEY_MOST
+from rollouts.commands.maintenance_windows import (
+    MAY,
+    WindowPreview,
+    make_window,
+    preview_window,
+    remove_window,
+    where_of,
+)
 from rollouts.models import MaintenanceWindow
-from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
 from rollouts.windows import Interval, first_day, union
 from rollouts.windows.rules import LONGEST as LONGEST_RULE
 from rollouts.windows.schedule import LONGEST, LONGEST_ZONE, SHORTEST

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from rollouts.checks import Check
+from rollouts.components.terms import HoldWords
 from rollouts.components.throttle import Throttle
-from rollouts.components.words import HoldWords
 
 
 class Unit(StrEnum):

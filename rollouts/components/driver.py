@@ -20,8 +20,8 @@ from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRE
 from gpu.versions import same
 from rollouts.checks import Check
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, ReleaseAct, RemoveLabel, Unit
+from rollouts.components.terms import BY_LABEL, HoldWords
 from rollouts.components.throttle import ControllerOff, Throttle, operator_room
-from rollouts.components.words import BY_LABEL, HoldWords
 from wording.lists import names
 from wording.numbers import are, count, either
 

@@ -10,11 +10,11 @@ from people.models import User
 from people.rights import Permission, scope_of
 from people.roster.groups import groups_of
 from rollouts.approvals.approvers import gate_of
+from rollouts.approvals.automatic_approvals import ask_where_one_must, to_ask
 from rollouts.approvals.bundles import bundle_for
-from rollouts.approvals.unasked import ask_where_one_must, to_ask
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Plan, Stage
-from rollouts.models.moving import record_event
+from rollouts.models.transitions import record_event
 from wording.durations import spell
 from wording.lists import names
 

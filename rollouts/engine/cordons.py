@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rollouts.engine.proofs import Proofs
 from rollouts.engine.snapshot import CordonedByUs
+from rollouts.engine.test_jobs import Proofs
 from rollouts.gates.proof import cordons_by
 from rollouts.models import Cordon, Plan, Stage, Target
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from fleet.observer.mirror.dra_offers import fold
 from fleet.observer.mirror.rows.node import node_row
 from kube import client
 from kube.structs import NodeSeen
-from rollouts.engine.live import Live, NodesNow
+from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.workloads import DriverPod, driver_pods
 from rollouts.models import Hold, Plan
-from rollouts.reads.queries import nodes_of
+from rollouts.queries.driver_nodes import nodes_of
 
 COLUMNS = (
     "uid", "name", "is_held", "held_by", "upgrade_state", "is_ready", "is_unschedulable", "driver_version",

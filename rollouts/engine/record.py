@@ -17,9 +17,9 @@ from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_BECAUSE, said_by
-from rollouts.models.moving import record_event
 from rollouts.models.plan import wake_plans
-from rollouts.reads.restraints import GOES_BACK
+from rollouts.models.transitions import record_event
+from rollouts.queries.restraints import GOES_BACK
 
 
 def record_answers(

@@ -13,9 +13,9 @@ from rollouts.engine import templates
 from rollouts.engine.act import carry_out
 from rollouts.engine.approvals import ask_again, void_approvals, void_every_approval
 from rollouts.engine.decide import Decision, decide
-from rollouts.engine.left import what_is_left
-from rollouts.engine.live import Live, NodesNow, ask_cluster, ask_nodes
-from rollouts.engine.observe import observe
+from rollouts.engine.leftovers import what_is_left
+from rollouts.engine.live_state import Live, NodesNow, ask_cluster, ask_nodes
+from rollouts.engine.observation import observe
 from rollouts.engine.record import (
     end_handover,
     give_back,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from rollouts.components.base import BEGUN, Component, Phase
+from rollouts.components.terms import HoldWords
 from rollouts.components.throttle import UpgradePolicy
-from rollouts.components.words import HoldWords
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.ordering.domains import UNBOUND, Budgets
+from rollouts.node_order.failure_domains import UNBOUND, Budgets
 
 
 @dataclass(frozen=True)

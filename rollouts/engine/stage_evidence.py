@@ -11,9 +11,9 @@ from fleet.models import Node, Pod
 from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.cordons import Cordons
-from rollouts.engine.opt_outs import OptOuts
-from rollouts.engine.proofs import Proofs
+from rollouts.engine.exclusions import OptOuts
 from rollouts.engine.snapshot import StageSnapshot
+from rollouts.engine.test_jobs import Proofs
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
@@ -35,9 +35,9 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
 from rollouts.models import Approval, FollowedNode, GateAnswer, Plan, Rollout, Stage, Target
 from rollouts.models.gate_answer import KeptAnswer
-from rollouts.reads.headroom import read_room
-from rollouts.reads.matrix import combinations, despite
-from rollouts.reads.restraints import OpenHours
+from rollouts.queries.compatibility import combinations, despite
+from rollouts.queries.headroom import read_room
+from rollouts.queries.restraints import OpenHours
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from edges.digests import digest
 from edges.transition_errors import LostRace
-from rollouts.engine.live import Live
+from rollouts.engine.live_state import Live
 from rollouts.models import Plan
 
 Digests = Mapping[str, str]

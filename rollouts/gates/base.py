@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gpu.compatibility.verdicts import Support
 from rollouts.lifecycle import TargetState
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from wording.lists import names
 from wording.numbers import are, count
 

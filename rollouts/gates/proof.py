@@ -1,6 +1,6 @@
 """A test Job has worked on the GPUs of each changed node: synthetic load, where no tenant may come yet (Z8, Z27).
 
-The engine makes the Jobs (`rollouts/engine/decide/proofs.py`) and keeps pods off until they have completed
+The engine makes the Jobs (`rollouts/engine/decide/test_jobs.py`) and keeps pods off until they have completed
 (`rollouts/engine/decide/cordons.py`); here is only read what became of them. No Job, one that runs, and one that was
 kept from running are waited for.
 """
@@ -22,8 +22,8 @@ from rollouts.gates.base import (
     share,
     wait,
 )
-from rollouts.proofs.job import resource_of
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_job import resource_of
+from rollouts.test_jobs.test_progress import ProofOutcome
 from wording.lists import names
 from wording.numbers import count, either
 

@@ -3,7 +3,7 @@
 Where windows are, they bind nodes with or without this gate. It adds that there must be one: of a node that no
 window covers, as after somebody removed it, nothing says when it may go. And it begins no wave shortly before the
 closing, since what has begun goes on (hazard Z3). What was let go and has not begun is held again once no window
-covers it any more, as when one closes (`rollouts.reads.asked_windows`). A window that is closed asks nobody: it says
+covers it any more, as when one closes (`rollouts.queries.stage_windows`). A window that is closed asks nobody: it says
 itself when it opens.
 """
 

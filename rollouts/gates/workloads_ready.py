@@ -26,7 +26,7 @@ from rollouts.gates.base import (
     share,
     wait,
 )
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from wording.lists import names
 from wording.numbers import are, count
 

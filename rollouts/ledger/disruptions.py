@@ -18,7 +18,7 @@ from fleet.models import Cluster, Node, Pool
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from rollouts.ledger.services import services_of
 from rollouts.models import Disruption, DomainBudget, Plan
-from rollouts.ordering.domains import Allowance, Budgets, Domain, DomainKind
+from rollouts.node_order.failure_domains import Allowance, Budgets, Domain, DomainKind
 
 FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
 IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator is at work on a node, or has failed

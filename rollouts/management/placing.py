@@ -7,7 +7,7 @@ from django.utils.dateparse import parse_datetime
 
 from fleet.models import Cluster, Pool
 from people.roster.accounts import CONSOLE
-from rollouts.steering.freezing import Where
+from rollouts.commands.fleet_freezes import Where
 
 
 def takes_who_and_why(parser: CommandParser) -> None:

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from fleet.models import Cluster
 from fleet.models.visible import Visible
-from rollouts.ordering.domains import DomainKind
+from rollouts.node_order.failure_domains import DomainKind
 
 
 class DisruptionQuerySet(Visible["Disruption"]):

@@ -7,8 +7,8 @@ from django.db.models import Q
 
 from fleet.messages import wake
 from fleet.models.visible import Visible
-from rollouts.images.job import WantedPull
-from rollouts.images.progress import PullOutcome
+from rollouts.driver_images.pull_job import WantedPull
+from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.models.leased import Leased
 
 LEASE = timedelta(seconds=20)  # a round asks for a few Jobs; a killed worker costs this much

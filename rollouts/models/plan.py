@@ -14,7 +14,7 @@ from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
 from rollouts.models.leased import Leased
-from rollouts.models.moving import Moving
+from rollouts.models.transitions import Moving
 
 WEEK_S = 7 * 24 * 3600
 MARK = "plan-"  # of any plan of ours: what `Plan.mark` begins with

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from rollouts.proofs.job import WantedProof
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_job import WantedProof
+from rollouts.test_jobs.test_progress import ProofOutcome
 
 
 class ProofJobQuerySet(models.QuerySet["ProofJob"]):

@@ -12,8 +12,8 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate
 from rollouts.gates.options import read_gates
 from rollouts.lifecycle import STAGE_MOVES, StageState
-from rollouts.models.moving import Moving
 from rollouts.models.plan import Plan
+from rollouts.models.transitions import Moving
 
 if TYPE_CHECKING:
     from rollouts.models.break_glass import BreakGlass

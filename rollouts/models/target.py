@@ -7,9 +7,9 @@ from fleet.models.visible import Visible
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PLAN_FINAL, TARGET_MOVES, TargetState
 from rollouts.models.cordon import Cordon
 from rollouts.models.hold import Hold
-from rollouts.models.moving import Moving
 from rollouts.models.opt_out import OptOut
 from rollouts.models.stage import Stage, StageKind
+from rollouts.models.transitions import Moving
 from rollouts.models.wave import Wave
 
 

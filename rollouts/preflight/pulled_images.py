@@ -7,12 +7,12 @@ from functools import cached_property
 from fleet.models import Node, Pod
 from gpu.operands import DRIVER
 from rollouts.checks import Check, each
-from rollouts.images.driver_image import image_for
-from rollouts.images.progress import PullOutcome
+from rollouts.driver_images.driver_image import image_for
+from rollouts.driver_images.pull_progress import PullOutcome
+from rollouts.image_pulls.latest_pulls import PullOnPage, failed_sentence, newest_pull, proven_sentence
 from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.pulls.reading import PullOnPage, failed_sentence, newest_pull, proven_sentence
-from rollouts.reads.queries import driver_daemonsets
+from rollouts.queries.driver_nodes import driver_daemonsets
 from wording.lists import names
 from wording.numbers import count
 

@@ -8,9 +8,9 @@ from kube.resources import PODS
 from rollouts.checks import Check
 from rollouts.components.base import BEGUN
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from rollouts.preflight.reading import images_on, pod_facts, tenants_on
+from rollouts.preflight.driver_facts import images_on, pod_facts, tenants_on
 from rollouts.preflight.rules.cuda import too_new
-from rollouts.reads.on_page import PlanOnPage
+from rollouts.queries.plan_view import PlanOnPage
 from rollouts.verbs import VERBS
 
 HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}

@@ -12,11 +12,11 @@ from health.stack.combinations import Line
 from rollouts.components.driver import DriverFacts
 from rollouts.ledger.disruptions import read_budgets
 from rollouts.models import Plan, Stage
-from rollouts.ordering.domains import Budgets
+from rollouts.node_order.failure_domains import Budgets
+from rollouts.preflight.driver_facts import OperandPod, facts_of, operands_on, pods_on
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.picks import Picks
-from rollouts.preflight.reading import OperandPod, facts_of, operands_on, pods_on
-from rollouts.reads.matrix import lines_for
+from rollouts.queries.compatibility import lines_for
 
 
 @dataclass(frozen=True)

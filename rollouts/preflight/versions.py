@@ -8,7 +8,7 @@ from rollouts.checks import Check, stage_field
 from rollouts.gates.compatibility import Compatibility
 from rollouts.models import Stage
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.reads.matrix import BARRED, UNKNOWN_VERSION
+from rollouts.queries.compatibility import BARRED, UNKNOWN_VERSION
 from wording.numbers import count
 
 BARS = frozenset({*BARRED.values(), UNKNOWN_VERSION})

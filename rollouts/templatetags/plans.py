@@ -7,11 +7,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from edges.templatetags.page import glyph, spell
+from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.gates import GATES
-from rollouts.images.progress import PullOutcome
+from rollouts.image_pulls.latest_pulls import PullOnPage
 from rollouts.models import PlanEvent, PullJob, Stage
-from rollouts.preflight.live.answers import LiveResult
-from rollouts.pulls.reading import PullOnPage
+from rollouts.preflight.live_checks.answers import LiveResult
 from rollouts.web.states import glyph_of, stage_look, word_of
 from wording.instants import moment
 

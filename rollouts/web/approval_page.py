@@ -21,19 +21,19 @@ from people.rights import NotAllowed, Permission, require
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
-from rollouts.approvals.shown import changed_since, show
+from rollouts.approvals.shown_bundles import changed_since, show
+from rollouts.commands import plan_approvals
+from rollouts.commands.refusals import ReasonNeeded, Refusal
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
-from rollouts.preflight.ahead import ahead_of
-from rollouts.preflight.live.reading import live_on_page, why_no_live_check_by
-from rollouts.steering import approving
-from rollouts.steering.refusals import ReasonNeeded, Refusal
+from rollouts.preflight.live_checks.latest import live_on_page, why_no_live_check_by
+from rollouts.preflight.remaining_nodes import ahead_of
 from rollouts.web.approval_table import table_of
 from rollouts.web.decision_form import DecisionForm
-from rollouts.web.loading import stage_for
-from rollouts.web.looks import Look, recall, remember
+from rollouts.web.shown_evidence import Look, recall, remember
+from rollouts.web.visible_objects import stage_for
 
-DECISIONS = {"approve": approving.approve, "reject": approving.reject}
+DECISIONS = {"approve": plan_approvals.approve, "reject": plan_approvals.reject}
 
 
 def approval(request: PersonRequest, stage_id: int) -> HttpResponse:

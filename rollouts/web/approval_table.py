@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollouts.approvals.bundles import Bundle
-from rollouts.approvals.shown import in_one
-from rollouts.reads.on_page import rank
-from rollouts.web.looks import Look
+from rollouts.approvals.shown_bundles import in_one
+from rollouts.queries.plan_view import rank
+from rollouts.web.shown_evidence import Look
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
-from rollouts.ordering.picking import AtOnce
-from rollouts.reads.on_page import StageOnPage, rank
-from rollouts.reads.ways_out import WayOut, ways_out
+from rollouts.node_order.node_selection import AtOnce
+from rollouts.queries.plan_view import StageOnPage, rank
+from rollouts.queries.remedies import WayOut, ways_out
 from wording.durations import spell
 from wording.lists import names
 

@@ -7,7 +7,7 @@ from django import forms
 
 from edges.fields import Reason, WholeNumber
 from edges.reason_form import WhyForm
-from rollouts.steering.pulling import HOW_MANY
+from rollouts.commands.image_pulls import HOW_MANY
 
 NO_REVISION = "This names no revision of the plan: open its page again, and start what it shows."
 

@@ -3,7 +3,7 @@
 from django import forms
 
 from edges.fields import Reason
-from rollouts.steering.approving import WHY_REJECT
+from rollouts.commands.plan_approvals import WHY_REJECT
 
 NEITHER = "This says neither approve nor reject: press one of the two."
 NO_BUNDLE = "This names no bundle that was ever shown: open the page again, and decide on what it shows."

@@ -11,10 +11,10 @@ from edges.concurrent_edits import LENGTH
 from edges.documents import LARGEST_BYTES
 from edges.requests import PersonRequest
 from people.rights import NotAllowed, Permission, require_somewhere
-from rollouts.evidence.exporting import evidence_of
-from rollouts.steering.documents import NotAsShown, apply, look, read, write
-from rollouts.steering.refusals import BadPlan, Refusal
-from rollouts.web.loading import plan_for
+from rollouts.commands.documents import NotAsShown, apply, look, read, write
+from rollouts.commands.refusals import BadPlan, Refusal
+from rollouts.evidence.export import evidence_of
+from rollouts.web.visible_objects import plan_for
 
 
 def download(request: PersonRequest, plan_id: int) -> HttpResponse:

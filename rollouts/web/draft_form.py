@@ -9,9 +9,9 @@ from django.http import QueryDict
 
 from edges.digits import whole
 from edges.fields import refuse
+from rollouts.commands.refusals import BadPlan
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import Plan, Stage
-from rollouts.steering.refusals import BadPlan
-from rollouts.steering.stage_drafts import StageDraft
 from rollouts.web.stage_form import StageForms, written
 
 FORM_NAMES = {"timeout_s": "timeout_min"}  # what people write in other units than plans keep

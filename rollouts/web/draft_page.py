@@ -10,16 +10,16 @@ from edges.digits import whole
 from edges.requests import PersonRequest
 from fleet.models import Cluster, DriverObject, Pool
 from people.rights import NotAllowed, Permission, Scope, require, scope_of
+from rollouts.commands import plan_drafts
+from rollouts.commands.draft_problems import problems
+from rollouts.commands.refusals import BadPlan, Refusal
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
-from rollouts.reads.queries import changeable
-from rollouts.steering import drafting
-from rollouts.steering.draft_problems import problems
-from rollouts.steering.refusals import BadPlan, Refusal
-from rollouts.steering.stage_drafts import StageDraft
+from rollouts.queries.driver_nodes import changeable
 from rollouts.web.draft_form import DraftForm
-from rollouts.web.loading import plan_for
 from rollouts.web.stage_form import advisable, gate_choices
+from rollouts.web.visible_objects import plan_for
 
 GONE = "The driver object that this was for is gone, or none that you may change. Choose another, and save it again."
 
@@ -41,7 +41,7 @@ def new(request: PersonRequest) -> HttpResponse:
         return _save(request, form, chosen, choices=choices)
     if chosen is None:
         return render(request, "rollouts/draft.html", {"place": "plans", "choices": choices})
-    form = DraftForm(stages=drafting.suggest_stages(chosen))
+    form = DraftForm(stages=plan_drafts.suggest_stages(chosen))
     return _form(request, form, chosen=chosen, choices=choices)
 
 
@@ -80,7 +80,7 @@ def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None,
     stages = _read(form, plan.cluster if plan else chosen.cluster)  # type: ignore[union-attr]
     given = form.cleaned_data
     if plan is not None:
-        return drafting.edit(
+        return plan_drafts.edit(
             plan,
             title=given["title"],
             to_version=given["to_version"],
@@ -91,7 +91,7 @@ def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None,
         )
     if chosen is None:
         raise Http404
-    return drafting.draft(
+    return plan_drafts.draft(
         cluster=chosen.cluster,
         title=given["title"],
         driver_object=chosen,

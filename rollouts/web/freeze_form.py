@@ -5,9 +5,9 @@ from datetime import datetime
 from django import forms
 
 from edges.fields import DateAndTime, Reason
-from rollouts.steering import freezing
-from rollouts.steering.refusals import BadFreeze
-from rollouts.web.placing import PlacedForm
+from rollouts.commands import fleet_freezes
+from rollouts.commands.refusals import BadFreeze
+from rollouts.web.scopes import PlacedForm
 
 
 class FreezeForm(PlacedForm):
@@ -40,7 +40,7 @@ class FreezeForm(PlacedForm):
         """None: when somebody lifts it."""
         until = self.cleaned_data["until"]
         try:
-            freezing.refuse_end(until, now=self.now)
+            fleet_freezes.refuse_end(until, now=self.now)
         except BadFreeze as refusal:
             raise forms.ValidationError(str(refusal)) from refusal
         return until
@@ -48,7 +48,7 @@ class FreezeForm(PlacedForm):
     def freeze(self, *, key: str) -> None:
         """:raises Refusal: when the key named another one"""
         given = self.cleaned_data
-        freezing.freeze(
+        fleet_freezes.freeze(
             given["on"], actor=self.user.username, because=given["because"], until=given["until"],
             binds_rollbacks=given["binds_rollbacks"], key=key, now=self.now,
         )  # fmt: skip

@@ -18,14 +18,14 @@ from edges.parts import part
 from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, Scope, scope_of
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import BoundPlan, Where, bound_by, plans_bound, where_of
+from rollouts.commands.maintenance_windows import MAY
+from rollouts.commands.refusals import Refusal
 from rollouts.models import Freeze, MaintenanceWindow
-from rollouts.reads.restraints import restraint_by
-from rollouts.steering import freezing
-from rollouts.steering.freezing import BoundPlan, Where, bound_by, plans_bound, where_of
-from rollouts.steering.refusals import Refusal
-from rollouts.steering.windowing import MAY
+from rollouts.queries.restraints import restraint_by
 from rollouts.web.freeze_form import FreezeForm
-from rollouts.web.placing import places_for
+from rollouts.web.scopes import places_for
 from rollouts.web.windows_page import window_rows
 
 PAST = 20
@@ -84,7 +84,7 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
         ends_form=True,
     ):
         where_of(freeze).require(request.user, Permission.RUN)
-        freezing.lift(freeze, actor=request.user.username, because=because_of(request), now=timezone.now())
+        fleet_freezes.lift(freeze, actor=request.user.username, because=because_of(request), now=timezone.now())
     return redirect("freezes")
 
 

@@ -12,13 +12,13 @@ from edges.parts import part
 from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require, scope_of
+from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
+from rollouts.commands.refusals import Refusal
+from rollouts.image_pulls.latest_pulls import newest_pull, why_no_pull, why_no_pull_by
 from rollouts.models import ImagePull, Plan
-from rollouts.pulls.reading import newest_pull, why_no_pull, why_no_pull_by
-from rollouts.steering.pulling import MOST_EACH, ask, cancel
-from rollouts.steering.refusals import Refusal
 from rollouts.web.command_forms import PullForm
-from rollouts.web.loading import plan_for
-from rollouts.web.written import kept_if_refused
+from rollouts.web.kept_input import kept_if_refused
+from rollouts.web.visible_objects import plan_for
 
 REFUSALS = (BadForm, NotAllowed, Refusal)
 

@@ -15,9 +15,9 @@ from edges.requests import PersonRequest, answered
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Pool
 from people.rights import NotAllowed, require, why_not
+from rollouts.commands.domain_budgets import EACH, MAY, budgets_of, set_budget
+from rollouts.commands.refusals import Refusal
 from rollouts.models import Disruption
-from rollouts.steering.budgeting import EACH, MAY, budgets_of, set_budget
-from rollouts.steering.refusals import Refusal
 from rollouts.web.budget_form import BudgetForm
 
 SHOWN = 200  # disruptions; more are in REST

@@ -10,11 +10,11 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, require
+from rollouts.commands.live_checks import ask
+from rollouts.commands.refusals import Refusal
 from rollouts.models import Plan
-from rollouts.preflight.live.reading import live_on_page, may_ask_live, why_no_live_check, why_no_live_check_by
-from rollouts.steering.live_checking import ask
-from rollouts.steering.refusals import Refusal
-from rollouts.web.loading import plan_for, stage_for
+from rollouts.preflight.live_checks.latest import live_on_page, may_ask_live, why_no_live_check, why_no_live_check_by
+from rollouts.web.visible_objects import plan_for, stage_for
 
 
 def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:

@@ -14,21 +14,21 @@ from fleet.freshness.cluster import heard_of
 from fleet.models import DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.checks import Check
+from rollouts.commands.parallelism import at_once_now
+from rollouts.commands.preview import Preview
+from rollouts.commands.remaining import label_progress, remaining
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks
-from rollouts.reads.on_page import PlanOnPage, buttons, plan_on_page
-from rollouts.steering.at_once import at_once_now
-from rollouts.steering.preview import Preview
-from rollouts.steering.remaining import label_progress, remaining
+from rollouts.queries.plan_view import PlanOnPage, buttons, plan_on_page
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
+from rollouts.web.kept_input import take
 from rollouts.web.live_checks import panel as live_panel
-from rollouts.web.loading import plan_for
-from rollouts.web.previewing import GonePreview, preview_of
-from rollouts.web.resuming import resume_says
-from rollouts.web.written import take
+from rollouts.web.preview import GonePreview, preview_of
+from rollouts.web.resume_preview import resume_says
+from rollouts.web.visible_objects import plan_for
 
 ROLLBACK: dict[str, str] = {
     PlanState.PROMOTED: "The rollback was prepared, and not needed",

@@ -18,8 +18,8 @@ from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
 from rollouts.models import Plan, Stage, StageKind, Target
-from rollouts.reads.on_page import standings_of
-from rollouts.web.followed_page import listed
+from rollouts.queries.plan_view import standings_of
+from rollouts.web.external_rollouts_page import listed
 
 PER_PAGE = 30
 FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)

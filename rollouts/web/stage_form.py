@@ -8,10 +8,10 @@ from typing import Any
 
 from django import forms
 
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP
 from rollouts.models import Stage, StageKind
-from rollouts.steering.stage_drafts import StageDraft
 
 MOST = 50  # stages of a plan
 LONGEST = 1000  # characters of a field

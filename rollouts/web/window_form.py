@@ -5,10 +5,10 @@ from datetime import date, time, timedelta
 from django import forms
 
 from edges.fields import ClockTime, Day, Reason, WholeNumber, refuse
+from rollouts.commands.fleet_freezes import Where
+from rollouts.commands.refusals import BadSchedule
 from rollouts.models import MaintenanceWindow
-from rollouts.steering.freezing import Where
-from rollouts.steering.refusals import BadSchedule
-from rollouts.web.placing import PlacedForm
+from rollouts.web.scopes import PlacedForm
 from rollouts.windows import first_day
 from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE

@@ -18,11 +18,18 @@ from edges.reason_form import because_of
 from edges.requests import PersonRequest, answered
 from people.models import User
 from people.rights import NotAllowed
+from rollouts.commands.maintenance_windows import (
+    MAY,
+    WindowPreview,
+    make_window,
+    preview_window,
+    remove_window,
+    where_of,
+)
+from rollouts.commands.refusals import BadSchedule, Refusal
 from rollouts.models import Freeze, MaintenanceWindow
-from rollouts.reads.restraints import restraint_by
-from rollouts.steering.refusals import BadSchedule, Refusal
-from rollouts.steering.windowing import MAY, WindowPreview, make_window, preview_window, remove_window, where_of
-from rollouts.web.placing import places_for
+from rollouts.queries.restraints import restraint_by
+from rollouts.web.scopes import places_for
 from rollouts.web.window_form import WindowForm
 from rollouts.windows import Interval, union, zones
 from wording.durations import spell

@@ -2,9 +2,9 @@ import pytest
 
 from health.models import PoolLimits, RuleShadow
 from people.roster import groups
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import Where
 from rollouts.models import BreakGlass
-from rollouts.steering import freezing
-from rollouts.steering.freezing import Where
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import (
     a_finding,
@@ -29,7 +29,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     a_node_event(node)
     a_source(node.cluster)
     pat = a_user("pat", role="viewer")
-    freeze = freezing.freeze(Where(node.cluster), actor="pat", because="Quarter end.", now=now)
+    freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", because="Quarter end.", now=now)
     glass = BreakGlass.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, because="x", until=now)
     return {
         "glass_id": glass.pk,

@@ -62,12 +62,12 @@ from people.web.account import TokenForm
 from people.web.roster_forms import GroupForm, PersonForm, RoleForm
 from people.web.sign_in_first import _page_of_the_form
 from rollouts.api.plan_serializers import PlanRequest
+from rollouts.commands.documents import read as read_plan_document
+from rollouts.commands.domain_budgets import LABEL, LONGEST_LABEL
+from rollouts.commands.refusals import BadPlan
 from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
-from rollouts.steering.budgeting import LABEL, LONGEST_LABEL
-from rollouts.steering.documents import read as read_plan_document
-from rollouts.steering.refusals import BadPlan
-from rollouts.web.breaking_glass import GlassForm
+from rollouts.web.break_glass import GlassForm
 from rollouts.web.budget_form import BudgetForm
 from rollouts.web.command_forms import CompleteForm, PullForm, ResumeForm, StartForm
 from rollouts.web.decision_form import DecisionForm
@@ -253,7 +253,7 @@ PARSERS = (
            lambda text: PodFilters(_query(name=text, phase=text, ordering=text), Pod.objects.none()).is_valid()),
     Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.pagination",)),
     Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole,
-           ("rollouts.web.steering", "rollouts.web.draft_page", "fleet.live.consumer")),
+           ("rollouts.web.plan_commands", "rollouts.web.draft_page", "fleet.live.consumer")),
     Parser("version of a driver", "64 characters", FORM_BYTES, is_version),
     Parser("version", "a column's 64 characters", 1_000, versions.read),
     Parser("quantity", "64 characters", FORM_BYTES, quantity.whole),
@@ -285,9 +285,9 @@ PARSERS = (
     Parser("reason of a form", "cut at 1,000 characters", FORM_BYTES, lambda text: text.strip()[:1000],
            ("edges.requests",)),
     Parser("why, of a dialog", "1,000 and 100 characters", FORM_BYTES, _fields(WhyForm, "because", "key"),
-           ("edges.reason_form", "rollouts.web.stopping")),
+           ("edges.reason_form", "rollouts.web.fleet_stop")),
     Parser("a plan is started", "18 digits, 1,000 and 100 characters", FORM_BYTES,
-           _fields(StartForm, "because", "key", "revision", "override_because"), ("rollouts.web.steering",)),
+           _fields(StartForm, "because", "key", "revision", "override_because"), ("rollouts.web.plan_commands",)),
     Parser("a plan goes on", "1,000, 100 and 16 characters", FORM_BYTES,
            _fields(ResumeForm, "because", "key", "expected_state")),
     Parser("a plan is completed", "1,000 and 100 characters; compared", FORM_BYTES,
@@ -301,7 +301,7 @@ PARSERS = (
     Parser("decision on a stage", "the two there are, 64 and 1,000 characters", FORM_BYTES,
            _fields(DecisionForm, "decision", "bundle_hash", "because"), ("rollouts.web.approval_page",)),
     Parser("breaking glass", "18 digits, 1,000 characters, compared", FORM_BYTES,
-           _fields(GlassForm, "because", "hours", "confirm"), ("rollouts.web.breaking_glass",)),
+           _fields(GlassForm, "because", "hours", "confirm"), ("rollouts.web.break_glass",)),
     Parser("budget of failure domains", "18 digits, 1,000 characters, compared", FORM_BYTES,
            _fields(BudgetForm, "kind", "max_unavailable", "label", "because"), ("rollouts.web.ledger_page",)),
     Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL])),
@@ -323,6 +323,6 @@ PARSERS = (
            ("people.web.people_page",)),
     Parser("role of somebody", "the roles and places there are", FORM_BYTES, _role),
     Parser("page of a list", "Django's Paginator", HEADERS_BYTES, lambda text: text.isdigit(),
-           ("rollouts.web.plans_page", "rollouts.web.followed_page", "edges.templatetags.page",
+           ("rollouts.web.plans_page", "rollouts.web.external_rollouts_page", "edges.templatetags.page",
             "health.api.findings", "rollouts.web.plan_page")),
 )  # fmt: skip

@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 
 from people.models import ApiToken
-from rollouts.steering import freezing
-from rollouts.steering.freezing import Where
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import Where
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -60,7 +60,7 @@ def test_no_two_buttons_of_a_page_have_one_name(role, now):
     for cluster in (north, south):
         make.give(user, "viewer", on=cluster)
         make.a_window(cluster)
-        freezing.freeze(Where(cluster), actor="amy", because="x", now=NOON)
+        fleet_freezes.freeze(Where(cluster), actor="amy", because="x", now=NOON)
     for name in ("one", "two"):
         ApiToken.issue(user=user, name=name, permissions=["see"], now=NOON)
     visitor = visiting(user)

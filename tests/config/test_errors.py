@@ -6,8 +6,8 @@ from rest_framework.test import APIClient
 
 from config.errors import REFUSALS, Meaning, meaning_of
 from edges.transition_errors import IllegalMove, LostRace
+from rollouts.commands.refusals import OutOfDate, Refusal, StaleBundle
 from rollouts.lifecycle import PlanState
-from rollouts.steering.refusals import OutOfDate, Refusal, StaleBundle
 from tests.make import a_user
 
 MEMBERS = {"type", "title", "status", "detail", "instance", "request_id"}

@@ -10,7 +10,7 @@ from config.sweeps import SWEEPS
 from fleet.models import Observer, ObservingWorker
 from fleet.models.observer import LEASE
 from fleet.tasks import sweep_observers, tidy_up
-from rollouts.hooks.findings import LEFT_BEHIND
+from rollouts.findings.plan_findings import LEFT_BEHIND
 from tests.callers import calling
 from tests.make import (
     NOON,

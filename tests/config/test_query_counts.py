@@ -7,9 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from health.models import Finding
 from people.models import User
 from people.roster import groups
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import Where
 from rollouts.models import GateAnswer, Stage
-from rollouts.steering import freezing
-from rollouts.steering.freezing import Where
 from tests.callers import calling
 from tests.config.test_who_may import READS
 from tests.make import (
@@ -57,7 +57,7 @@ def widen(stage: Stage, root: User) -> None:
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
         a_followed_rollout(cluster, object_uid=f"uid-{number}")
         a_source(a_plan(a_fleet()).cluster)
-        freezing.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
+        fleet_freezes.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
         a_window(a_fleet())
         groups.add(f"more-{number}", actor="root", now=NOON).user_set.add(
             a_user(f"more-{number}", role="viewer", on=a_cluster())
@@ -104,7 +104,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,
         "window_id": a_window(node.cluster).pk,
-        "freeze_id": freezing.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
+        "freeze_id": fleet_freezes.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
         "trial_id": a_telemetry_trial(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

@@ -20,7 +20,7 @@ from rollouts.gates.base import (
 )
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from tests.make import NOON
 
 OLD, NEW = "570.172.08", "580.95.05"

@@ -5,10 +5,10 @@ from typing import Any
 
 from fleet.models import Cluster, OperandRevision
 from kube.resources import CLUSTER_POLICIES, DEPLOYMENTS, NVIDIA_DRIVERS
+from rollouts.commands.plan_drafts import draft
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import GateAnswer, Hold, Plan, Stage, StageKind
-from rollouts.reads.queries import JUDGED_KINDS
-from rollouts.steering.drafting import draft
-from rollouts.steering.stage_drafts import StageDraft
+from rollouts.queries.driver_nodes import JUDGED_KINDS
 from tests.make import (
     NOON,
     a_bookmark,

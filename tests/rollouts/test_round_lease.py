@@ -6,10 +6,10 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.messages import wake
+from rollouts.commands.plan_control import halt
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.models.plan import LEASE, wake_plans
-from rollouts.steering.commands import halt
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 

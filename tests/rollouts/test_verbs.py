@@ -4,11 +4,11 @@ import pytest
 from django.urls import resolve
 
 from rollouts.api.commands import VERB_VIEWS
+from rollouts.commands.dispatch import COMMANDS
+from rollouts.commands.refusals import Refusal
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PlanState
 from rollouts.models import Plan, Verb
-from rollouts.reads.on_page import buttons
-from rollouts.steering.refusals import Refusal
-from rollouts.steering.telling import COMMANDS
+from rollouts.queries.plan_view import buttons
 from rollouts.verbs import VERBS
 from tests.callers import calling
 from tests.make import NOON, a_draft, a_plan, a_user

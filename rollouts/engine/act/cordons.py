@@ -11,7 +11,7 @@ from datetime import datetime
 from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
-from rollouts.engine.act.beside import Beside, NodeWrite, alone, nothing_else
+from rollouts.engine.act.node_writes import Beside, NodeWrite, alone, nothing_else
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import CordonAgain, Uncordon
 from rollouts.models import Cordon, Plan

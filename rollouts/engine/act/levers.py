@@ -12,12 +12,12 @@ from gpu.labels import CALLED_BACK, HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen, PodSeen
 from rollouts.components.base import BEGUN, DeletePod, RemoveLabel
-from rollouts.engine.act.beside import Beside, alone
 from rollouts.engine.act.holds import free_node, hold_node
+from rollouts.engine.act.node_writes import Beside, alone
 from rollouts.engine.act.writer import TRIES, Writer
-from rollouts.engine.live import newest_of
+from rollouts.engine.live_state import newest_of
 from rollouts.models import Hold
-from rollouts.reads.queries import driver_daemonsets
+from rollouts.queries.driver_nodes import driver_daemonsets
 
 
 class Lever(Protocol):

@@ -12,9 +12,9 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
-from rollouts.models.moving import record_event
-from rollouts.reads.queries import driver_daemonsets
-from rollouts.reads.restraints import restraints_of
+from rollouts.models.transitions import record_event
+from rollouts.queries.driver_nodes import driver_daemonsets
+from rollouts.queries.restraints import restraints_of
 from wording.lists import names
 from wording.numbers import either
 

@@ -13,21 +13,21 @@ from django.db.models import Max
 from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
-from rollouts.approvals.unasked import GATE, why_live
-from rollouts.engine.act import cordons, opt_outs
-from rollouts.engine.act.beside import both
+from rollouts.approvals.automatic_approvals import GATE, why_live
+from rollouts.engine.act import cordons, exclusions
 from rollouts.engine.act.levers import lever_of
+from rollouts.engine.act.node_writes import both
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
-from rollouts.engine.live import stopped_in_cluster
+from rollouts.engine.live_state import stopped_in_cluster
 from rollouts.gates.proof import Proof, cordons_by
 from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
-from rollouts.proofs.job import resource_of
-from rollouts.reads.asked_windows import why_not_let_go
-from rollouts.reads.restraints import restraints_of
+from rollouts.queries.restraints import restraints_of
+from rollouts.queries.stage_windows import why_not_let_go
+from rollouts.test_jobs.test_job import resource_of
 from wording.lists import names
 from wording.numbers import either
 
@@ -46,8 +46,8 @@ def release_wave(writer: Writer, act: ReleaseWave) -> str:
         return _says_kept(stage, kept)
     found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
     found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
-    has_autoscaler = opt_outs.autoscaler_runs(writer.connection)
-    off = {uid: opt_outs.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
+    has_autoscaler = exclusions.autoscaler_runs(writer.connection)
+    off = {uid: exclusions.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
     _intend(writer.plan, stage, ready, found, off=off, because=act.because, now=writer.clock())
     _let_go(writer, stage, ready)
     return _says_kept(stage, kept)
@@ -76,7 +76,7 @@ def recall(writer: Writer, act: Recall) -> None:
     let_go = [TargetState.RELEASING, TargetState.RELEASED]
     targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go)), lever_of(writer)
     uids = [target.node_uid for target in targets]
-    off = opt_outs.rows_of(writer.plan, uids)
+    off = exclusions.rows_of(writer.plan, uids)
     cordoned = {} if stage.is_rollback else cordons.rows_of(writer.plan, uids)  # what goes back stays off until it is
     for target in targets:
         if not lever.fence(writer, target.node_uid, target.node_name):
@@ -85,12 +85,12 @@ def recall(writer: Writer, act: Recall) -> None:
         with transaction.atomic():
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
-            opt_outs.unwant(writer.plan, [target.node_uid], now=now)
+            exclusions.unwant(writer.plan, [target.node_uid], now=now)
             target.move(TargetState.HELD, now=now, actor="engine", because=writer.component.says.recalled)
         cordon = cordoned.get(target.node_uid)
-        beside = both(opt_outs.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon))
+        beside = both(exclusions.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon))
         if seen := lever.call_back(writer, target.node_uid, target.node_name, beside=beside):
-            opt_outs.settle(writer, seen, off[target.node_uid])
+            exclusions.settle(writer, seen, off[target.node_uid])
             cordons.settle(writer, seen, cordon)
 
 
@@ -206,7 +206,7 @@ def _intend(
         uids = [target.node_uid for target in targets]
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
         by_uid = {target.node_uid: target.node_name for target in targets}
-        opt_outs.intend(plan, by_uid, off, now=now)
+        exclusions.intend(plan, by_uid, off, now=now)
         if not stage.is_rollback:
             cordons.intend(plan, _to_cordon(stage, by_uid, found), now=now)
         _take_places(plan, stage, targets, now=now)
@@ -237,14 +237,14 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     """One node after another, and ask before each whether somebody has said stop since."""
     uids = [target.node_uid for target in targets]
-    off, cordoned = opt_outs.rows_of(writer.plan, uids), cordons.rows_of(writer.plan, uids)
+    off, cordoned = exclusions.rows_of(writer.plan, uids), cordons.rows_of(writer.plan, uids)
     for target in targets:
         may_go = partial(_is_still_wanted, writer, stage, target)
         rows, cordon = off[target.node_uid], cordoned.get(target.node_uid)
-        beside = both(opt_outs.beside_release(writer, rows), cordons.beside_release(writer, cordon))
+        beside = both(exclusions.beside_release(writer, rows), cordons.beside_release(writer, cordon))
         if seen := lever_of(writer).let_go(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
-            opt_outs.read_back(writer, seen, rows)
+            exclusions.read_back(writer, seen, rows)
             cordons.read_back(writer, seen, cordon)
 
 

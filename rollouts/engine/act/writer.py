@@ -12,7 +12,7 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Component, NodeLabel
 from rollouts.models import Hold, Plan, Target
-from rollouts.models.moving import record_event
+from rollouts.models.transitions import record_event
 
 LONGEST = timedelta(seconds=15)  # an act touches nodes for so long; then the round ends, and the next looks anew
 LEASE_EVERY = timedelta(seconds=1)

@@ -7,19 +7,19 @@ from datetime import datetime
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds, Recall
 from rollouts.engine.decide.budget import given_back
 from rollouts.engine.decide.cordons import with_cordons
-from rollouts.engine.decide.following import follow
-from rollouts.engine.decide.giving_up import abort
-from rollouts.engine.decide.holding import hold_all
-from rollouts.engine.decide.opt_outs import with_opt_outs
-from rollouts.engine.decide.promoting import ask, promote
-from rollouts.engine.decide.proofs import with_proofs
-from rollouts.engine.decide.releasing import SOON, recall, to_hold
-from rollouts.engine.decide.rolling_back import roll_back
-from rollouts.engine.decide.stopped import under_a_stop
-from rollouts.engine.decide.strays import ABORT_FREES
+from rollouts.engine.decide.exclusions import with_opt_outs
+from rollouts.engine.decide.holds import hold_all
+from rollouts.engine.decide.plan_abort import abort
+from rollouts.engine.decide.promotion import ask, promote
+from rollouts.engine.decide.releases import SOON, recall, to_hold
+from rollouts.engine.decide.rollback import roll_back
+from rollouts.engine.decide.stop import under_a_stop
+from rollouts.engine.decide.target_progress import follow
 from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.decide.tenants import newly_served
-from rollouts.engine.decide.troubles import with_troubles
+from rollouts.engine.decide.test_jobs import with_proofs
+from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
+from rollouts.engine.decide.write_failures import with_troubles
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import IN_FLIGHT, PlanState
 from wording.numbers import are, count

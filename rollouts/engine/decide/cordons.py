@@ -11,12 +11,12 @@ from datetime import timedelta
 
 from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import Act, CordonAgain, Decision, MovePlan, MoveStage, Uncordon
-from rollouts.engine.decide.following import tells_who_is_gone
+from rollouts.engine.decide.target_progress import tells_who_is_gone
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from wording.lists import names
 from wording.numbers import are, either, stay
 

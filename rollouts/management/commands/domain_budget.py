@@ -5,9 +5,9 @@ from django.utils import timezone
 
 from edges.digits import whole
 from fleet.management.commands.import_pools import cluster_of
+from rollouts.commands.domain_budgets import EACH, kind_named, set_budget
+from rollouts.commands.refusals import Refusal
 from rollouts.management.placing import takes_who_and_why, who_and_why
-from rollouts.steering.budgeting import EACH, kind_named, set_budget
-from rollouts.steering.refusals import Refusal
 
 
 class Command(BaseCommand):

@@ -3,10 +3,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from rollouts.commands.fleet_freezes import freeze
+from rollouts.commands.refusals import Refusal
 from rollouts.management.placing import instant, somewhere, takes_who_and_why, who_and_why
-from rollouts.reads.restraints import restraint_by
-from rollouts.steering.freezing import freeze
-from rollouts.steering.refusals import Refusal
+from rollouts.queries.restraints import restraint_by
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from rollouts.models import Freeze
-from rollouts.reads.restraints import restraint_by
+from rollouts.queries.restraints import restraint_by
 
 
 class Command(BaseCommand):

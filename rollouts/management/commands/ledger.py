@@ -3,9 +3,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from fleet.management.commands.import_pools import cluster_of
+from rollouts.commands.domain_budgets import says
 from rollouts.models import Disruption, DomainBudget
-from rollouts.ordering.domains import DomainKind
-from rollouts.steering.budgeting import says
+from rollouts.node_order.failure_domains import DomainKind
 from wording.instants import to_the_second
 
 

@@ -4,10 +4,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from edges.digits import whole
+from rollouts.commands.fleet_freezes import lift, lift_stop
+from rollouts.commands.refusals import Refusal
 from rollouts.management.placing import takes_who_and_why, who_and_why
 from rollouts.models import Freeze
-from rollouts.steering.freezing import lift, lift_stop
-from rollouts.steering.refusals import Refusal
 
 
 class Command(BaseCommand):

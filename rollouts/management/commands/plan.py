@@ -10,15 +10,15 @@ from edges.documents import LARGEST_BYTES
 from people.models import User
 from people.rights import NotAllowed, Permission, require
 from rollouts.checks import Check
+from rollouts.commands.documents import Applied, PlanDocument, apply, look, read, write
+from rollouts.commands.image_pulls import ask
+from rollouts.commands.live_checks import ask as ask_live
+from rollouts.commands.preview import Preview
+from rollouts.commands.refusals import BadPlan, Refusal
+from rollouts.image_pulls.latest_pulls import newest_pull
 from rollouts.models import Plan
 from rollouts.models.plan import MARK
-from rollouts.preflight.live.reading import LiveOnPage, live_on_page
-from rollouts.pulls.reading import newest_pull
-from rollouts.steering.documents import Applied, PlanDocument, apply, look, read, write
-from rollouts.steering.live_checking import ask as ask_live
-from rollouts.steering.preview import Preview
-from rollouts.steering.pulling import ask
-from rollouts.steering.refusals import BadPlan, Refusal
+from rollouts.preflight.live_checks.latest import LiveOnPage, live_on_page
 from wording.lists import names
 from wording.numbers import count
 

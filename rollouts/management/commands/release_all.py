@@ -10,25 +10,25 @@ from fleet.models import Cluster
 from gpu.labels import PROOF, PROVES_FOR, PULLS_FOR, UPGRADE_SKIP, UPGRADE_STATE, count_in
 from kube import client
 from people.models import AuditEntry
+from rollouts.commands.fleet_freezes import stop_in_force
+from rollouts.commands.image_pulls import call_off
 from rollouts.components.base import version_in
-from rollouts.engine import takeover
-from rollouts.engine.left import what_is_left
-from rollouts.engine.live import STOP_SWITCH, stopped_by_switch
-from rollouts.engine.takeover import Mark, marks, remove
+from rollouts.engine import cluster_cleanup
+from rollouts.engine.cluster_cleanup import Mark, marks, remove
+from rollouts.engine.leftovers import what_is_left
+from rollouts.engine.live_state import STOP_SWITCH, stopped_by_switch
 from rollouts.engine.templates import digests_of
 from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
 from rollouts.models import Cordon, Freeze, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
-from rollouts.models.moving import record_event
-from rollouts.reads.restraints import ended, restraint_by
-from rollouts.steering.freezing import stop_in_force
-from rollouts.steering.pulling import call_off
+from rollouts.models.transitions import record_event
+from rollouts.queries.restraints import ended, restraint_by
 from wording.lists import names
 from wording.numbers import are, count, either
 
 MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
 MOST_LOOKS = 30  # a second apart: so long may pods take to end whose Job is deleted
-BY_HAND = " && ".join(f"kubectl delete jobs -A -l {takeover.MANAGED},{key}" for key in (PULLS_FOR, PROVES_FOR))
+BY_HAND = " && ".join(f"kubectl delete jobs -A -l {cluster_cleanup.MANAGED},{key}" for key in (PULLS_FOR, PROVES_FOR))
 
 
 class Command(BaseCommand):
@@ -112,14 +112,14 @@ class Command(BaseCommand):
         ours, unlisted = _jobs(connection)
         for job in ours:
             where = f"Job {job.metadata.namespace}/{job.name}"
-            self.stdout.write(f"{cluster.name} {where}: {takeover.is_for(job.labels)}; would be deleted")
+            self.stdout.write(f"{cluster.name} {where}: {cluster_cleanup.is_for(job.labels)}; would be deleted")
         found, unread = marks(connection)
         for mark in found:
             for line in _would(mark):
                 self.stdout.write(f"{cluster.name} {mark.node}: {line}")
         troubles += [one for one in (unlisted, _said_of_unread(unread)) if one]
-        lease = takeover.lease(connection, cluster)
-        if lease and not takeover.is_of_another(lease):
+        lease = cluster_cleanup.lease(connection, cluster)
+        if lease and not cluster_cleanup.is_of_another(lease):
             self.stdout.write(f"{cluster.name} Lease {cluster.own_namespace}/{LEASE_NAME}: would be deleted")
         carry = either(len(found), "carries", "carry")
         self.stdout.write(f"{cluster.name}: {count(len(found), 'node')} {carry} a mark of ours. Nothing was changed.")
@@ -202,7 +202,7 @@ class Command(BaseCommand):
         return troubles
 
     def _remove_jobs(self, cluster: Cluster, connection: client.Connection) -> None:
-        for job, trouble in takeover.remove_jobs(connection, _jobs(connection)[0]):
+        for job, trouble in cluster_cleanup.remove_jobs(connection, _jobs(connection)[0]):
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
             if not trouble:
@@ -214,7 +214,7 @@ class Command(BaseCommand):
         named = f"Lease {cluster.own_namespace}/{LEASE_NAME}"
         by_hand = f"Run it again, or: kubectl -n {cluster.own_namespace} delete lease {LEASE_NAME}"
         try:
-            if (lease := takeover.lease(connection, cluster)) is None:
+            if (lease := cluster_cleanup.lease(connection, cluster)) is None:
                 return []
             client.delete_lease(connection, lease)
         except client.Absent:
@@ -222,7 +222,7 @@ class Command(BaseCommand):
         except client.ClusterError as error:
             return [f"{named}: {str(error).rstrip('.')}. {by_hand}"]
         self.stdout.write(f"{cluster.name} {named}: deleted")
-        return [f"{named} was made anew. {by_hand}"] if takeover.lease(connection, cluster) else []
+        return [f"{named} was made anew. {by_hand}"] if cluster_cleanup.lease(connection, cluster) else []
 
 
 def _end(plan: Plan, why: str) -> None:
@@ -281,8 +281,8 @@ def _pulls(cluster: Cluster):
 
 def _another(cluster: Cluster, connection: client.Connection) -> str:
     """Why what is there may not be ours to take off (hazard Z10). Blank: it is."""
-    lease = takeover.lease(connection, cluster)
-    if lease is None or not takeover.is_of_another(lease):
+    lease = cluster_cleanup.lease(connection, cluster)
+    if lease is None or not cluster_cleanup.is_of_another(lease):
         return ""
     return (
         f"its Lease names another Quarterdeck ({lease.spec.holder_identity}), whose marks there may be. Nothing was "
@@ -321,7 +321,7 @@ def _would(mark: Mark) -> list[str]:
     if mark.is_cordoned:
         lines.append(f"cordoned by {mark.plan or 'a plan'} until its test Job has completed; would be uncordoned")
     if mark.unclear:
-        lines.append(f"{takeover.said_of_unclear(mark)} It would be left as it is.")
+        lines.append(f"{cluster_cleanup.said_of_unclear(mark)} It would be left as it is.")
     elif mark.is_opted_out:
         off = " and ".join(mark.opted_out) or "nothing"
         lines.append(f"{off} by {mark.plan or 'a plan'}; would be put back as it was")
@@ -346,12 +346,12 @@ def _left(connection: client.Connection, rounds: int) -> list[str]:
 
 def _pods(connection: client.Connection, *, wait: bool) -> list[client.PodSeen]:
     """Those that are there once they have had the time to end."""
-    found = takeover.pods(connection)
+    found = cluster_cleanup.pods(connection)
     for _ in range(MOST_LOOKS if wait else 0):
         if not found:
             break
         time.sleep(1)
-        found = takeover.pods(connection)
+        found = cluster_cleanup.pods(connection)
     return found
 
 
@@ -365,6 +365,6 @@ def _said_of_unread(unread: list[str]) -> str:
 def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
     """Those of ours, and why they could not be listed. Blank: they were."""
     try:
-        return takeover.jobs(connection), ""
+        return cluster_cleanup.jobs(connection), ""
     except client.ClusterError as error:
         return [], f"Jobs of ours could not be listed: {str(error).rstrip('.')}."

@@ -3,11 +3,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from rollouts.commands.fleet_freezes import stop
+from rollouts.commands.refusals import Refusal
 from rollouts.management.placing import takes_who_and_why, who_and_why
 from rollouts.models import Plan
-from rollouts.reads.restraints import restraint_by
-from rollouts.steering.freezing import stop
-from rollouts.steering.refusals import Refusal
+from rollouts.queries.restraints import restraint_by
 from wording.numbers import count
 
 NO_WORKER = (

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from rollouts.evidence.file import NoEvidence
-from rollouts.evidence.verifying import verify
+from rollouts.evidence.verification import verify
 from wording.numbers import count
 
 MOST_BYTES = 100_000_000

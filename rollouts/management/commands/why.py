@@ -4,10 +4,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from edges.digits import whole
+from rollouts.commands.remaining import label_progress
 from rollouts.models import Plan
 from rollouts.models.plan import MARK
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering.remaining import label_progress
+from rollouts.queries.plan_view import plan_on_page
 
 
 class Command(BaseCommand):

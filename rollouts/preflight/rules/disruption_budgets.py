@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import BudgetFacts, PodFacts, PreflightFacts
-from rollouts.preflight.rules.outcomes import while_it_tries
+from rollouts.preflight.rules.eviction_outcomes import while_it_tries
 from wording.lists import names
 from wording.numbers import are, count, either
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpu.evictions import Deletion
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PodFacts, PreflightFacts
-from rollouts.preflight.rules.outcomes import is_left, is_refused
+from rollouts.preflight.rules.eviction_outcomes import is_left, is_refused
 from wording.lists import names
 from wording.numbers import either
 

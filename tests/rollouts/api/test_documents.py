@@ -3,9 +3,9 @@ import json
 import pytest
 import yaml
 
-from rollouts.evidence.verifying import verify
+from rollouts.commands.plan_approvals import approve, bundle_for
+from rollouts.evidence.verification import verify
 from rollouts.models import Plan, Stage
-from rollouts.steering.approving import approve, bundle_for
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_stage_to_approve, a_user
 from tests.rollouts.bad_input import BOMB, a_document
 

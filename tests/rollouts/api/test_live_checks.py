@@ -4,7 +4,7 @@ import pytest
 
 from rollouts.checks import Check
 from rollouts.models import LiveCheck
-from rollouts.preflight.live.answers import barred
+from rollouts.preflight.live_checks.answers import barred
 from tests.callers import calling
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_user
 

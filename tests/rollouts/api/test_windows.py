@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from people.models import AuditEntry
+from rollouts.commands import maintenance_windows
+from rollouts.commands.refusals import Refusal
 from rollouts.models import MaintenanceWindow
-from rollouts.reads.restraints import Windows, restraints_of, windows_of
-from rollouts.steering import windowing
-from rollouts.steering.refusals import Refusal
+from rollouts.queries.restraints import Windows, restraints_of, windows_of
 from tests.callers import calling
 from tests.make import NOON, a_fleet, a_plan, a_pool, a_user, a_window
 
@@ -127,12 +127,12 @@ def test_one_of_a_cluster_that_never_meets_those_of_a_pool_is_refused(root):
 
 def test_twenty_are_enough_for_one_place(root):
     cluster = a_fleet("north")
-    for _ in range(windowing.MOST):
+    for _ in range(maintenance_windows.MOST):
         a_window(cluster)
 
     reply = post(root, "windows", cluster=cluster.pk, **NIGHTS)
 
-    assert (reply.status_code, MaintenanceWindow.objects.count()) == (409, windowing.MOST)
+    assert (reply.status_code, MaintenanceWindow.objects.count()) == (409, maintenance_windows.MOST)
 
 
 def test_it_is_removed_with_a_reason_and_once(root):
@@ -147,7 +147,7 @@ def test_it_is_removed_with_a_reason_and_once(root):
     assert not restraints_of(plan, now=NOON).of_nodes(["x"])
     assert plan.events.first().to == "window removed"
     with pytest.raises(Refusal, match="removed this window already"):
-        windowing.remove_window(late, actor="ben", because="x", now=NOON)
+        maintenance_windows.remove_window(late, actor="ben", because="x", now=NOON)
     assert AuditEntry.objects.filter(subject=f"window:{late.pk}", verb="remove").count() == 1
 
 

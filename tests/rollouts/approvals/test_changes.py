@@ -1,6 +1,6 @@
 import pytest
 
-from rollouts.approvals.changes import changes
+from rollouts.approvals.bundle_changes import changes
 
 SHOWN = {"plan_hash": "a", "targets": ["n1", "n2"], "answers": {"0:soak": "pass"}}
 STAGES = {0: "Canary", 1: "Rest"}

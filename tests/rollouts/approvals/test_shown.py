@@ -1,7 +1,7 @@
 import pytest
 
 from fleet import retention
-from rollouts.approvals.shown import show
+from rollouts.approvals.shown_bundles import show
 from rollouts.models import ShownBundle, Stage
 from tests import make
 from tests.make import NOON

@@ -5,7 +5,7 @@ from string import Formatter
 
 import pytest
 
-from rollouts.components.words import BY_ITS_POD, BY_LABEL, HoldWords
+from rollouts.components.terms import BY_ITS_POD, BY_LABEL, HoldWords
 
 # What whoever says each of them has to fill in.
 GIVEN = {

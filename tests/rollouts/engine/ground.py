@@ -12,14 +12,14 @@ from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
 from kube import client
 from people.models import User
+from rollouts.commands.plan_drafts import draft
+from rollouts.commands.plan_start import start
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.engine.act import carry_out
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.round import run_round
 from rollouts.lifecycle import StageState
 from rollouts.models import Plan, Stage, StageKind, Target
-from rollouts.steering.drafting import draft
-from rollouts.steering.stage_drafts import StageDraft
-from rollouts.steering.starting import start
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.actors.store_cluster import StoreCluster
 from simulator.fleets.plan import DRIVER_NEXT, DRIVER_NOW, Mode

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rollouts.checks import Check
+from rollouts.commands import plan_start
+from rollouts.commands.plan_drafts import draft
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.components.base import DeletePod, FieldPatch, NodeLabel, Phase, ReleaseAct, Unit
+from rollouts.components.terms import BY_ITS_POD, HoldWords
 from rollouts.components.throttle import Throttle
-from rollouts.components.words import BY_ITS_POD, HoldWords
 from rollouts.models import Command, Plan, Verb
-from rollouts.steering import starting
-from rollouts.steering.drafting import draft
-from rollouts.steering.stage_drafts import StageDraft
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY
 from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, POD
 from tests.rollouts.engine.ground import Ground
@@ -172,10 +172,10 @@ class Exporters:
         )  # fmt: skip
         Plan.objects.filter(pk=plan.pk).update(component=DcgmExporter.key, from_version=OLD, to_version=NEW)
         plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
-        nodes = list(starting.nodes_of(plan).prefetch_related("pools"))
-        picks = starting.pick(starting.forward(plan), nodes, now=ground.clock())
-        asked = starting.AskedStart(ground.ada, "", "", 1, "")
-        starting._seal(plan, asked, nodes, picks, {}, starting.LiveSeal(), now=ground.clock())
+        nodes = list(plan_start.nodes_of(plan).prefetch_related("pools"))
+        picks = plan_start.pick(plan_start.forward(plan), nodes, now=ground.clock())
+        asked = plan_start.AskedStart(ground.ada, "", "", 1, "")
+        plan_start._seal(plan, asked, nodes, picks, {}, plan_start.LiveSeal(), now=ground.clock())
         plan.move("holding", now=ground.clock(), actor="ada", because="It is time.")
         Command.objects.create(plan=plan, verb=Verb.START, actor="ada", at=ground.clock(), because="It is time.")
         ground.plan = plan

@@ -5,12 +5,12 @@ import pytest
 from edges.transition_errors import LostRace
 from gpu.labels import HELD_SINCE
 from kube import client
+from rollouts.commands.plan_control import abort, halt, pause
 from rollouts.engine.act import holds
 from rollouts.engine.act.holds import hold_node, want
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds
 from rollouts.models import Hold, Plan
 from rollouts.models.plan import LEASE
-from rollouts.steering.commands import abort, halt, pause
 from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NODES, REST, UPGRADE_SKIP, Ground
 

@@ -3,12 +3,12 @@ import pytest
 from edges.transition_errors import LostRace
 from gpu.labels import UPGRADE_SKIP
 from kube import client
+from rollouts.commands import plan_control
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import WriteVersion
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
-from rollouts.steering import commands
 from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
 
 FORWARD = WriteVersion(OLD, NEW)
@@ -96,7 +96,7 @@ def test_a_node_that_joined_since_keeps_the_version_from_being_written(held: Gro
     assert held.plan.write_intended_at is None
 
 
-@pytest.mark.parametrize("command", [commands.halt, commands.pause, commands.abort])
+@pytest.mark.parametrize("command", [plan_control.halt, plan_control.pause, plan_control.abort])
 def test_the_intent_loses_to_a_person(held: Ground, command):
     plan = held.take_lease()
     command(Plan.objects.get(pk=plan.pk), actor=held.ada, because="Stop.", now=held.clock())

@@ -9,14 +9,14 @@ import pytest
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube import client
+from rollouts.commands import fleet_freezes, plan_control
+from rollouts.commands.fleet_freezes import Where
 from rollouts.engine.act import waves
 from rollouts.engine.act.holds import hold_node
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Hold, PendingCommand, Plan, Target
-from rollouts.steering import commands, freezing
-from rollouts.steering.freezing import Where
 from tests.make import a_cluster, a_pool
 from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
 
@@ -44,7 +44,7 @@ def budget_is_used(ground: Ground) -> None:
 
 
 def frozen(ground: Ground, **given) -> None:
-    freezing.freeze(Where(**given), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(**given), actor="bea", because="Quarter end.", now=ground.clock())
 
 
 def its_pool_is_frozen(ground: Ground) -> None:
@@ -63,14 +63,14 @@ def is_asked(verb: str) -> Callable[[Ground], None]:
 FORBIDDEN = {
     "halt pending": is_asked("halt"),
     "pause pending": is_asked("pause"),
-    "halted": told(commands.halt),
-    "paused": told(commands.pause),
-    "aborted": told(commands.abort),
-    "rolling back": told(commands.roll_back),
+    "halted": told(plan_control.halt),
+    "paused": told(plan_control.pause),
+    "aborted": told(plan_control.abort),
+    "rolling back": told(plan_control.roll_back),
     "stage halted": stage_halts,
     "lease over": lease_is_over,
     "budget used": budget_is_used,
-    "fleet stopped": lambda ground: freezing.stop(actor="bea", because="Smoke.", now=ground.clock()),
+    "fleet stopped": lambda ground: fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock()),
     "fleet frozen": frozen,
     "cluster frozen": lambda ground: frozen(ground, cluster=ground.cluster),
     "pool frozen": its_pool_is_frozen,
@@ -143,9 +143,9 @@ def test_other_freezes_forbid_nothing(ground: Ground):
     frozen(ground, cluster=a_cluster("south"))
     frozen(ground, cluster=ground.cluster, pool=other)
     soon = ground.clock() + timedelta(seconds=1)
-    freezing.freeze(Where(), actor="bea", because="Short.", until=soon, now=ground.clock())
-    lifted = freezing.stop(actor="bea", because="Smoke.", now=ground.clock())
-    freezing.lift(lifted, actor="bea", because="A toaster.", now=ground.clock())
+    fleet_freezes.freeze(Where(), actor="bea", because="Short.", until=soon, now=ground.clock())
+    lifted = fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock())
+    fleet_freezes.lift(lifted, actor="bea", because="A toaster.", now=ground.clock())
     ground.clock.move(seconds=1)
 
     ground.act(WAVE)
@@ -255,7 +255,7 @@ def test_a_plan_whose_lease_is_over_writes_nothing(ground: Ground):
     assert ground.writes() == []
 
 
-@pytest.mark.parametrize("verb", [commands.halt, commands.pause, commands.abort, commands.roll_back])
+@pytest.mark.parametrize("verb", [plan_control.halt, plan_control.pause, plan_control.abort, plan_control.roll_back])
 def test_a_word_that_comes_while_the_node_is_read_counts(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable
 ):
@@ -302,7 +302,7 @@ def test_a_release_that_is_still_on_its_way_when_it_is_recalled_comes_too_late(
     writer = ground.writer()
     hold_node(writer, ground.target().node_uid, CANARY, anew=True)
     arrive = sent_late(writer, monkeypatch)
-    told(commands.halt)(ground)
+    told(plan_control.halt)(ground)
     ground.clock.move(**later)
     waves.recall(writer, Recall(0, (CANARY,)))
 
@@ -315,7 +315,7 @@ class KilledError(BaseException):
     pass
 
 
-@pytest.mark.parametrize("verb", [commands.halt, commands.pause, commands.roll_back])
+@pytest.mark.parametrize("verb", [plan_control.halt, plan_control.pause, plan_control.roll_back])
 def test_a_recall_that_was_killed_before_it_wrote_is_written_by_the_next_worker(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable
 ):
@@ -373,7 +373,7 @@ def told_before(moment: str, monkeypatch: pytest.MonkeyPatch, tell: Callable[[],
 
 
 @pytest.mark.parametrize("moment", ["lease", "switch"])
-@pytest.mark.parametrize("verb", [commands.halt, commands.pause, commands.abort, commands.roll_back])
+@pytest.mark.parametrize("verb", [plan_control.halt, plan_control.pause, plan_control.abort, plan_control.roll_back])
 def test_a_word_that_comes_as_the_lease_is_kept_counts(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable, moment: str
 ):

@@ -3,11 +3,11 @@
 import pytest
 
 from fleet.models import Pod
-from rollouts.engine import observe as observing
+from rollouts.commands import plan_control
+from rollouts.commands.retries import retry
+from rollouts.engine import observation as observing
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Target
-from rollouts.steering import commands
-from rollouts.steering.retrying import retry
 from simulator.kinds import POD
 from tests.rollouts.engine.ground import CANARY, NODES, REST, UPGRADE_STATE, Ground
 
@@ -36,7 +36,7 @@ def again(ground: Ground) -> None:
 
 
 def resume(ground: Ground) -> None:
-    commands.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
 
 
 def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
@@ -62,7 +62,7 @@ def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
 def test_paused_it_stays_held(failed: Ground):
     again(failed)
     resume(failed)
-    commands.pause(failed.plan, actor=failed.ada, because="Wait.", now=failed.clock())
+    plan_control.pause(failed.plan, actor=failed.ada, because="Wait.", now=failed.clock())
 
     failed.rounds(4)
 
@@ -72,7 +72,7 @@ def test_paused_it_stays_held(failed: Ground):
 
 def test_a_rollback_brings_it_back_like_the_others(failed: Ground):
     again(failed)
-    commands.roll_back(failed.plan, actor=failed.ada, because="No.", now=failed.clock())
+    plan_control.roll_back(failed.plan, actor=failed.ada, because="No.", now=failed.clock())
 
     failed.rounds(4)
 

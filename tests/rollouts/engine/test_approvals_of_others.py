@@ -5,9 +5,9 @@ import pytest
 from people.models import RoleBinding, User
 from people.roster import accounts
 from rollouts.approvals.bundles import bundle_for
+from rollouts.commands.plan_approvals import approve
 from rollouts.engine.approvals import void_approvals
 from rollouts.models import Approval, Plan, Stage
-from rollouts.steering.approving import approve
 from tests.make import NOON, a_pool, a_stage_to_approve, a_user
 
 pytestmark = pytest.mark.django_db

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fleet.models import Bookmark
+from rollouts.commands import plan_control
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold
-from rollouts.steering import commands
 from simulator.fleets.plan import Mode
 from simulator.run import Simulation
 from tests.rollouts.engine.ground import NEW, OLD, Ground, a_ground
@@ -92,9 +92,9 @@ def test_a_wave_goes_and_the_rest_stays_held(ground: Ground):
 def test_the_version_goes_back_into_the_policy_and_every_hold_goes(ground: Ground):
     """Z5."""
     armed(ground)
-    commands.halt(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
     ground.rounds(2)
-    commands.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
     ground.rounds(4)
     assert ground.version() == OLD
     for name in gpu_nodes(ground):

@@ -9,14 +9,14 @@ from edges.transition_errors import LostRace
 from fleet.models import Bookmark
 from gpu.labels import CORDONED_BY, UPGRADE_SKIP, WAS_CORDONED
 from kube import client
+from rollouts.commands import break_glass, plan_control
 from rollouts.engine.act import cordons, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import CordonAgain, Recall, ReleaseWave, Uncordon
+from rollouts.findings.plan_findings import CORDON_LEFT, CORDON_TAKEN
 from rollouts.gates.base import KEPT_EMPTY
-from rollouts.hooks.findings import CORDON_LEFT, CORDON_TAKEN
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Cordon, Disruption, GateAnswer, Plan, PlanEvent, Target
-from rollouts.steering import breaking_glass, commands
 from simulator.kinds import JOB, NODE
 from tests.rollouts.engine.ground import CANARY, NODES, Ground
 from tests.rollouts.engine.test_proofs import (
@@ -172,7 +172,7 @@ def test_once_the_operator_is_through_its_note_is_not_written_again(ground: Grou
 
 def test_what_is_called_back_takes_pods_again_in_the_same_patch(ground: Ground):
     released(ground)
-    say(commands.halt, ground)
+    say(plan_control.halt, ground)
     ground.round()
 
     assert ground.target().state == TargetState.HELD
@@ -244,7 +244,7 @@ def test_what_failed_its_test_stays_cordoned_when_the_plan_is_given_up_with_its_
     ground.rounds(2)
     assert ground.plan.state == PlanState.HALTED
     pods_go(ground)
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     settle(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
@@ -269,7 +269,7 @@ def settle(ground: Ground) -> None:
 
 def test_what_was_not_tested_takes_pods_when_the_plan_is_given_up(ground: Ground):
     under_test(ground)
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     settle(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
@@ -283,7 +283,7 @@ def test_one_that_the_operator_gave_up_on_is_the_operators_again(ground: Ground)
     ground.take_the_new_driver(CANARY)
     goes(ground, "cordon-required", "pod-restart-required", "upgrade-failed")
     ground.rounds(2)
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     settle(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
@@ -298,7 +298,7 @@ def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
     fails(ground)
     ground.rounds(2)
     pods_go(ground)
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     for _ in range(8):
         ground.round()
         assert is_cordoned(ground)
@@ -307,7 +307,7 @@ def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
 
 def test_a_gate_that_is_passed_over_lets_pods_in(ground: Ground):
     under_test(ground)
-    breaking_glass.break_glass(
+    break_glass.break_glass(
         ground.stage(), "proof", actor=ground.ada, because="It works: I have looked.", confirm=ground.plan.title,
         now=ground.clock(),
     )  # fmt: skip
@@ -320,7 +320,7 @@ def test_a_failed_node_that_is_taken_out_is_the_operators_again(ground: Ground):
     released(ground, canaries=2, gates={"driver_version": {}, "failure_budget": {"tolerate": 1}, "proof": {}})
     goes(ground, "cordon-required", "pod-restart-required", "upgrade-failed")
     ground.round()
-    commands.exclude(ground.target(), actor=ground.ada, because="Not this one.", now=ground.clock())
+    plan_control.exclude(ground.target(), actor=ground.ada, because="Not this one.", now=ground.clock())
     ground.rounds(2)
 
     assert marks(ground) == {}
@@ -330,11 +330,11 @@ def test_a_failed_node_that_is_taken_out_is_the_operators_again(ground: Ground):
 def test_while_the_plan_is_halted_nothing_comes_to_what_changed(ground: Ground):
     under_test(ground)
     completes(ground)
-    say(commands.halt, ground)
+    say(plan_control.halt, ground)
     ground.rounds(3)
     assert is_cordoned(ground)
 
-    say(commands.resume, ground)
+    say(plan_control.resume, ground)
     ground.rounds(3)
     assert not is_cordoned(ground)
 
@@ -393,7 +393,7 @@ def test_whose_lease_is_over_writes_nothing(ground: Ground, carry_out, act):
 def test_a_release_that_loses_cordons_nothing(ground: Ground):
     ground.armed(gates=GATES)
     writer = ground.writer()
-    say(commands.pause, ground)
+    say(plan_control.pause, ground)
 
     with pytest.raises(LostRace):
         waves.release_wave(writer, WAVE)
@@ -445,7 +445,7 @@ def test_one_that_rows_do_not_know_is_found_before_the_plan_ends(ground: Ground)
     """Of a worker that was lost with its database, or a copy of one: nothing of it may outlive the plan."""
     under_test(ground)
     Cordon.objects.all().delete()
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     settle(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
@@ -483,7 +483,7 @@ def test_a_recall_in_the_moment_in_which_it_began_leaves_it_cordoned(ground: Gro
 def test_nothing_is_asked_where_no_stage_has_the_gate(ground: Ground, django_assert_num_queries):
     released(ground, gates={"driver_version": {}, "failure_budget": {}})
     from rollouts.engine.cordons import read_cordons
-    from rollouts.engine.proofs import Proofs
+    from rollouts.engine.test_jobs import Proofs
 
     stages = list(ground.plan.stages.all())
     with django_assert_num_queries(0):

@@ -6,12 +6,12 @@ import pytest
 
 from gpu.labels import CORDONED_BY, HELD_SINCE, PROVES_FOR
 from kube import client
+from rollouts.commands import plan_control
 from rollouts.engine.act.holds import want
-from rollouts.engine.left import what_is_left
+from rollouts.engine.leftovers import what_is_left
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering import commands
+from rollouts.queries.plan_view import plan_on_page
 from simulator.kinds import JOB
 from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, REST, UPGRADE_SKIP, UPGRADE_STATE, Ground
@@ -44,7 +44,7 @@ def test_an_abort_in_the_rollback_does_not_end_on_old_rows(ground: Ground):
     ground.take_the_new_driver(CANARY)
     ground.set_state(CANARY, "upgrade-done")
     ground.rounds(3)
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.rounds(3)
     for name in NODES:
         ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
@@ -54,7 +54,7 @@ def test_an_abort_in_the_rollback_does_not_end_on_old_rows(ground: Ground):
         ground.round(look=False)
     ground.set_state(CANARY, "cordon-required")  # the operator has begun, and no row says so
 
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     for _ in range(4):
         ground.round(look=False)
 
@@ -68,7 +68,7 @@ def test_an_abort_calls_back_what_was_let_go_before_anything_else(ground: Ground
     ground.rounds(2)
     assert CANARY not in ground.held()
 
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.round(look=False)
 
     assert ground.held() == set(NODES)
@@ -76,7 +76,7 @@ def test_an_abort_calls_back_what_was_let_go_before_anything_else(ground: Ground
     assert ground.version() == NEW
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, verb):
     ground.armed()
     ground.leave(REST[0])
@@ -90,7 +90,7 @@ def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, v
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_an_old_version_that_we_did_not_put_back_ourselves_is_back_all_the_same(ground: Ground, verb):
     """Somebody else did, or a worker that died right after its write."""
     ground.armed()
@@ -111,7 +111,7 @@ def test_an_old_version_that_is_gone_again_is_put_back_and_told(ground: Ground):
     ground.armed()
     ground.write_version(OLD)
     ground.rounds(2)
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.round()
     told = ground.plan.events.filter(to="version-written")
     assert not ground.plan.is_armed
@@ -127,7 +127,7 @@ def test_an_old_version_that_is_gone_again_is_put_back_and_told(ground: Ground):
     assert not ground.plan.is_armed
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_node_that_somebody_else_held_and_freed_since_is_let_go_as_well(ground: Ground, verb):
     """The plan held it then, as every node of an armed object: that label is ours, whoever had one there before."""
     ground.label(REST[1], **{UPGRADE_SKIP: "true"})
@@ -147,7 +147,7 @@ def test_a_node_that_somebody_else_held_and_freed_since_is_let_go_as_well(ground
 def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
     """A label of ours came back behind the rows: a restored object, a worker that died."""
     ground.armed()
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.rounds(3)
     for name in NODES:
         ground.set_state(name, "upgrade-done")
@@ -174,8 +174,8 @@ def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
 def test_a_rollback_that_ends_while_it_is_paused_says_how_it_ended(ground: Ground):
     """A pause lets nothing more go, and there is nothing to let go back: the plan ends, and the pause with it."""
     ground.armed()
-    say(commands.roll_back, ground)
-    say(commands.pause, ground)
+    say(plan_control.roll_back, ground)
+    say(plan_control.pause, ground)
 
     rolled_back(ground)
 
@@ -275,7 +275,7 @@ def test_the_version_goes_back_only_once_every_node_is_held_whatever_rows_say(gr
     ground.armed()
     ground.round()
     ground.free(REST[1])
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.writes()
 
     for _ in range(3):
@@ -299,7 +299,7 @@ def changed_canary(ground: Ground) -> None:
 def test_a_node_that_is_made_again_in_the_rollback_is_another_target_of_its_name(ground: Ground):
     """With all that it carried, as whoever restores nodes makes it: two targets of a stage have one name then."""
     changed_canary(ground)
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     for name in REST:
         ground.set_state(name, "upgrade-done")
     ground.rounds(4)
@@ -317,7 +317,7 @@ def test_a_node_that_is_made_again_in_the_rollback_is_another_target_of_its_name
     assert (new.node_uid, new.state) == (ground.node(CANARY)["metadata"]["uid"], TargetState.HELD)
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground: Ground, verb):
     """Nor was it never changed: what the end says of it is what became of it."""
     changed_canary(ground)
@@ -344,7 +344,7 @@ def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground
 # Hazard Z42: the last sentence is of what is there now, whoever made it
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_the_end_names_nodes_that_somebody_left_cordoned_and_what_lets_pods_in(ground: Ground, verb):
     """The operator had cordoned them, and autoUpgrade was switched off and on in between."""
     ground.armed()
@@ -392,7 +392,7 @@ def test_the_end_names_holds_of_others_annotations_and_jobs(ground: Ground):
 
 def test_the_end_of_a_plan_that_leaves_nothing_says_nothing_of_it(ground: Ground):
     ground.armed()
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     rolled_back(ground)
 
     assert "kubectl" not in ground.plan.because
@@ -400,7 +400,7 @@ def test_the_end_of_a_plan_that_leaves_nothing_says_nothing_of_it(ground: Ground
 
 def test_a_plan_ends_where_its_jobs_may_not_be_listed(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     ground.armed()
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
 
     def refuse(*_: object, **__: object) -> None:
         raise client.Forbidden("jobs.batch is forbidden.")

@@ -7,14 +7,14 @@ import pytest
 from edges.transition_errors import LostRace
 from fleet.models import Operand, Pod
 from people.models import AuditEntry
-from rollouts.engine.act import handing_over
+from rollouts.commands import fleet_freezes, plan_control
+from rollouts.commands.fleet_freezes import Where
+from rollouts.commands.handover import hand_over
+from rollouts.engine.act import node_handover
 from rollouts.engine.act.holds import lift_holds
 from rollouts.engine.decide.acts import FreeStrays, HandOver, LiftHolds
 from rollouts.lifecycle import PlanState
 from rollouts.models import Disruption, Hold, Plan
-from rollouts.steering import commands, freezing
-from rollouts.steering.freezing import Where
-from rollouts.steering.handing_over import hand_over
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.fleets.plan import Mode
 from simulator.kinds import POD
@@ -62,7 +62,7 @@ def halted_while_holding(ground: Ground, **given) -> None:
 
 def given_up(ground: Ground, **given) -> None:
     halted_while_holding(ground, **given)
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.rounds(2)
 
 
@@ -71,16 +71,16 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
     ground = either_ground
     halted_while_holding(ground)
     everybody = ground.held()
-    stop = freezing.stop(actor="bea", because="Smoke.", now=ground.clock())
+    stop = fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock())
 
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.rounds(4)
 
     assert ground.releases() == []
     assert ground.plan.state == PlanState.ABORTING
     assert f"Somebody else set the version to {OTHER}." in ground.plan.waiting_for
 
-    freezing.lift(stop, actor="bea", because="A toaster.", now=ground.clock())
+    fleet_freezes.lift(stop, actor="bea", because="A toaster.", now=ground.clock())
     ground.rounds(4)
 
     assert ground.releases() == []
@@ -126,7 +126,7 @@ def test_a_template_of_somebody_else_while_holding_holds_them_as_well(ground: Gr
     ground.change_driver(env=[{"name": "A", "value": "b"}])
     ground.round()
     assert ground.plan.state == PlanState.HALTED
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.writes()
 
     ground.rounds(3)
@@ -146,7 +146,7 @@ def test_an_owner_of_the_object_that_came_while_holding_halts_and_holds(ground: 
     ground.round()
     assert ground.plan.state == PlanState.HALTED
     assert "NVIDIADriver h100 belongs to Argo CD" in ground.plan.because
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.writes()
 
     ground.rounds(3)
@@ -168,7 +168,7 @@ def test_with_the_old_version_put_back_the_nodes_go_and_none_is_emptied(ground: 
 @pytest.mark.parametrize("binds_rollbacks", [False, True])
 def test_every_freeze_binds_what_is_handed_over(ground: Ground, *, binds_rollbacks: bool):
     given_up(ground)
-    row = freezing.freeze(
+    row = fleet_freezes.freeze(
         Where(ground.cluster), actor="bea", because="Quarter end.", binds_rollbacks=binds_rollbacks, now=ground.clock()
     )
     hand(ground)
@@ -177,7 +177,7 @@ def test_every_freeze_binds_what_is_handed_over(ground: Ground, *, binds_rollbac
 
     assert ground.releases() == []
     assert ground.plan.waiting_for == "Cluster north is frozen by bea: Quarter end."
-    freezing.lift(row, actor="bea", because="It is over.", now=ground.clock())
+    fleet_freezes.lift(row, actor="bea", because="It is over.", now=ground.clock())
     ground.rounds(3)
     assert len(ground.releases()) == 1
 
@@ -189,7 +189,7 @@ def test_a_freeze_holds_again_what_was_handed_over_and_has_not_begun(ground: Gro
     ground.rounds(2)
     assert len(ground.held()) == len(NODES) - 1
 
-    freezing.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
     ground.round()
 
     assert ground.held() == set(NODES)
@@ -205,10 +205,10 @@ def handing(ground: Ground):
 
 def test_a_freeze_that_comes_between_decision_and_release_wins(ground: Ground):
     writer, act = handing(ground)
-    freezing.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
 
     with pytest.raises(LostRace, match="frozen by bea"):
-        handing_over.hand_over(writer, act)
+        node_handover.hand_over(writer, act)
 
     assert ground.releases() == []
     assert not Disruption.objects.in_force().exists()
@@ -219,7 +219,7 @@ def test_a_plan_whose_decision_is_another_by_now_lets_nothing_go(ground: Ground)
     Plan.objects.filter(pk=ground.plan.pk).update(handed_to="595.0.1")
 
     with pytest.raises(LostRace, match="may not hand its nodes over any more"):
-        handing_over.hand_over(writer, act)
+        node_handover.hand_over(writer, act)
 
     assert ground.releases() == []
 
@@ -229,7 +229,7 @@ def test_the_configmap_is_asked_before_each_node_that_is_let_go(ground: Ground):
     writer, act = handing(ground)
     ground.stop_everything("incident 4711")
 
-    assert "incident 4711" in handing_over.hand_over(writer, act)
+    assert "incident 4711" in node_handover.hand_over(writer, act)
     assert ground.releases() == []
 
 
@@ -266,7 +266,7 @@ def test_a_killed_worker_neither_loses_nor_doubles_a_node_that_is_handed_over(gr
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(handing_over, "free_node", die)
+        patched.setattr(node_handover, "free_node", die)
         with pytest.raises(KeyboardInterrupt):
             ground.round()
     ground.clock.move(minutes=1)
@@ -280,7 +280,7 @@ def test_an_abort_after_the_write_holds_them_too(ground: Ground):
     ground.armed()
     ground.write_version(OTHER)
     ground.rounds(2)
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.writes()
 
     ground.rounds(4)
@@ -315,7 +315,7 @@ def test_a_node_that_another_driver_object_would_change_stays_held(ground: Groun
 def test_and_its_plan_ends_and_says_so(ground: Ground):
     ground.armed()
     left_for_another_object(ground, REST[0])
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     rolled_back(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for

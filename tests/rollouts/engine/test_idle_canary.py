@@ -3,9 +3,9 @@
 import pytest
 
 from fleet.models import Node, Pod
+from rollouts.commands.plan_drafts import GATES_BACK
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import GateAnswer, Hold
-from rollouts.steering.drafting import GATES_BACK
 from tests.make import a_pod
 from tests.rollouts.engine.ground import CANARY, Ground
 

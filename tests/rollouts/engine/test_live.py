@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.models import ResourceSlice
-from rollouts.engine.live import NodesNow, ask_cluster, ask_nodes
+from rollouts.engine.live_state import NodesNow, ask_cluster, ask_nodes
 from simulator.actors.dra.api import Api
 from simulator.actors.dra.slices import resource_slice
 from simulator.actors.kubelet.host import host_of

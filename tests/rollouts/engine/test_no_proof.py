@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Pod
+from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.gates.base import NO_PROOF
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import GateAnswer, ProofJob, Target
-from rollouts.steering.test_jobs import add_test_jobs
 from tests.make import a_pod
 from tests.rollouts.engine.ground import CANARY, Ground
 from tests.rollouts.engine.test_proofs import completes, jobs

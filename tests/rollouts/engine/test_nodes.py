@@ -4,7 +4,7 @@ import pytest
 
 from fleet.allocation.devices import read_slices
 from fleet.models import Node
-from rollouts.engine.live import Live, NodesNow
+from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.nodes import from_cluster
 from rollouts.engine.workloads import DriverPod
 from tests import make

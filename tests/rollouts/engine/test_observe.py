@@ -4,15 +4,15 @@ import pytest
 
 from fleet.models import Bookmark, ClusterEvent, DriverObject, Node, Observer, Pod, Pool, PriorityClass
 from rollouts.engine.baseline import baselines
-from rollouts.engine.live import Live
-from rollouts.engine.observe import observe
+from rollouts.engine.live_state import Live
+from rollouts.engine.observation import observe
 from rollouts.engine.snapshot import Snapshot
 from rollouts.gates.base import Answer
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState
 from rollouts.models import Approval, BreakGlass, Command, Hold, MaintenanceWindow, Plan, StageKind, Target
-from rollouts.models.moving import record_event
+from rollouts.models.transitions import record_event
 from tests.make import NOON, a_pod, a_pool
 from tests.rollouts.make import OLD, OLD_HASH
 from tests.rollouts.rows import POLICY, a_started_plan, answered, in_state

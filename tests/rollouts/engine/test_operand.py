@@ -7,13 +7,13 @@ import pytest
 from edges.transition_errors import LostRace
 from gpu.labels import CALLED_BACK
 from kube import client
+from rollouts.commands import plan_control
 from rollouts.components import COMPONENTS
 from rollouts.engine.act import levers, waves
 from rollouts.engine.decide.acts import Recall, ReleaseWave
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering import commands
+from rollouts.queries.plan_view import plan_on_page
 from simulator.fleets.plan import Mode
 from simulator.run import Simulation
 from tests.rollouts.engine import ground as grounds
@@ -35,7 +35,7 @@ def exporters(db: None, start: Callable[..., Simulation], monkeypatch) -> Iterat
 
 def halt(exporters: Exporters) -> None:
     ground = exporters.ground
-    commands.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
 
 
 def canary(exporters: Exporters) -> Target:
@@ -303,7 +303,7 @@ def test_called_back_and_wanted_again_it_goes_once(exporters: Exporters, monkeyp
     halt(exporters)
     exporters.ground.round()
     ground = exporters.ground
-    commands.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
 
     exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
 
@@ -382,7 +382,7 @@ def test_given_up_before_anything_changed_it_is_as_before(exporters: Exporters):
     ground = exporters.ground
     exporters.plan()
     exporters.until(lambda: exporters.version() == NEW)
-    commands.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
 
     plan = exporters.until(lambda: ground.plan.is_final)
 
@@ -397,7 +397,7 @@ def test_given_up_later_it_names_who_changed_and_what_puts_that_back(exporters: 
     ground = exporters.ground
     exporters.plan()
     exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
-    commands.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
 
     plan = exporters.until(lambda: ground.plan.is_final)
 
@@ -420,7 +420,7 @@ def test_a_rollback_deletes_the_pods_that_changed_once_more_and_no_other(exporte
         lambda: canary(exporters).state == TargetState.CHANGED,
     ]
     exporters.until(so_far[changed])
-    commands.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
 
     plan = exporters.until(lambda: ground.plan.is_final)
 

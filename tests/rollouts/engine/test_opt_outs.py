@@ -8,14 +8,14 @@ from django.core.management import call_command
 
 from edges.transition_errors import LostRace
 from kube import client
-from rollouts.engine.act import opt_outs, waves
+from rollouts.commands import plan_control
+from rollouts.engine.act import exclusions, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import OptOutAgain, PutBack, Recall, ReleaseWave
-from rollouts.engine.live import ask_cluster
-from rollouts.engine.observe import observe
+from rollouts.engine.live_state import ask_cluster
+from rollouts.engine.observation import observe
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import OptOut, Plan, PlanEvent, Target
-from rollouts.steering import commands
 from simulator.kinds import CONFIG_MAP
 from tests.rollouts.engine.ground import CANARY, NODES, UPGRADE_SKIP, Ground
 
@@ -212,7 +212,7 @@ def test_one_that_somebody_made_ours_no_more_is_left(ground: Ground):
     assert rows()[0].left_because == f"{OPT_OUT} is false: somebody else's, and left."
 
 
-@pytest.mark.parametrize("verb", [commands.halt, commands.abort, commands.roll_back])
+@pytest.mark.parametrize("verb", [plan_control.halt, plan_control.abort, plan_control.roll_back])
 def test_who_is_called_back_is_put_back_in_the_same_patch(ground: Ground, verb):
     released(ground)
     ground.writes()
@@ -231,7 +231,7 @@ def test_what_has_begun_when_somebody_halts_is_put_back_when_it_is_through(groun
     ground.set_state(CANARY, "drain-required")
     ground.rounds(2)
 
-    say(commands.halt, ground)
+    say(plan_control.halt, ground)
     ground.rounds(2)
     assert ground.labels(CANARY)[OPT_OUT] == "false"
     change(ground)
@@ -289,8 +289,8 @@ def test_of_a_node_that_was_made_again_under_its_name_nothing_is_touched(ground:
 POINTS = {
     "before the patch": (client, "patch_node", False),
     "after the patch": (client, "patch_node", True),
-    "before it is read back": (opt_outs, "read_back", False),
-    "after it is read back": (opt_outs, "read_back", True),
+    "before it is read back": (exclusions, "read_back", False),
+    "after it is read back": (exclusions, "read_back", True),
 }
 
 
@@ -324,8 +324,8 @@ def test_a_worker_killed_in_the_release_forgets_nothing(ground: Ground, monkeypa
 BACK_POINTS = {
     "before the patch": (client, "patch_node", False),
     "after the patch": (client, "patch_node", True),
-    "before it is settled": (opt_outs, "settle", False),
-    "after it is settled": (opt_outs, "settle", True),
+    "before it is settled": (exclusions, "settle", False),
+    "after it is settled": (exclusions, "settle", True),
 }
 
 
@@ -357,7 +357,7 @@ def test_one_let_go_by_hand_before_we_were_through_is_opted_out_all_the_same(gro
     watched(ground)
     stage = ground.stage()
     node = client.get_node(ground.connection, CANARY)
-    off = {uid(ground): opt_outs.wanted_for(node, has_autoscaler=False)}
+    off = {uid(ground): exclusions.wanted_for(node, has_autoscaler=False)}
     writer = ground.writer()
     waves._intend(writer.plan, stage, [ground.target()], {}, off=off, because="", now=ground.clock())
     writer.plan.end_lease(now=ground.clock(), next_look_at=ground.clock(), waiting_for="")
@@ -406,7 +406,7 @@ def test_one_that_somebody_opts_out_in_between_is_theirs(ground: Ground, monkeyp
 def test_a_release_that_loses_keeps_nobody_off(ground: Ground):
     watched(ground)
     writer = ground.writer()
-    say(commands.pause, ground)
+    say(plan_control.pause, ground)
 
     with pytest.raises(LostRace):
         waves.release_wave(writer, WAVE)
@@ -424,7 +424,7 @@ def test_whose_lease_is_over_writes_nothing(ground: Ground, act):
     ground.writes()
 
     with pytest.raises(LostRace):
-        {PutBack: opt_outs.put_back, OptOutAgain: opt_outs.opt_out_again}[act](old, act({uid(ground): CANARY}))
+        {PutBack: exclusions.put_back, OptOutAgain: exclusions.opt_out_again}[act](old, act({uid(ground): CANARY}))
 
     assert ground.writes() == []
     assert OptOut.objects.get().is_wanted
@@ -492,7 +492,7 @@ def test_the_soak_is_counted_from_when_it_was_put_back(ground: Ground):
 def test_a_plan_whose_rows_forgot_it_does_not_end_before_it_is_put_back(ground: Ground):
     """What the API server's own list shows counts."""
     released(ground)
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     ground.round(look=False)
     forgotten = {"metadata": {"labels": {OPT_OUT: None}, "annotations": {BY: None, BACK: None}}}
     annotate(ground, **{BY: ground.plan.mark, BACK: json.dumps(forgotten)})
@@ -521,7 +521,7 @@ def test_a_recall_that_arrives_first_makes_the_late_release_lose_whole(ground: G
         patched.setattr(client, "patch_node", send_late)
         with pytest.raises(client.Unreachable):
             waves.release_wave(ground.writer(), WAVE)
-    say(commands.halt, ground)
+    say(plan_control.halt, ground)
     ground.clock.move(minutes=1)
     ground.act(Recall(0, (CANARY,)))
 

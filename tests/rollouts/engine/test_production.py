@@ -5,8 +5,8 @@ import pytest
 from fleet.observer.persistence.pools import sort_cluster
 from fleet.pools.changes import change_pool, create_pool
 from people.models import AuditEntry
+from rollouts.commands import plan_control
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
 from tests.rollouts.engine.test_ends import say
@@ -74,7 +74,7 @@ def test_a_stage_that_has_begun_halts_and_is_approved_before_it_goes_on(ground: 
     assert f"Rest: {last} must not change unasked any more: pool serving is production." in ground.plan.because
     assert ground.held() == set(REST)  # what had not begun was called back
 
-    say(commands.resume, ground)
+    say(plan_control.resume, ground)
     ground.rounds(4)
     assert ground.stage(1).state == StageState.OPENING
     assert ground.releases() == []

@@ -7,12 +7,12 @@ from itertools import count
 
 import pytest
 
+from rollouts.commands.plan_control import abort
+from rollouts.commands.remaining import label_progress
 from rollouts.engine.act import holds
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering.commands import abort
-from rollouts.steering.remaining import label_progress
+from rollouts.queries.plan_view import plan_on_page
 from tests.rollouts.engine.ground import NODES, Clock, Ground
 
 pytestmark = pytest.mark.rounds

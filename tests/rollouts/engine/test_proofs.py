@@ -8,17 +8,17 @@ from django.core.management import call_command
 
 from edges.transition_errors import LostRace
 from kube import client
-from rollouts.asking.needs import needed
-from rollouts.asking.questions import Questions, facts_of
-from rollouts.engine.act import proofs
+from rollouts.commands import plan_control
+from rollouts.engine.act import test_jobs
 from rollouts.engine.decide.acts import MakeProofs
-from rollouts.engine.decide.proofs import AGAIN_AFTER
+from rollouts.engine.decide.test_jobs import AGAIN_AFTER
 from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.live_checks.questions import Questions, facts_of
+from rollouts.live_checks.required_rights import needed
 from rollouts.models import GateAnswer, Plan, PlanEvent, ProofJob, Target
-from rollouts.steering import commands
 from simulator.kinds import JOB, POD
-from tests.rollouts.asking.rights import asked_in, unnamed
 from tests.rollouts.engine.ground import CANARY, Ground
+from tests.rollouts.live_checks.rights import asked_in, unnamed
 
 pytestmark = pytest.mark.rounds
 
@@ -155,7 +155,7 @@ def test_who_resumes_has_it_run_again(ground: Ground):
     pods_go(ground)
     ground.rounds(2)
     assert ground.plan.state == PlanState.HALTED
-    commands.resume(ground.plan, actor=ground.ada, because="The cable was out.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, because="The cable was out.", now=ground.clock())
     ground.rounds(4)
 
     assert ground.plan.state == PlanState.PROMOTING
@@ -194,10 +194,10 @@ def test_an_answer_from_before_the_change_is_none(ground: Ground):
     assert answer(ground).answer == "wait"
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_plan_that_goes_another_way_leaves_none(ground: Ground, verb):
     under_test(ground)
-    commands.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
     ground.round()
     assert len(jobs(ground)) == 1  # what runs is followed
 
@@ -217,9 +217,9 @@ def test_no_plan_ends_before_it_is_gone(ground: Ground, monkeypatch: pytest.Monk
         raise client.Forbidden('jobs.batch is forbidden: cannot delete resource "jobs".')
 
     monkeypatch.setattr(client, "delete_job", forbidden)
-    commands.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
     ground.round()
-    commands.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
     for name in (CANARY, "gpu-h100-001", "gpu-h100-002"):
         ground.set_state(name, "upgrade-done")
     ground.rounds(9)
@@ -255,7 +255,7 @@ def test_a_plan_that_was_halted_in_this_moment_makes_none(ground: Ground):
     target = ground.target()
 
     with pytest.raises(LostRace):
-        proofs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
+        test_jobs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
 
     assert not ProofJob.objects.exists()
 
@@ -267,14 +267,14 @@ def test_a_node_that_changed_again_in_this_moment_gets_none(ground: Ground):
     Target.objects.filter(pk=target.pk).update(state=TargetState.CHANGING)
 
     with pytest.raises(LostRace, match="no longer changed"):
-        proofs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
+        test_jobs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
 
 
 def test_a_second_worker_doubles_none(ground: Ground):
     under_test(ground)
 
     with pytest.raises(LostRace, match="has a test Job already"):
-        proofs.make_proofs(ground.writer(), MakeProofs(0, {ground.target().node_uid: CANARY}))
+        test_jobs.make_proofs(ground.writer(), MakeProofs(0, {ground.target().node_uid: CANARY}))
 
     assert len(jobs(ground)) == 1
 

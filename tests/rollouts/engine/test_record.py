@@ -10,13 +10,13 @@ from edges.transition_errors import LostRace
 from gpu.labels import HELD_BY, UPGRADE_SKIP
 from kube.structs import NodeSeen
 from people.models import AuditEntry
+from rollouts.commands import plan_control
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import make_moves, pause, record_answers, record_holds
 from rollouts.gates.base import Answer, Judgement
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, Target
 from rollouts.models.gate_answer import BLIND
-from rollouts.steering import commands
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 
@@ -292,7 +292,7 @@ def test_the_engine_does_not_pause_over_an_answer_that_came_meanwhile(plan: Plan
     """A round has seen why to pause; before it writes that down, a person takes things as they are and resumes."""
     pause(plan, "Somebody has to look.", told=plan.commands.newest(), now=NOON)
     told = plan.commands.newest()
-    commands.resume(plan, actor=owner, because="I have looked.", now=NOON + SECOND)
+    plan_control.resume(plan, actor=owner, because="I have looked.", now=NOON + SECOND)
 
     with pytest.raises(LostRace):
         pause(plan, "Somebody has to look.", told=told, now=NOON + 2 * SECOND)

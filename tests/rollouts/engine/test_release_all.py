@@ -9,14 +9,14 @@ from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, 
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.client.decoder import Unread
-from rollouts.engine import takeover
+from rollouts.commands import fleet_freezes
+from rollouts.commands.image_pulls import ask
+from rollouts.engine import cluster_cleanup
 from rollouts.engine.act.holds import hold_node
-from rollouts.engine.takeover import Mark, remove
+from rollouts.engine.cluster_cleanup import Mark, remove
+from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.management.commands import release_all
 from rollouts.models import Hold, Plan, WriterLease
-from rollouts.pulls.rounds import run_pull
-from rollouts.steering import freezing
-from rollouts.steering.pulling import ask
 from simulator.kinds import CONFIG_MAP, JOB, LEASE, NODE
 from tests.make import NOON, a_cluster
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, UPGRADE_SKIP, Ground
@@ -288,10 +288,10 @@ def test_a_pod_that_has_not_ended_yet_is_waited_for(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     held(ground)
-    pods = takeover.pods
+    pods = cluster_cleanup.pods
     looks = iter([["it ends"], ["it ends"]])
     slept: list[float] = []
-    monkeypatch.setattr(takeover, "pods", lambda connection: next(looks, None) or pods(connection))
+    monkeypatch.setattr(cluster_cleanup, "pods", lambda connection: next(looks, None) or pods(connection))
     monkeypatch.setattr(release_all.time, "sleep", slept.append)
 
     leave()
@@ -302,7 +302,7 @@ def test_a_pod_that_has_not_ended_yet_is_waited_for(
 
 def test_a_pod_that_does_not_end_is_said(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     held(ground)
-    monkeypatch.setattr(takeover, "pods", lambda _: ["it stays"])
+    monkeypatch.setattr(cluster_cleanup, "pods", lambda _: ["it stays"])
     monkeypatch.setattr(release_all.time, "sleep", lambda _: None)
 
     with pytest.raises(CommandError, match="1 pod of our Jobs is still there"):
@@ -355,7 +355,7 @@ def test_while_the_stop_is_in_force_plans_end_and_no_node_is_let_go(ground: Grou
 
 def test_the_stop_of_the_fleet_binds_it_too(ground: Ground):
     held(ground)
-    freezing.stop(actor="ada", because="An incident.", now=NOON)
+    fleet_freezes.stop(actor="ada", because="An incident.", now=NOON)
 
     with pytest.raises(CommandError, match=r"Until it is lifted no node is released\."):
         leave()
@@ -445,7 +445,7 @@ def test_what_changes_while_it_is_written_is_tried_again(ground: Ground, monkeyp
         return patch_node(*given)
 
     monkeypatch.setattr(client, "patch_node", as_others_write)
-    monkeypatch.setattr(takeover.time, "sleep", slept.append)
+    monkeypatch.setattr(cluster_cleanup.time, "sleep", slept.append)
 
     leave()
 
@@ -570,8 +570,8 @@ def test_and_not_under_a_freeze(ground: Ground, flags: list[str]):
         changed_by_somebody(ground)
     else:
         ground.armed()
-    where = freezing.Where(ground.cluster)
-    freezing.freeze(where, actor="bea", because="Quarter end.", now=ground.clock())
+    where = fleet_freezes.Where(ground.cluster)
+    fleet_freezes.freeze(where, actor="bea", because="Quarter end.", now=ground.clock())
 
     with pytest.raises(CommandError, match="Cluster north is frozen by bea: Quarter end"):
         leave(*flags)
@@ -582,7 +582,7 @@ def test_and_not_under_a_freeze(ground: Ground, flags: list[str]):
 def test_what_nothing_changes_is_released_under_a_freeze(ground: Ground):
     ground.start()
     ground.round()
-    freezing.freeze(freezing.Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(fleet_freezes.Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
 
     leave()
 

@@ -10,14 +10,14 @@ from kube import client
 from kube.client.errors import error_for
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
+from rollouts.commands import plan_control
 from rollouts.engine import round as rounds
 from rollouts.engine.act import holds, levers, waves
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.troubles import PACE
+from rollouts.engine.decide.write_failures import PACE
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Hold, Plan
 from rollouts.models.plan import LEASE
-from rollouts.steering import commands
 from simulator.faults.error_500 import Error500
 from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
 from wording.lists import names
@@ -131,7 +131,7 @@ def test_a_halt_between_two_rounds_holds_again_what_had_not_begun(ground: Ground
     """Z3."""
     ground.armed()
     ground.rounds(2)
-    commands.halt(ground.plan, actor=ground.ada, because="Something is odd.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Something is odd.", now=ground.clock())
 
     ground.round()
 
@@ -144,7 +144,7 @@ def test_what_has_begun_when_somebody_halts_is_followed_to_its_end(ground: Groun
     ground.armed()
     ground.rounds(2)
     ground.set_state(CANARY, "pod-restart-required")
-    commands.halt(ground.plan, actor=ground.ada, because="Something is odd.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Something is odd.", now=ground.clock())
 
     ground.rounds(2)
 
@@ -152,7 +152,7 @@ def test_what_has_begun_when_somebody_halts_is_followed_to_its_end(ground: Groun
     assert ground.target().state == TargetState.CHANGING
 
 
-@pytest.mark.parametrize("command", [commands.halt, commands.abort, commands.roll_back])
+@pytest.mark.parametrize("command", [plan_control.halt, plan_control.abort, plan_control.roll_back])
 def test_a_command_while_a_round_looks_is_no_bug(ground: Ground, monkeypatch, command: Callable):
     """It lands between the reading of the plan and of its stages: a snapshot of two moments is not decided on."""
     ground.armed()
@@ -169,7 +169,7 @@ def test_a_command_while_a_round_looks_is_no_bug(ground: Ground, monkeypatch, co
     ground.round()
 
     ground.plan.refresh_from_db()
-    assert ground.plan.waiting_for in commands.SAYS.values()  # of the command, until the next round has looked
+    assert ground.plan.waiting_for in plan_control.SAYS.values()  # of the command, until the next round has looked
     assert not GateAnswer.objects.filter(stage__plan=ground.plan, at=ground.clock()).exists()
 
 
@@ -180,7 +180,7 @@ def test_a_command_during_a_round_is_no_bug(ground: Ground, monkeypatch):
     make_moves = rounds.make_moves
 
     def somebody_halts_first(plan, stages, moves, *, now):
-        commands.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=now)
+        plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=now)
         make_moves(plan, stages, moves, now=now)
 
     before = ground.clock()
@@ -200,7 +200,7 @@ def test_a_command_during_a_round_is_looked_at_as_soon_as_that_ends(ground: Grou
 
     def somebody_halts_after_it(plan, act, *args, **given):
         carry_out(plan, act, *args, **given)
-        commands.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=ground.clock())
+        plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=ground.clock())
 
     monkeypatch.setattr(rounds, "queue_round", told.append)
     ground.round()
@@ -287,7 +287,7 @@ def test_a_pause_that_a_person_ended_is_not_put_back_at_once(ground: Ground):
     ground.rounds(2)
     assert "a person decides" in ground.plan.commands.in_force().get().because
 
-    commands.resume(ground.plan, actor=ground.ada, because="Wait on.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, because="Wait on.", now=ground.clock())
     ground.rounds(2)
     assert not ground.plan.commands.in_force().exists()
 
@@ -312,7 +312,7 @@ def test_a_plan_that_is_given_up_leaves_no_trace_in_the_cluster(ground: Ground):
     ground.start()
     ground.round()
     assert ground.held() == set(NODES)
-    commands.abort(ground.plan, actor=ground.ada, because="Not today.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, because="Not today.", now=ground.clock())
 
     ground.round(look=False)
     ground.round(look=False)
@@ -326,9 +326,9 @@ def test_a_plan_that_is_given_up_leaves_no_trace_in_the_cluster(ground: Ground):
 def test_the_audit_of_a_whole_plan_holds_together(ground: Ground):
     ground.armed()
     ground.round()
-    commands.halt(ground.plan, actor=ground.ada, because="Odd.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Odd.", now=ground.clock())
     ground.rounds(2)
-    commands.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
     for name in NODES:
         ground.set_state(name, "upgrade-done")
     ground.rounds(6)
@@ -350,7 +350,7 @@ def specs(ground: Ground) -> dict[str, dict]:
     return {name: ground.node(name)["spec"] for name in NODES}
 
 
-@pytest.mark.parametrize("verb", [commands.roll_back, commands.abort])
+@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_back(ground: Ground, verb: Callable):
     """Z19, Z20: no taint, and no cordon that nobody asked for."""
     before = specs(ground)
@@ -372,7 +372,7 @@ def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_
 def test_a_rollback_puts_the_version_back_and_frees_whom_nobody_changed(ground: Ground):
     """Z5."""
     ground.armed()
-    commands.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
     ground.writes()
 
     ground.rounds(3)
@@ -393,7 +393,7 @@ def test_a_rollback_does_not_end_with_a_node_that_failed_on_its_way_and_says_wha
     ground.take_the_new_driver(CANARY)
     ground.set_state(CANARY, "upgrade-done")
     ground.rounds(3)
-    commands.roll_back(ground.plan, actor=ground.ada, because="It is slow.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, because="It is slow.", now=ground.clock())
     ground.rounds(3)
     for name in NODES:
         ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
@@ -472,7 +472,7 @@ def test_a_webhook_that_fails_for_one_node_keeps_no_other_from_being_held_again(
     ground.free(REST[0])
     monkeypatch.setattr(client, "patch_node", failing(sick))
 
-    commands.halt(ground.plan, actor=ground.ada, because="Hot.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, because="Hot.", now=ground.clock())
     ground.rounds(3)
 
     assert ground.held() == {*NODES} - {sick}
@@ -508,7 +508,7 @@ def test_nodes_that_could_not_be_written_come_last(ground: Ground, monkeypatch):
 def test_a_label_that_may_not_be_taken_off_is_named_with_why(ground: Ground, monkeypatch):
     ground.start()
     ground.rounds(2)
-    commands.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
     monkeypatch.setattr(client, "patch_node", forbidden(REST[0]))
 
     ground.rounds(3)

@@ -3,11 +3,11 @@
 import pytest
 
 from edges.transition_errors import LostRace
+from rollouts.commands import plan_control
+from rollouts.commands.handover import hand_over
 from rollouts.engine.templates import digests_of, remember
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval
-from rollouts.steering import commands
-from rollouts.steering.handing_over import hand_over
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import CONTROLLER_REVISION
 from tests.make import somebody_who_approves
@@ -98,7 +98,7 @@ def test_who_resumes_takes_it_and_each_stage_is_approved_again(ground: Ground):
     change_the_env(ground)
     ground.rounds(2)
 
-    say(commands.resume, ground)
+    say(plan_control.resume, ground)
     ground.rounds(2)
 
     assert ground.plan.state == PlanState.PROMOTING, ground.plan.because
@@ -126,7 +126,7 @@ def on_the_way_to_another_template(ground: Ground, verb) -> None:
 
 def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_now(ground: Ground):
     """Z32: waiting for the earlier one has no end."""
-    on_the_way_to_another_template(ground, commands.roll_back)
+    on_the_way_to_another_template(ground, plan_control.roll_back)
 
     ground.rounds(2)
 
@@ -136,10 +136,10 @@ def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_n
 
 
 def test_a_rollback_then_takes_every_node_to_it_in_waves(ground: Ground):
-    on_the_way_to_another_template(ground, commands.roll_back)
+    on_the_way_to_another_template(ground, plan_control.roll_back)
     ground.rounds(2)
 
-    say(commands.resume, ground)
+    say(plan_control.resume, ground)
     ground.rounds(3)
 
     assert ground.plan.stages.get(kind="rollback").targets.count() == len(NODES)
@@ -149,7 +149,7 @@ def test_a_rollback_then_takes_every_node_to_it_in_waves(ground: Ground):
 
 def test_an_abort_then_holds_every_node_until_they_are_handed_over_and_lets_them_go_in_waves(ground: Ground):
     """Z38: the operator has queued them, and would take all of them."""
-    on_the_way_to_another_template(ground, commands.abort)
+    on_the_way_to_another_template(ground, plan_control.abort)
     for name in NODES:
         ground.set_state(name, "upgrade-required")
     ground.rounds(3)
@@ -168,7 +168,7 @@ def test_what_a_person_has_taken_meanwhile_is_not_overwritten(ground: Ground):
     change_the_env(ground)
     ground.rounds(2)
     plan = ground.take_lease()
-    say(commands.resume, ground)
+    say(plan_control.resume, ground)
 
     with pytest.raises(LostRace):
         remember(plan, None, now=ground.clock())

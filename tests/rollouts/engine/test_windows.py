@@ -6,12 +6,12 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
+from rollouts.commands import plan_control
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import FinishRelease, ReleaseWave
 from rollouts.lifecycle import TargetState
 from rollouts.models import MaintenanceWindow, Verb
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering import commands
+from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, a_pool
 from tests.rollouts.engine.ground import CANARY, NODES, Ground
 
@@ -313,7 +313,7 @@ def test_no_rollback_waits_for_a_window(ground: Ground):
     ground.set_state(CANARY, "upgrade-done")
     ground.rounds(2)
     closed(ground)
-    commands.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
     ground.rounds(2)
     for name in NODES:
         ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")

@@ -3,9 +3,9 @@
 import pytest
 
 from fleet.models import DriverObject
+from rollouts.commands import plan_control
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold
-from rollouts.steering import commands
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
 from simulator.kinds import DAEMON_SET
 from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
@@ -62,12 +62,12 @@ def test_it_halts_before_the_version_is_written(ground: Ground, happens, says: s
 def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_rolling_back: bool):
     ground.armed()
     if is_rolling_back:
-        say(commands.roll_back, ground)
+        say(plan_control.roll_back, ground)
         ground.round()
     happens(ground)
     ground.round()
 
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     for _ in range(4):
         ground.round()
 
@@ -100,7 +100,7 @@ def test_without_auto_upgrade_the_rollback_frees_what_never_changed_and_names_wh
     moved_canary(ground)
     switch_off(ground)
 
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.rounds(5)
 
     assert ground.version() == OLD
@@ -113,7 +113,7 @@ def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: G
     moved_canary(ground)
     switch_off(ground)
 
-    say(commands.abort, ground)
+    say(plan_control.abort, ground)
     rolled_back(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
@@ -127,7 +127,7 @@ def test_with_sandbox_workloads_the_rollback_names_what_it_cannot_bring_back(gro
     ground.store.patch(CLUSTER_POLICY, "cluster-policy", {"spec": {"sandboxWorkloads": {"enabled": True}}}, how="merge")
     ground.look()
 
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.rounds(5)
 
     assert ground.held() == {CANARY}
@@ -140,7 +140,7 @@ def test_without_auto_upgrade_and_nothing_changed_the_rollback_ends(ground: Grou
     switch_off(ground)
     assert ground.version() == NEW
 
-    say(commands.roll_back, ground)
+    say(plan_control.roll_back, ground)
     ground.rounds(6)
 
     assert ground.plan.state == PlanState.ROLLED_BACK, ground.plan.waiting_for

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edges.digests import digest
+from rollouts.commands.plan_approvals import approve, bundle_for, reject
+from rollouts.commands.plan_control import resume
+from rollouts.commands.plan_drafts import edit
+from rollouts.commands.plan_start import start
 from rollouts.engine.decide.acts import MovePlan
 from rollouts.engine.record import make_moves
-from rollouts.evidence.exporting import evidence_of
+from rollouts.evidence.export import evidence_of
 from rollouts.evidence.file import NoEvidence, bytes_of, hashes_of_parts
-from rollouts.evidence.verifying import verify
+from rollouts.evidence.verification import verify
 from rollouts.lifecycle import PlanState
-from rollouts.steering.approving import approve, bundle_for, reject
-from rollouts.steering.commands import resume
-from rollouts.steering.drafting import edit
-from rollouts.steering.starting import start
 from tests.make import NOON, a_user
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster, a_started_plan, answered, in_state, opened
 

@@ -21,7 +21,7 @@ from rollouts.gates.base import (
     WindowEvidence,
 )
 from rollouts.lifecycle import TargetState
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
 

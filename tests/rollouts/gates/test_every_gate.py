@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.engine.decide.judging import all_pass, judge
+from rollouts.engine.decide.gate_evaluation import all_pass, judge
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer, Evidence, Judgement, When
 from rollouts.lifecycle import TargetState

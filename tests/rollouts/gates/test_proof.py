@@ -6,7 +6,7 @@ from rollouts.gates.base import NO_TARGET, TO_COME, Answer, ProofEvidence
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import TargetState
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_held_target, a_target, evidence
 

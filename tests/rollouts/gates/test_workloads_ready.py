@@ -6,7 +6,7 @@ import pytest
 
 from rollouts.gates.base import NO_PROOF, Answer, ProofEvidence
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from rollouts.models import Freeze, Plan
-from rollouts.reads.on_page import plan_on_page
+from rollouts.queries.plan_view import plan_on_page
 from tests.callers import bob, now  # noqa: F401 (fixtures)
 from tests.make import NOON, a_fleet, a_plan
 

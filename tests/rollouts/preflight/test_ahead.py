@@ -6,9 +6,9 @@ import pytest
 
 from fleet.models import Bookmark, DisruptionBudget, Node, Operand, Pod
 from kube.resources import DISRUPTION_BUDGETS
+from rollouts.commands.plan_start import start
 from rollouts.models import Target
-from rollouts.preflight.ahead import Ahead, ahead_of
-from rollouts.steering.starting import start
+from rollouts.preflight.remaining_nodes import Ahead, ahead_of
 from tests.make import NOON, a_bookmark, a_finding, a_pod
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import a_draft, opened

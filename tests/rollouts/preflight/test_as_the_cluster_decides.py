@@ -12,9 +12,9 @@ from fleet.observer.mirror.rows.policy import budget_row
 from gpu.evictions import read_policy
 from kube.structs import PodSeen
 from kube.structs.policy import BudgetSeen
-from rollouts.preflight.reading import budget_facts, pod_facts
+from rollouts.preflight.driver_facts import budget_facts, pod_facts
 from rollouts.preflight.rules.disruption_budgets import keep_pods
-from rollouts.preflight.rules.not_deleted import fail_their_node
+from rollouts.preflight.rules.undeleted_pods import fail_their_node
 from simulator.actors.gpu_operator import policy as operators
 from simulator.actors.gpu_operator.filters import pick
 from simulator.clock import Clock

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from gpu.compatibility import Support
 from gpu.evictions import Hindrance
-from rollouts.reads.matrix import BARRED, UNKNOWN_VERSION
+from rollouts.queries.compatibility import BARRED, UNKNOWN_VERSION
 
 ROOT = Path(__file__).parents[3]
-PLACES = ("rollouts/preflight", "rollouts/components", "rollouts/steering", "rollouts/web")
+PLACES = ("rollouts/preflight", "rollouts/components", "rollouts/commands", "rollouts/web")
 CODE = re.compile(r'\bCheck\(\s*"([a-z-]+)"')
 MADE = {
     *BARRED.values(),

@@ -5,9 +5,9 @@ import pytest
 from fleet.models import Bookmark, DisruptionBudget, DriverObject, Node, Pod, ResourceClaim
 from kube.resources import DISRUPTION_BUDGETS, RESOURCE_CLAIMS
 from rollouts.checks import Check
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import Blocked
-from rollouts.steering.starting import start
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import Blocked
 from tests.make import NOON, a_bookmark, a_pod, an_operand
 from tests.rollouts.rows import POLICY, a_draft
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rollouts.steering.drafting import edit
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import BadPlan
+from rollouts.commands.plan_drafts import edit
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import BadPlan
 from tests.make import NOON, a_pool, a_user
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft

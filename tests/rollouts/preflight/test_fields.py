@@ -9,12 +9,12 @@ import pytest
 from fleet.models import Node
 from fleet.pools.changes import change_pool
 from rollouts.checks import Check
+from rollouts.commands.documents import by_document, content_of, look, read, write
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import Blocked
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import StageKind
-from rollouts.steering.documents import by_document, content_of, look, read, write
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import Blocked
-from rollouts.steering.stage_drafts import StageDraft
-from rollouts.steering.starting import start
 from tests.make import NOON, a_pool
 from tests.rollouts.make import OLD
 from tests.rollouts.rows import CANARY, GATES, REST, a_draft

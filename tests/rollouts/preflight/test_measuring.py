@@ -7,9 +7,9 @@ import pytest
 
 from fleet.models import DriverObject, Node
 from rollouts.checks import Check
+from rollouts.commands.preview import preview
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import StageKind
-from rollouts.steering.preview import preview
-from rollouts.steering.stage_drafts import StageDraft
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import CANARY, GATES, POLICY, REST, a_draft
 

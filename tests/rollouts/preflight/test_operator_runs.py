@@ -4,10 +4,10 @@ import pytest
 
 from fleet.models import Bookmark, Workload
 from kube.resources import DEPLOYMENTS
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import Blocked
-from rollouts.steering.starting import start
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import Blocked
+from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, an_operator
 from tests.rollouts.rows import a_draft, a_started_plan, in_state
 

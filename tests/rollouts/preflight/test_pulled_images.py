@@ -3,8 +3,8 @@
 import pytest
 
 from fleet.models import Node, Operand
+from rollouts.commands.preview import preview
 from rollouts.models import ImagePull, Plan, PullJob
-from rollouts.steering.preview import preview
 from tests.make import NOON, a_draft, an_image_pull, an_operand
 
 pytestmark = pytest.mark.django_db

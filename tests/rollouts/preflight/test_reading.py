@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.models import Node, Pod
-from rollouts.preflight.reading import OperandPod, operands_on, pods_on, tenants_on
+from rollouts.preflight.driver_facts import OperandPod, operands_on, pods_on, tenants_on
 from tests.make import a_node, a_pod
 
 GONE = {"phase": "Succeeded"}

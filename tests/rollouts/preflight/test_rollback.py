@@ -7,7 +7,7 @@ from fleet.models import Bookmark, Node, Pod
 from kube.resources import PODS
 from rollouts.models import Target
 from rollouts.preflight.rollback import rollback_checks
-from rollouts.reads.on_page import plan_on_page
+from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import a_started_plan, in_state
 

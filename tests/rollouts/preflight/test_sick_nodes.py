@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fleet.models import Node
-from rollouts.steering.drafting import edit
-from rollouts.steering.preview import Preview, preview
-from rollouts.steering.starting import start
+from rollouts.commands.plan_drafts import edit
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import Preview, preview
 from tests.make import NOON, a_finding, a_user
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster

@@ -7,10 +7,10 @@ import pytest
 
 from fleet.pools.changes import change_pool
 from people.models import AuditEntry
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import BadPlan
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import StageKind
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import BadPlan
-from rollouts.steering.stage_drafts import StageDraft
 from tests.make import NOON, a_pool
 from tests.rollouts.rows import CANARY, GATES, REST, a_draft
 

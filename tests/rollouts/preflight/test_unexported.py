@@ -13,8 +13,8 @@ from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
 from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from rollouts.checks import Check
-from rollouts.preflight.unexported import WANTED
-from rollouts.steering.preview import preview
+from rollouts.commands.preview import preview
+from rollouts.preflight.missing_telemetry import WANTED
 from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
 from tests.make import NOON, a_node, a_source, an_exporter_round
 from tests.rollouts.rows import CANARY, GATES, REST, a_draft

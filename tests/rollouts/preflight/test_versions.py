@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from fleet.models import Node
 from gpu.compatibility import the_matrix
 from people.models import AuditEntry
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import Blocked
 from rollouts.components.driver import VERSION
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import Blocked
-from rollouts.steering.starting import start
 from tests.make import NOON
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster

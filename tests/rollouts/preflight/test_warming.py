@@ -8,8 +8,8 @@ import pytest
 
 from fleet.models import Bookmark, Node
 from rollouts.checks import Check
-from rollouts.preflight.warming import warm_ups
-from rollouts.steering.preview import preview
+from rollouts.commands.preview import preview
+from rollouts.preflight.warm_up import warm_ups
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import CANARY, REST, a_draft
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fleet.models import Node
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import Blocked
 from rollouts.models import MaintenanceWindow
-from rollouts.steering.preview import preview
-from rollouts.steering.refusals import Blocked
-from rollouts.steering.starting import start
 from tests.make import NOON, a_pool
 from tests.rollouts.rows import CANARY, GATES, REST, a_draft
 

@@ -7,9 +7,9 @@ from fleet.models import Bookmark, DisruptionBudget
 from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.checks import Check
+from rollouts.commands.plan_start import start
 from rollouts.models import LiveCheck, Target
-from rollouts.preflight.live.answers import passed
-from rollouts.steering.starting import start
+from rollouts.preflight.live_checks.answers import passed
 from tests import make
 from tests.make import NOON
 from tests.pages import Page, page, visiting, wrong_beside

@@ -2,8 +2,8 @@ import pytest
 
 from people.models import User
 from rollouts.approvals.bundles import bundle_for
+from rollouts.commands.plan_approvals import approve, reject
 from rollouts.models import Approval, Stage
-from rollouts.steering.approving import approve, reject
 from tests import make
 from tests.callers import calling
 from tests.pages import page, visiting

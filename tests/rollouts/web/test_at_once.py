@@ -3,12 +3,12 @@
 import pytest
 
 from fleet.models import DriverObject, Node
+from rollouts.commands.plan_start import start
+from rollouts.commands.preview import StagePreview, preview
+from rollouts.commands.remaining import expected
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import DomainBudget, Plan, Stage, StageKind
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering.preview import StagePreview, preview
-from rollouts.steering.remaining import expected
-from rollouts.steering.stage_drafts import StageDraft
-from rollouts.steering.starting import start
+from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, a_user
 from tests.pages import page, visiting
 from tests.rollouts.rows import CANARY, GATES, POLICY, a_draft, a_driver_cluster, in_state

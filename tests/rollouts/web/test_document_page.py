@@ -4,9 +4,9 @@ import re
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from rollouts.evidence.verifying import verify
+from rollouts.commands.documents import write
+from rollouts.evidence.verification import verify
 from rollouts.models import Plan
-from rollouts.steering.documents import write
 from tests.make import a_draft, a_fleet, a_plan
 from tests.pages import page
 from tests.rollouts.bad_input import BOMB, REFUSED, SAID, a_fleet_in_tiers, as_text

@@ -7,8 +7,8 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollouts.commands.refusals import BadPlan
 from rollouts.components.driver import is_version
-from rollouts.steering.refusals import BadPlan
 from rollouts.web.draft_form import DraftForm
 
 FIELDS = ["count", "max_unavailable", "timeout_min", "approvals", "soak_min", "tolerate", "pool"]

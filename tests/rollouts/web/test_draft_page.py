@@ -4,8 +4,8 @@ import pytest
 from django.http import QueryDict
 
 from people.roster import groups
+from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import Plan
-from rollouts.steering.stage_drafts import StageDraft
 from rollouts.web import stage_form
 from rollouts.web.draft_form import DraftForm
 from tests import make

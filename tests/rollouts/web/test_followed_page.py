@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Cluster
 from people.models import User
-from rollouts.hooks.followed import FAILING, page_of_followed
+from rollouts.findings.external_rollouts import FAILING, page_of_followed
 from rollouts.lifecycle import FollowedState
 from rollouts.models import FollowedAnswer
 from tests import make

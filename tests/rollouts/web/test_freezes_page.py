@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import Where
 from rollouts.models import Freeze, Plan
-from rollouts.steering import freezing
-from rollouts.steering.freezing import Where
 from rollouts.web import freezes_page
 from tests import make
 from tests.make import NOON
@@ -32,7 +32,7 @@ def send(client, path: str, **asked) -> tuple[int, str]:
 
 
 def frozen(where: Where | None = None, **given) -> Freeze:
-    return freezing.freeze(where or Where(), **{"actor": "ada", "because": "quarter end", "now": NOON} | given)
+    return fleet_freezes.freeze(where or Where(), **{"actor": "ada", "because": "quarter end", "now": NOON} | given)
 
 
 def test_nothing_is_frozen_at_first(ada):
@@ -200,9 +200,9 @@ def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
     """Its form is gone by then, or is for another freeze."""
     row = frozen()
     if act == "/stop":
-        freezing.stop(actor="amy", because="x", now=NOON)
+        fleet_freezes.stop(actor="amy", because="x", now=NOON)
     else:
-        freezing.lift(row, actor="amy", because="x", now=NOON)
+        fleet_freezes.lift(row, actor="amy", because="x", now=NOON)
 
     _, refused = send(ada, act.format(row.pk), because="The <quarter> is over.")
 
@@ -212,7 +212,7 @@ def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
 
 def test_a_list_of_what_is_over_says_that_it_is_not_all(ada, monkeypatch):
     for _ in range(3):
-        freezing.lift(frozen(), actor="ada", because="x", now=NOON)
+        fleet_freezes.lift(frozen(), actor="ada", because="x", now=NOON)
 
     assert "Over the last" not in page(ada, "/freezes").text
     monkeypatch.setattr(freezes_page, "PAST", 2)
@@ -263,8 +263,8 @@ def test_a_plan_says_what_else_holds_it_back(ada):
 
 def test_what_people_wrote_is_only_text(ada):
     frozen(because=HOSTILE)
-    freezing.lift(frozen(because=HOSTILE), actor="ada", because=HOSTILE, now=NOON)
-    freezing.stop(actor="ada", because=HOSTILE, now=NOON)
+    fleet_freezes.lift(frozen(because=HOSTILE), actor="ada", because=HOSTILE, now=NOON)
+    fleet_freezes.stop(actor="ada", because=HOSTILE, now=NOON)
 
     for path in ("/freezes", "/plans", "/parts/freezes", "/parts/stop"):
         assert HOSTILE not in ada.get(path).content.decode()

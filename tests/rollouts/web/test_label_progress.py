@@ -7,11 +7,11 @@ import pytest
 from django.core.management import call_command
 
 from people.models import User
+from rollouts.commands import plan_control
+from rollouts.commands.plan_start import start
+from rollouts.commands.remaining import label_progress
 from rollouts.models import Hold, Plan, Target, Wave
-from rollouts.reads.on_page import plan_on_page
-from rollouts.steering import commands
-from rollouts.steering.remaining import label_progress
-from rollouts.steering.starting import start
+from rollouts.queries.plan_view import plan_on_page
 from tests.callers import calling
 from tests.make import NOON, a_user
 from tests.pages import page, visiting
@@ -129,6 +129,6 @@ def test_a_pause_keeps_no_rollback_from_holding(plan, state, sentences):
     Hold.objects.filter(plan=plan).update(placed_at=None)
     in_state(plan, state)
 
-    commands.pause(plan, actor=User.objects.get(username="ada"), because="Lunch.", now=NOON)
+    plan_control.pause(plan, actor=User.objects.get(username="ada"), because="Lunch.", now=NOON)
 
     assert said(plan) == sentences

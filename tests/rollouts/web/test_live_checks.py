@@ -4,8 +4,8 @@ import pytest
 
 from rollouts.checks import Check
 from rollouts.models import LiveCheck
-from rollouts.preflight.live.answers import barred, passed, unanswered
-from rollouts.preflight.live.facts import NoAnswer
+from rollouts.preflight.live_checks.answers import barred, passed, unanswered
+from rollouts.preflight.live_checks.facts import NoAnswer
 from tests import make
 from tests.pages import Page, page, visiting
 

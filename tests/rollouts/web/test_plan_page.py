@@ -192,7 +192,7 @@ def test_always_says_why_it_is_not_moving(viewer):
 
 
 def test_a_pause_names_who_and_why(viewer):
-    from rollouts.steering.commands import pause
+    from rollouts.commands.plan_control import pause
 
     plan = make.a_plan()
     pause(plan, actor=make.a_user("amy", role="approver"), because="Lunch.", now=NOON)

@@ -3,9 +3,9 @@ import re
 import pytest
 
 from fleet.models import Node
+from rollouts.commands.preview import preview
 from rollouts.models import Plan, Stage, Target
-from rollouts.reads.completion import completion_of
-from rollouts.steering.preview import preview
+from rollouts.queries.completion import completion_of
 from tests import make
 from tests.callers import calling
 from tests.pages import Page, page, visiting

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rollouts.models import Cordon, Stage, Wave
-from rollouts.reads.on_page import plan_on_page
+from rollouts.queries.plan_view import plan_on_page
 from rollouts.web.board import column_of, said_of
 from tests import make
 from tests.make import NOON

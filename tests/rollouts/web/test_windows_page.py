@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 import time_machine
 
+from rollouts.commands import fleet_freezes
+from rollouts.commands.fleet_freezes import Where
 from rollouts.models import MaintenanceWindow
-from rollouts.steering import freezing
-from rollouts.steering.freezing import Where
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -157,7 +157,7 @@ def test_the_pages_of_a_cluster_and_a_pool_say_what_binds_them(root):
     pool, other = cluster.pools.get(), make.a_pool(cluster, "other")
     make.a_window(cluster)
     make.a_window(cluster, pool=other, opens_at="05:00")
-    freezing.freeze(Where(cluster, pool), actor="ada", because="quarter end", now=NOON)
+    fleet_freezes.freeze(Where(cluster, pool), actor="ada", because="quarter end", now=NOON)
 
     on_cluster, on_pool = (page(root, path).text for path in (f"/clusters/{cluster.pk}", f"/pools/{pool.pk}"))
 

@@ -13,7 +13,7 @@ from rollouts.gates.base import ProofEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.proofs.progress import ProofOutcome
+from rollouts.test_jobs.test_progress import ProofOutcome
 from tests.make import NOON
 from tests.rollouts.make import (
     DAEMONSET,

@@ -1,6 +1,6 @@
 import pytest
 
-from rollouts.engine.decide.following import follow
+from rollouts.engine.decide.target_progress import follow
 from rollouts.engine.snapshot import NodeSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TARGET_MOVES, TargetState

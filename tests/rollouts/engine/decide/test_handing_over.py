@@ -18,7 +18,7 @@ from rollouts.engine.decide.acts import (
 )
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import PlanState
-from rollouts.ordering.domains import Allowance, Budgets, Domain, DomainKind
+from rollouts.node_order.failure_domains import Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.make import (
     DAEMONSET,

@@ -1,4 +1,4 @@
-from rollouts.engine.decide.judging import first, judge
+from rollouts.engine.decide.gate_evaluation import first, judge
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.driver_version import DriverVersion

@@ -7,7 +7,7 @@ import pytest
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import FinishRelease, PlaceHolds, Recall, ReleaseWave
 from rollouts.lifecycle import TargetState
-from rollouts.ordering.domains import Allowance, Budgets, Domain, DomainKind
+from rollouts.node_order.failure_domains import Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.make import (
     NEW_HASH,

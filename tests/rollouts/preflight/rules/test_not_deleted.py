@@ -3,7 +3,7 @@
 import pytest
 
 from rollouts.checks import Check
-from rollouts.preflight.rules.not_deleted import are_drained, fail_their_node
+from rollouts.preflight.rules.undeleted_pods import are_drained, fail_their_node
 from tests.rollouts.preflight.make import a_pod, a_policy, facts
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rollouts.preflight.rules.pinning import pin_the_driver
+from rollouts.preflight.rules.pinned_drivers import pin_the_driver
 from tests.rollouts.preflight.make import a_pod, facts
 
 NONE = {"resources": (), "is_tenant": False, "labels": {}}

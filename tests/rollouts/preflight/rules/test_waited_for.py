@@ -1,4 +1,4 @@
-from rollouts.preflight.rules.waited_for import are_waited_for
+from rollouts.preflight.rules.awaited_pods import are_waited_for
 from tests.rollouts.preflight.make import a_pod, a_policy, facts
 
 

@@ -1,4 +1,4 @@
-"""What people do to a plan, as `rollouts.steering.commands` lets them; a refusal does nothing."""
+"""What people do to a plan, as `rollouts.commands.plan_control` lets them; a refusal does nothing."""
 
 from rollouts.lifecycle import PLAN_MOVES, PlanState, StageState, TargetState
 from tests.rollouts.engine.decide.model.worker import Worker

@@ -12,7 +12,7 @@ from typing import Any
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
-from rollouts.engine.live import Live
+from rollouts.engine.live_state import Live
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.engine.templates import TemplateChange, change, learned
 from rollouts.gates.approval import ApprovalGate
@@ -28,7 +28,7 @@ from rollouts.lifecycle import (
     StageState,
     TargetState,
 )
-from rollouts.ordering.domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
+from rollouts.node_order.failure_domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.engine.decide.model.world import IDLE, NEW, OLD, Node, World
 from tests.rollouts.make import a_node_snapshot, a_policy, a_snapshot, a_stage, a_target, an_approval, evidence

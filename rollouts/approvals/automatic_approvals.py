@@ -1,0 +1,104 @@
+"""Stages under way that go unasked and may not any more: no node of production changes unasked, whatever it was before.
+
+Pools change, and so do the labels that put a node into one: it is looked at whenever somebody changes a pool, in each
+round, and once more on the node itself before its label is taken off.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from fleet.models import Cluster, Node, Pool
+from fleet.pools.approval_rules import why_asked
+from kube import selectors
+from people.models import AuditEntry
+from rollouts.gates.approval import ApprovalGate
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import Plan, Stage
+from rollouts.models.transitions import record_event
+from wording.lists import names
+from wording.numbers import count
+
+GATE = ApprovalGate.key
+OVER = (StageState.PASSED, StageState.ABANDONED)
+BEGUN = (StageState.PROMOTING, StageState.SOAKING)
+
+
+def why(cluster: Cluster, node: Node) -> str:
+    """Why this node is not changed without an approval. Blank: it may be. Its pools are prefetched."""
+    return why_asked(cluster, list(node.pools.all()))
+
+
+def why_live(cluster: Cluster, uid: str, labels: Mapping[str, str]) -> str:
+    """The same of a node as the API server shows it: in the pools that its labels name now, and in those of its row."""
+    pools = list(Pool.objects.filter(cluster=cluster))
+    known = set(Pool.objects.filter(cluster=cluster, nodes__uid=uid).values_list("pk", flat=True))
+    return why_asked(cluster, [pool for pool in pools if pool.pk in known or _selects(pool, labels)])
+
+
+def _selects(pool: Pool, labels: Mapping[str, str]) -> bool:
+    return selectors.parse(pool.selector).matches(labels)
+
+
+def lock_plans(cluster: Cluster) -> None:
+    """Before the row of their cluster, as whoever lets nodes go does: `ask_from_now_on` wants them afterwards."""
+    list(
+        Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk").values_list("pk")
+    )
+
+
+def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
+    """A pool or cluster says another thing than before. Inside its transaction.
+
+    A round that looked before this has lost its turn, so that it lets nothing go on what it saw.
+    """
+    for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk"):
+        plan.cluster = cluster
+        if ask_where_one_must(plan, actor=actor, now=now):
+            Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, next_look_at=now)
+
+
+def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
+    """Each stage with nodes left that must not change unasked gets an approval; one that has begun halts.
+
+    Whether there was one. Inside a transaction that has the plan's row.
+    """
+    found = to_ask(plan, plan.stages.all())
+    for stage, asked in found:
+        stage.plan = plan
+        _ask(stage, asked, actor=actor, now=now)
+    return bool(found)
+
+
+def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, str]]]:
+    """Those of its stages that go unasked and may not any more, each with its nodes and why."""
+    unasked = (
+        stage
+        for stage in stages
+        if not stage.is_rollback and stage.state not in OVER and GATE not in stage.gate_options
+    )
+    return [(stage, asked) for stage in unasked if (asked := _to_ask(plan, stage))]
+
+
+def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:
+    """Node → why, of those that are still to go."""
+    uids = stage.targets.filter(state=TargetState.HELD).values("node_uid")
+    nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).prefetch_related("pools")
+    return {node.name: because for node in nodes if (because := why(plan.cluster, node))}
+
+
+def _ask(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -> None:
+    plan = stage.plan
+    options: dict[str, Any] = {GATE: {}, **stage.gate_options}
+    Stage.objects.filter(pk=stage.pk).update(gate_options=options)
+    first = next(iter(asked.values()))
+    because = f"{stage.name}: {names(tuple(sorted(asked)))} must not change unasked any more: {first}."
+    record_event(plan=plan, stage=stage, what="stage", was="", to="approval", now=now, actor=actor, because=because)
+    evidence = {"stage": stage.name, "nodes": sorted(asked)}
+    AuditEntry.record(plan.mark, verb="ask", actor=actor, because=because, evidence=evidence, now=now)
+    if plan.state == PlanState.PROMOTING and stage.state in BEGUN:
+        because = f"{because} {count(len(asked), 'node')} of it still to go: who resumes has it approved first."
+        stage.move(StageState.HALTED, now=now, actor=actor, because=because)
+        plan.move(PlanState.HALTED, now=now, actor=actor, because=because)

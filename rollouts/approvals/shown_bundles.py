@@ -1,0 +1,44 @@
+"""What was shown to somebody who may decide, and what has changed since: for pages and REST alike."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from fleet.retention import delete
+from rollouts.approvals.bundle_changes import changes
+from rollouts.approvals.bundles import Bundle, bundle_for
+from rollouts.approvals.decisions import why_closed
+from rollouts.lifecycle import StageState
+from rollouts.models import ShownBundle, Stage
+
+MOST_SAID = 5
+UNKNOWN = "Which bundle you saw is not known here, so nobody can say what of it has changed."
+
+
+def show(stage: Stage, *, now: datetime) -> Bundle:
+    """The bundle, kept under its hash where somebody can decide on it."""
+    bundle = bundle_for(stage)
+    if not why_closed(stage):
+        row = ShownBundle(stage=stage, hash=bundle.hash, content=bundle.content, at=now)
+        ShownBundle.objects.bulk_create([row], ignore_conflicts=True)
+    return bundle
+
+
+def changed_since(stage: Stage, shown_hash: str, bundle: Bundle) -> list[str]:
+    """A sentence for each thing that is not as it was shown. Empty: it is the same. Two queries where it is not."""
+    if shown_hash == bundle.hash:
+        return []
+    shown = ShownBundle.objects.filter(stage=stage, hash=shown_hash).first()
+    if shown is None:
+        return [UNKNOWN]
+    return changes(shown.content, bundle.content, dict(stage.plan.stages.values_list("index", "name")))
+
+
+def tidy(**_: datetime) -> int:
+    """What was shown of stages that nobody decides on any more. How many rows went."""
+    return delete(ShownBundle.objects.exclude(stage__state=StageState.OPENING))
+
+
+def in_one(sentences: Sequence[str]) -> str:
+    """As much of it as fits on a line."""
+    left = len(sentences) - MOST_SAID
+    return " ".join([*sentences[:MOST_SAID], *([f"And {left} more."] if left > 0 else [])])

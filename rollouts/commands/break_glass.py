@@ -1,0 +1,133 @@
+"""A gate of one stage passed over by a person: with a reason, for a while, and seen until somebody else has looked.
+
+Never what nobody sees: a node out of sight, a stage without a node and a colleague's no stay in the way.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from people.models import AuditEntry, User
+from people.rights import NotAllowed, Permission, scope_of, why_not
+from rollouts.commands.refusals import BadPlan, NotYours, Refusal
+from rollouts.gates import GATES
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import NEVER_PASSED_OVER, Answer
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
+from rollouts.models.transitions import record_event
+from wording.durations import spell
+from wording.instants import moment
+
+AS_USUAL, LEAST, MOST = timedelta(hours=4), timedelta(minutes=1), timedelta(hours=24)
+STAGES = frozenset({StageState.OPENING, StageState.PROMOTING, StageState.SOAKING, StageState.HALTED, StageState.PASSED})
+
+
+def break_glass(
+    stage: Stage, gate: str, *, actor: User, because: str, confirm: str, valid_for: timedelta = AS_USUAL, now: datetime
+) -> BreakGlass:
+    """`confirm`: the plan's title, typed.
+
+    :raises BadPlan: naming the field that is wrong
+    :raises NotAllowed: without the right: an admin's for an approval
+    :raises Refusal: when the gate holds nothing up, or may not be passed over
+    """
+    plan, who = stage.plan, actor.get_username()
+    if refusal := why_not_theirs(stage, gate, actor):
+        raise NotAllowed(refusal)
+    _check(plan, because, confirm, valid_for)
+    with transaction.atomic():
+        stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+        stage.refresh_from_db(fields=["state"])
+        answer = GateAnswer.objects.filter(stage=stage, gate=gate, is_current=True).first()
+        if refusal := why_not_passed_over(stage, gate, answer, now=now):
+            raise Refusal(refusal)
+        until = now + valid_for
+        glass = BreakGlass.objects.create(
+            stage=stage, gate=gate, said=answer.because if answer else "", by=who, at=now, because=because, until=until
+        )
+        said = f"{GATES[gate].title}: {because}"
+        record_event(plan=plan, stage=stage, what="command", was="", to="break-glass", now=now, actor=who, because=said)
+        AuditEntry.record(
+            plan.mark, verb="break-glass", actor=who, because=because, evidence=evidence_of_glass(glass), now=now
+        )
+        plan.say(f"{stage.name}: {who} passed over {GATES[gate].title}, and every gate is asked anew.")
+    plan.wake(now=now)
+    return glass
+
+
+def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
+    """Somebody else has looked at it. Quiet when somebody was faster.
+
+    :raises NotYours: for who broke it
+    """
+    who, plan = actor.get_username(), glass.stage.plan
+    if who == glass.by:
+        raise NotYours("You broke this glass yourself. Somebody else has to look at it.")
+    with transaction.atomic():
+        open_ = BreakGlass.objects.filter(pk=glass.pk, acknowledged_at=None)
+        Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+        if open_.update(acknowledged_by=who, acknowledged_at=now):
+            evidence = evidence_of_glass(glass)
+            AuditEntry.record(plan.mark, verb="acknowledge-glass", actor=who, evidence=evidence, now=now)
+            said = f"{GATES[glass.gate].title}, passed over by {glass.by}: seen."
+            record_event(
+                plan=plan, stage=glass.stage, what="command", was="", to="seen-glass", now=now, actor=who, because=said
+            )
+
+
+def evidence_of_glass(glass: BreakGlass) -> dict[str, str | int]:
+    """As the chain keeps it, and as the file of evidence says it."""
+    return {
+        "stage": glass.stage.index,
+        "gate": glass.gate,
+        "said": glass.said,
+        "until": glass.until.isoformat(timespec="microseconds"),
+    }
+
+
+def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
+    """Why this person may not pass the gate over. Blank: they may."""
+    plan = stage.plan
+    needed = Permission.ADMINISTER if gate == ApprovalGate.key else Permission.RUN
+    if gate == ApprovalGate.key and user.get_username() in plan.proposers:
+        return "You wrote, changed or started this plan: no approval of it is yours to pass over, whatever your role."
+    if scope_of(user, needed).covers_cluster(plan.cluster_id):
+        return ""
+    where = f"cluster {plan.cluster.name}"
+    if needed is Permission.ADMINISTER and not (user.token and needed not in user.token.permissions):
+        return f"To pass over an approval you need the role admin on {where}."
+    return why_not(user, needed, cluster_id=plan.cluster_id, where=where)
+
+
+def why_not_passed_over(stage: Stage, gate: str, answer: GateAnswer | None, *, now: datetime) -> str:
+    """Why the gate cannot be passed over now. Blank: it can. One query."""
+    plan = stage.plan
+    named = next((each for each in stage.gates if each.key == gate), None)
+    if named is None:
+        return f"{stage.name} has no gate “{gate[:63]}”."
+    if stage.is_rollback:
+        return "In a rollback gates only warn: there is nothing to pass over."
+    if plan.state not in {PlanState.PROMOTING, PlanState.HALTED} or stage.state not in STAGES:
+        return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: no gate holds it up."
+    if named.advisory:
+        return f"{named.title} is only advisory in {stage.name}: it holds nothing up."
+    if answer is None or answer.answer == Answer.PASS:
+        return f"{named.title} {'passes' if answer else 'was not asked yet'}: it holds nothing up."
+    if why := NEVER_PASSED_OVER.get(answer.cause):
+        return f"{answer.because} {why}"
+    if glass := BreakGlass.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
+        return f"{glass.by} has passed it over already, until {moment(glass.until, now=now)}."
+    return ""
+
+
+def _check(plan: Plan, because: str, confirm: str, valid_for: timedelta) -> None:
+    problems = []
+    if not because.strip():
+        problems.append(("because", "Say why: it is kept, and shown for good."))
+    if confirm.strip() != plan.title.strip():
+        problems.append(("confirm", f"Type the plan's title, “{plan.title}”, to say that you mean it."))
+    if not LEAST <= valid_for <= MOST:
+        problems.append(("valid_for", f"A gate is passed over for between {spell(LEAST)} and {spell(MOST)}."))
+    if problems:
+        raise BadPlan(*problems)

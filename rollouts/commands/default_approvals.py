@@ -1,0 +1,26 @@
+"""Which stages of a draft get an approval that nobody wrote: all but those that may go without."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fleet.models import ApprovalRule, Cluster, Pool
+from fleet.pools.approval_rules import rule_of
+from rollouts.approvals.automatic_approvals import GATE
+from rollouts.commands.stage_drafts import StageDraft
+
+
+def with_approvals(cluster: Cluster, stages: Sequence[StageDraft]) -> list[StageDraft]:
+    """Each stage with an approval, but those that may go without. One query."""
+    pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster)}
+    return [
+        stage
+        if GATE in stage.gate_options or _may_leave_out(cluster, pools.get(stage.pool_id or 0))
+        else replace(stage, gate_options={GATE: {}, **stage.gate_options})
+        for stage in stages
+    ]
+
+
+def _may_leave_out(cluster: Cluster, pool: Pool | None) -> bool:
+    if pool is None:
+        return cluster.approval == ApprovalRule.NONE
+    return rule_of(cluster, pool) == ApprovalRule.NONE and not pool.is_production

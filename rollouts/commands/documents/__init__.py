@@ -1,0 +1,10 @@
+"""A plan as a document that people keep with their other files: read, compared with a draft, applied, written."""
+
+from rollouts.commands.documents.differences import Applied, Applying, NotAsShown, apply, by_document, look
+from rollouts.commands.documents.parser import PlanDocument, StageDocument, read
+from rollouts.commands.documents.serializer import content_of, write
+
+__all__ = [
+    "Applied", "Applying", "NotAsShown", "PlanDocument", "StageDocument", "apply", "by_document", "content_of", "look",
+    "read", "write",
+]  # fmt: skip

@@ -1,0 +1,121 @@
+"""Saying how many nodes of each zone, rack or NVLink domain of a cluster may be out at a time."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.models import Cluster
+from people.models import AuditEntry
+from people.rights import Permission
+from rollouts.commands.refusals import BadPlan, Refusal
+from rollouts.models import DomainBudget, Plan
+from rollouts.models.plan import wake_plans
+from rollouts.models.transitions import record_event
+from rollouts.node_order.failure_domains import DomainKind
+from wording.numbers import count
+
+MAY = (
+    Permission.ADMINISTER
+)  # who agrees on a cluster: an operator who could raise it would take more for their own plan
+MOST = 100_000  # nodes
+LONGEST_LABEL = 317  # of a label's key: a prefix of 253, a slash, a name of 63
+LABEL = re.compile(r"([a-z0-9][-a-z0-9.]{0,252}/)?[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
+EACH = {DomainKind.ZONE: "zone", DomainKind.RACK: "rack", DomainKind.NVLINK: "NVLink domain"}
+
+
+class BadBudget(BadPlan):
+    """What was written down makes no budget."""
+
+
+@dataclass(frozen=True)
+class BudgetShown:
+    """What is said of one kind of domain, if anything is."""
+
+    kind: DomainKind
+    max_unavailable: int | None  # None: any number
+    label: str = ""
+    by: str = ""
+    at: datetime | None = None
+    because: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return says(self.kind, self.max_unavailable, self.label)
+
+
+def budgets_of(cluster: Cluster) -> list[BudgetShown]:
+    """One for each kind, set or not. One query."""
+    rows = {row.kind: row for row in DomainBudget.objects.filter(cluster=cluster)}
+    return [
+        BudgetShown(kind, row.max_unavailable, row.label, row.by, row.at, row.because)
+        if (row := rows.get(kind.value))
+        else BudgetShown(kind, None)
+        for kind in EACH
+    ]
+
+
+def set_budget(
+    cluster: Cluster,
+    kind: DomainKind,
+    max_unavailable: int | None,
+    *,
+    label: str = "",
+    actor: str,
+    because: str,
+    now: datetime,
+) -> str:
+    """Bind every domain of a kind from now on, or, with None, none of them. Answers with the sentence that holds now.
+
+    Plans that are under way read it with their next wave; what is out stays out.
+
+    :raises BadBudget: when the number or the label makes no sense
+    """
+    _refuse_nonsense(kind, max_unavailable, label)
+    was = DomainBudget.objects.filter(cluster=cluster, kind=kind)
+    with transaction.atomic():
+        plans = list(Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk"))
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        before = was.values("max_unavailable", "label").first()
+        if max_unavailable is None:
+            was.delete()
+        else:
+            row = {"max_unavailable": max_unavailable, "label": label, "by": actor, "because": because, "at": now}
+            DomainBudget.objects.update_or_create(cluster=cluster, kind=kind, defaults=row)
+        said = says(kind, max_unavailable, label)
+        evidence = {"before": before, "after": {"max_unavailable": max_unavailable, "label": label}}
+        subject = f"domain-budget:{cluster.pk}:{kind}"
+        AuditEntry.record(subject, verb="set", actor=actor, because=because, evidence=evidence, now=now)
+        for plan in plans:
+            told = f"{said} {because}".strip()
+            record_event(plan=plan, what="command", was="", to="domain budget", now=now, actor=actor, because=told)
+    wake_plans(Plan.objects.filter(cluster=cluster), now=now)
+    return said
+
+
+def says(kind: DomainKind, max_unavailable: int | None, label: str = "") -> str:
+    each = f"Each {EACH[kind]}{f' (label {label})' if label else ''}"
+    if max_unavailable is None:
+        return f"{each} may have any number of nodes unavailable."
+    return f"{each} may have {count(max_unavailable, 'node')} unavailable at a time."
+
+
+def kind_named(text: str) -> DomainKind:
+    """:raises Refusal: when nobody sets a budget of that kind"""
+    for kind in EACH:
+        if text == kind.value:
+            return kind
+    raise Refusal(f"A budget is of {', '.join(kind.value for kind in EACH)}. A pool has its own: max_unavailable.")
+
+
+def _refuse_nonsense(kind: DomainKind, max_unavailable: int | None, label: str) -> None:
+    if max_unavailable is not None and not 1 <= max_unavailable <= MOST:
+        raise BadBudget(("max_unavailable", f"A number from 1 to {MOST:,}, or none: with 0 nothing could ever change."))
+    needs_label = kind is DomainKind.RACK and max_unavailable is not None
+    if needs_label and not label:
+        raise BadBudget(("label", "Name the label of nodes that says their rack: Kubernetes has none of its own."))
+    if label and not needs_label:
+        raise BadBudget(("label", "Only racks are told by a label that a person names."))
+    if len(label) > LONGEST_LABEL or (label and not LABEL.fullmatch(label)):
+        raise BadBudget(("label", "That is no key of a label. Write it as topology.example.com/rack."))

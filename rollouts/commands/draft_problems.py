@@ -1,0 +1,122 @@
+"""What is wrong with a plan as it is written, with the field that it is in."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fleet.models import Cluster, Pool
+from kube import selectors
+from people.roster.groups import members
+from rollouts.commands.refusals import BadPlan
+from rollouts.commands.stage_drafts import StageDraft
+from rollouts.components.driver import WRITE_IT, is_version
+from rollouts.gates.approval import GROUP, ApprovalGate
+from rollouts.gates.base import When
+from rollouts.gates.options import BadGate, read_gates
+from rollouts.models import StageKind
+from rollouts.preflight.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
+
+LONGEST_NAME, LONGEST_REASON = 100, 1000
+TIMEOUT_LEAST_S, TIMEOUT_MOST_S = (int(most.total_seconds()) for most in (TIMEOUT_LEAST, TIMEOUT_MOST))
+
+
+def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
+    """:raises BadPlan: naming each field that is wrong"""
+    if found := problems(cluster, to_version, stages):
+        raise BadPlan(*found)
+
+
+def problems(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> list[tuple[str, str]]:
+    """Field → what is wrong with it; a field for each sentence."""
+    problems = []
+    if not is_version(to_version.strip()):
+        wrong = f"“{to_version[:64]}” is no full driver version." if to_version else "Which version?"
+        problems.append(("to_version", f"{wrong} {WRITE_IT}"))
+    if not stages:
+        problems.append(("stages", "A plan needs at least one stage."))
+    elif stages[0].kind != StageKind.CANARY:
+        problems.append(("stages", "The first stage must be a canary."))
+    known = _groups_there(stages)
+    pools = set(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
+    for number, stage in enumerate(stages):
+        found = _stage_problems(stage, pools)
+        if all(field != "gate_options" for field, _ in found):
+            found += _unknown_groups(stage, known)
+        problems += [(f"stages.{number}.{field}", sentence) for field, sentence in found]
+    return [*problems, *_same_names(stages)]
+
+
+def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
+    """History, findings and approvals name stages by them."""
+    first: dict[str, int] = {}
+    for number, stage in enumerate(stages):
+        name = stage.name.strip().casefold()
+        if name and first.setdefault(name, number) != number:
+            sentence = f"Stage {first[name] + 1} is called {stage.name.strip()[:LONGEST_NAME]}, too: give each its own."
+            yield f"stages.{number}.name", sentence
+
+
+def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:
+    problems = list(_text_problems(stage))
+    if stage.kind not in {StageKind.CANARY, StageKind.POOL}:
+        problems.append(("kind", "A stage is a canary or a pool."))
+    if stage.kind == StageKind.CANARY and stage.count is None and not stage.selector:
+        problems.append(("count", "Say how many canary nodes, or which by a selector."))
+    if stage.count is not None and stage.count < 1:
+        problems.append(("count", "A stage takes at least one node."))
+    if stage.max_unavailable < 1:
+        problems.append(("max_unavailable", "With no node allowed to be unavailable nothing could ever change."))
+    if not TIMEOUT_LEAST_S <= stage.timeout_s <= TIMEOUT_MOST_S:
+        problems.append(("timeout_s", "A gate may wait for between a minute and a week before a person is asked."))
+    if stage.pool_id is not None and stage.pool_id not in pools:
+        problems.append(("pool", "This cluster has no such pool."))
+    try:
+        selectors.parse(stage.selector)
+    except selectors.BadSelector as refusal:
+        problems.append(("selector", str(refusal)))
+    return problems + _gate_problems(stage)
+
+
+def _text_problems(stage: StageDraft) -> Iterator[tuple[str, str]]:
+    if not stage.name.strip():
+        yield "name", "A stage needs a name."
+    if len(stage.name.strip()) > LONGEST_NAME:
+        yield "name", f"The name of a stage has at most {LONGEST_NAME} characters."
+    if len(stage.sick_nodes_because.strip()) > LONGEST_REASON:
+        yield "sick_nodes_because", f"A reason has at most {LONGEST_REASON} characters."
+
+
+def _groups_there(stages: Sequence[StageDraft]) -> dict[str, Any]:
+    """Of the groups that the stages ask for, those that there are. No query where they ask for none."""
+    asked = {name for stage in stages for name in _groups_asked(stage)}
+    return members(asked) if asked else {}
+
+
+def _groups_asked(stage: StageDraft) -> list[str]:
+    written = stage.gate_options.get(ApprovalGate.key)
+    groups = written.get("groups") if isinstance(written, Mapping) else None
+    names = groups if isinstance(groups, Mapping) else {}
+    return [name for name in names if isinstance(name, str) and GROUP.fullmatch(name)]
+
+
+def _unknown_groups(stage: StageDraft, known: Mapping[str, Any]) -> list[tuple[str, str]]:
+    unknown = [name for name in _groups_asked(stage) if name not in known]
+    said = "There is no group {}: an admin makes groups, and puts people into them."
+    return [("gate_options", f"Approval: {said.format(unknown[0])}")] if unknown else []
+
+
+def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
+    if unread := list(_unread_gates(stage.gate_options)):
+        return [("gate_options", sentence) for sentence in unread]
+    gates = read_gates(stage.gate_options)
+    if not any(gate.when is When.THROUGH and not gate.advisory for gate in gates):
+        without = "A stage without a gate that counts can never pass."
+        return [("gate_options", f"{without} Name at least one besides the approval that is not advisory.")]
+    return [("gate_options", sentence) for sentence in never_met(gates)]
+
+
+def _unread_gates(written: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for key, options in written.items():
+        try:
+            read_gates({key: options})
+        except BadGate as refusal:
+            yield str(refusal)

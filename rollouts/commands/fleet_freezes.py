@@ -1,0 +1,342 @@
+"""Freezing the fleet, a cluster or a pool, stopping everything, and lifting it.
+
+Each is one transaction that waits for no plan: the row is in force from its commit. The histories of plans follow, one
+short transaction a plan; a sweep writes those whose plan is locked at this moment.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Count
+
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.locks import is_lock_timeout, wait_for_locks
+from fleet.models import Cluster, Pool
+from fleet.pools.changes import PoolGone, locked
+from people.models import AuditEntry, User
+from people.rights import Permission, require, why_not
+from rollouts.commands.refusals import BadFreeze, Refusal
+from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
+from rollouts.models import Freeze, PendingCommand, Plan, StageKind, Target
+from rollouts.models.plan import PlanQuerySet, wake_plans
+from rollouts.models.restraint import words_of
+from rollouts.models.transitions import record_event
+from rollouts.queries.restraints import GOES_BACK, ended, headed, restores, restraint_by
+from wording.numbers import count, either
+
+log = structlog.get_logger()
+
+MOST = timedelta(days=366)  # a freeze of more is a cluster that nothing may be done to: its mode says so
+HELD = frozenset({PlanState.HOLDING, PlanState.PROMOTING})
+LIFTED = "A freeze was lifted: the cluster is looked at first."
+
+
+@dataclass(frozen=True)
+class Where:
+    """What is frozen: a pool, all of a cluster, or, with neither, the whole fleet."""
+
+    cluster: Cluster | None = None
+    pool: Pool | None = None
+
+    @property
+    def words(self) -> str:
+        return words_of(self.cluster, self.pool)
+
+    def why_not(self, user, permission: Permission) -> str:
+        """Why the user may not do this here. Blank: they may."""
+        return why_not(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
+
+    def require(self, user, permission: Permission) -> None:
+        """:raises NotAllowed: with the sentence of `why_not`"""
+        require(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
+
+    def keep(self) -> None:
+        """Its pool stays until what names it is written. In that transaction, before anything else of it.
+
+        :raises Refusal: when somebody deleted the pool since
+        """
+        try:
+            if self.pool:
+                locked(self.pool)
+        except PoolGone as gone:
+            raise Refusal(str(gone)) from gone
+
+    def plans(self) -> PlanQuerySet:
+        """Those that it binds, or may bind a node of."""
+        under_way = Plan.objects.under_way()
+        return under_way.filter(cluster=self.cluster) if self.cluster else under_way
+
+    @property
+    def _cluster_id(self) -> int | None:
+        return self.cluster.pk if self.cluster else None
+
+    @property
+    def _pool_id(self) -> int | None:
+        return self.pool.pk if self.pool else None
+
+
+@dataclass(frozen=True)
+class BoundPlan:
+    """What a freeze would do to one plan, as things are now."""
+
+    plan: Plan
+    is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
+    to_go: int  # nodes that would stay held
+    called_back: int  # nodes let go that have not begun
+    going_on: int  # nodes that have begun: no label stops those
+
+    @property
+    def sentence(self) -> str:
+        if not self.is_bound:
+            return "It is rolling back, and goes on: this binds no rollback."
+        if self.plan.state == PlanState.ABORTING:
+            return "It is being given up: what never changed is let go, unless the operator would take it then."
+        if not (self.to_go or self.called_back or self.going_on):
+            return "No node waits to go now: those that do later stay held."
+        parts = [
+            f"{count(self.to_go, 'node')} {either(self.to_go, 'stays', 'stay')} held",
+            f"{self.called_back} let go {either(self.called_back, 'is', 'are')} held again" if self.called_back else "",
+            f"{self.going_on} already on the way {either(self.going_on, 'goes', 'go')} on" if self.going_on else "",
+        ]
+        return f"{', '.join(part for part in parts if part)}."
+
+
+def bound_by(where: Where, *, binds_rollbacks: bool, user: User) -> list[BoundPlan]:
+    """What such a freeze would bind, of the plans that this person may see. Three queries at most."""
+    plans = list(where.plans().visible_to(user).select_related("cluster").order_by("pk"))
+    targets = Target.objects.filter(stage__plan__in=plans)
+    if where.pool:
+        targets = targets.filter(node_uid__in=where.pool.nodes.values("uid"))
+    rows = targets.order_by().values_list("stage__plan", "stage__kind", "state").annotate(number=Count("pk"))
+    counts = {(plan, kind == StageKind.ROLLBACK, state): 0 for plan, kind, state, _ in rows}
+    for plan, kind, state, number in rows:
+        counts[plan, kind == StageKind.ROLLBACK, state] += number
+    found = [_bound(plan, counts, binds_rollbacks=binds_rollbacks) for plan in plans]
+    return [one for one in found if where.pool is None or one.to_go or one.called_back or one.going_on]
+
+
+def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
+    """Freeze's key → how many plans under way it binds, of those that this person may see: as `bound_by`.
+
+    One query, and two more where a pool is frozen.
+    """
+    plans = list(Plan.objects.under_way().visible_to(user).only("cluster", "state", "handed_to"))
+    inside = _plans_in_pools(plans, [one.pool_id for one in freezes if one.pool_id])
+    return {
+        one.pk: sum(
+            one.cluster_id in (None, plan.cluster_id)
+            and (one.binds_rollbacks or not restores(plan))
+            and (one.pool_id is None or (one.pool_id, plan.pk) in inside)
+            for plan in plans
+        )
+        for one in freezes
+    }
+
+
+def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[int, int]]:
+    """Pool and plan, where a node of the pool is still to go, or on its way, as the plan goes now."""
+    if not pools:
+        return set()
+    members = Pool.nodes.through.objects.filter(pool__in=pools)
+    goes_back = {plan.pk: plan.state in GOES_BACK for plan in plans}
+    targets = Target.objects.filter(stage__plan__in=goes_back, state__in=(TargetState.HELD, *IN_FLIGHT)).order_by()
+    rows = targets.filter(node_uid__in=members.values("node__uid"))
+    found: dict[str, set[int]] = defaultdict(set)
+    for uid, plan, kind in rows.values_list("node_uid", "stage__plan", "stage__kind"):
+        if (kind == StageKind.ROLLBACK) == goes_back[plan]:
+            found[uid].add(plan)
+    return {(pool, plan) for uid, pool in members.values_list("node__uid", "pool_id") for plan in found.get(uid, ())}
+
+
+def _bound(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, binds_rollbacks: bool) -> BoundPlan:
+    goes_back = plan.state in GOES_BACK
+
+    def number(*states: TargetState) -> int:
+        return sum(counts.get((plan.pk, goes_back, state), 0) for state in states)
+
+    return BoundPlan(
+        plan,
+        is_bound=binds_rollbacks or not restores(plan),
+        to_go=number(TargetState.HELD),
+        called_back=number(TargetState.RELEASING, TargetState.RELEASED),
+        going_on=number(TargetState.CHANGING),
+    )
+
+
+def where_of(freeze: Freeze) -> Where:
+    return Where(freeze.cluster, freeze.pool)
+
+
+def freeze(
+    where: Where,
+    *,
+    actor: str,
+    because: str,
+    now: datetime,
+    until: datetime | None = None,
+    binds_rollbacks: bool = False,
+    key: str = "",
+) -> Freeze:
+    """From this commit on no release is recorded in its scope, and before each label it is asked again.
+
+    :raises BadFreeze: when it would be over already, or never
+    :raises Refusal: when the pool is gone by now
+    """
+    refuse_end(until, now=now)
+    row = Freeze(
+        cluster=where.cluster, pool=where.pool, by=actor, at=now, because=because, until=until,
+        binds_rollbacks=binds_rollbacks, key=key,
+    )  # fmt: skip
+    return _put_in_force(where, row, now=now)
+
+
+def refuse_end(until: datetime | None, *, now: datetime) -> None:
+    """:raises BadFreeze: when a freeze with this end would be over already, or as good as never"""
+    if until is not None and until <= now:
+        raise BadFreeze(("until", "This is over already: give an instant that is still to come, or none."))
+    if until is not None and until - now > MOST:
+        raise BadFreeze(("until", f"At most {MOST.days} days from now. Leave it out for a freeze that somebody lifts."))
+
+
+def stop(*, actor: str, because: str, now: datetime, key: str = "") -> Freeze:
+    """Stop the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it.
+
+    :raises Refusal: when it is stopped already: the sentence says by whom
+    """
+    row = Freeze(by=actor, at=now, because=because, binds_rollbacks=True, is_stop=True, key=key)
+    return _put_in_force(Where(), row, now=now)
+
+
+def lift(freeze: Freeze, *, actor: str, because: str, now: datetime) -> None:
+    """:raises Refusal: when it is in force no more"""
+    with transaction.atomic():
+        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
+            raise Refusal(f"{_how_it_ended(Freeze.objects.get(pk=freeze.pk))}: there is nothing to lift.")
+        freeze.refresh_from_db()
+        AuditEntry.record(freeze.mark, verb="lift", actor=actor, because=because, now=now)
+        notices = _notify(freeze, LIFTED, verb="lift", actor=actor, because=because, now=now)
+    _record_all(notices, now=now)
+    wake_plans(where_of(freeze).plans(), now=now)
+
+
+def lift_stop(*, actor: str, because: str, now: datetime) -> None:
+    """:raises Refusal: when the fleet is not stopped"""
+    standing = stop_in_force(now=now)
+    if standing is None:
+        raise Refusal("The fleet is not stopped: there is nothing to lift.")
+    lift(standing, actor=actor, because=because, now=now)
+
+
+def stop_in_force(*, now: datetime) -> Freeze | None:
+    """The stop of the fleet, which is of no cluster. One query."""
+    return Freeze.objects.in_force(now=now).filter(is_stop=True).first()
+
+
+def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
+    if same := _given(row, now=now):
+        return same
+    try:
+        notices = _write(where, row, now=now)
+    except OperationalError as held:
+        if not (row.is_stop and is_lock_timeout(held)):
+            raise
+        # Somebody is about to lift the last stop, and hangs. A freeze of the fleet binds as much, and has no index that
+        # would wait for them.
+        row.is_stop, row.key = False, ""
+        notices = _write(where, row, now=now)
+    except IntegrityError as taken:
+        if same := _given(row, now=now):
+            return same
+        if row.is_stop and (standing := stop_in_force(now=now)):
+            raise Refusal(f"It is stopped already. {restraint_by(standing, now=now).sentence}") from taken
+        raise
+    _record_all(notices, now=now)
+    wake_plans(where.plans(), now=now)
+    return row
+
+
+def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
+    """Put the row in force. What is still to be told to the plans that it binds."""
+    with wait_for_locks(), transaction.atomic():
+        where.keep()
+        row.save(force_insert=True)
+        _record(row, now=now)
+        sentence = restraint_by(row, now=now).sentence
+        return _notify(row, sentence, verb=_word(row), actor=row.by, because=row.because, now=now)
+
+
+def _given(row: Freeze, *, now: datetime) -> Freeze | None:
+    """What this caller's key has made already. None: no key, or nothing yet.
+
+    :raises Refusal: when the key named another freeze, or one that is over: it binds nothing any more
+    """
+    found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
+    if found is None:
+        return None
+    earlier = CarriedOut(_key_of(found), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}.")
+    return found if is_done(_key_of(row), earlier, refusal=Refusal) else None
+
+
+def _key_of(row: Freeze) -> IdempotencyKey:
+    body = {
+        "cluster": row.cluster_id, "pool": row.pool_id, "until": row.until and row.until.timestamp(),
+        "binds_rollbacks": row.binds_rollbacks, "because": row.because,
+    }  # fmt: skip
+    return IdempotencyKey.of(row.key, person=row.by, verb=_word(row), body=body)
+
+
+def _record(row: Freeze, *, now: datetime) -> None:
+    evidence = {"scope": row.place, "until": row.until, "binds_rollbacks": row.binds_rollbacks}
+    AuditEntry.record(row.mark, verb=_word(row), actor=row.by, because=row.because, evidence=evidence, now=now)
+
+
+def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, because: str, now: datetime) -> list[PendingCommand]:
+    """What the history of each plan that it binds is to say."""
+    bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
+    what = ended(f"{headed(row.place)}: {because}")[:1000]
+    says = "" if row.pool_id else sentence[:1000]
+    given = {"verb": verb, "actor": actor, "at": now, "because": what, "says": says}
+    return PendingCommand.objects.bulk_create(PendingCommand(plan=plan, **given) for plan in bound)
+
+
+def _record_all(notices: Iterable[PendingCommand], *, now: datetime) -> None:
+    """Until a plan is locked: that one, and those after it, are left to the sweep."""
+    with wait_for_locks():
+        for notice in notices:
+            try:
+                record_notice(notice, now=now)
+            except OperationalError as held:
+                log.warning(
+                    "history of a plan is written later", plan=notice.plan_id, verb=notice.verb, error=str(held)
+                )
+                return
+
+
+def record_notice(notice: PendingCommand, *, now: datetime) -> None:
+    """Write a stop, a freeze or its end into the history of one plan, and wake it. Once, whoever else is at it."""
+    with transaction.atomic():
+        plan = Plan.objects.select_for_update(no_key=True).get(pk=notice.plan_id)
+        if not PendingCommand.objects.filter(pk=notice.pk).delete()[0]:
+            return
+        told = {"was": "", "to": notice.verb, "actor": notice.actor, "because": notice.because}
+        record_event(plan=plan, what="command", now=notice.at, **told)
+        if notice.says and (plan.state in GOES_BACK or plan.state in HELD):
+            plan.say(notice.says)
+    plan.wake(now=now)
+
+
+def _word(row: Freeze) -> str:
+    return "stop" if row.is_stop else "freeze"
+
+
+def _how_it_ended(row: Freeze) -> str:
+    if row.ended_at is None:
+        return "It has run out already"
+    return f"{row.ended_by} has lifted it already"

@@ -1,0 +1,46 @@
+"""Who lets the nodes of a plan that is given up go to somebody else's version, and why (hazard Z38)."""
+
+from datetime import datetime
+from typing import Any
+
+from people.models import User
+from rollouts.commands.plan_control import tell
+from rollouts.commands.refusals import OutOfDate, Refusal
+from rollouts.models import Plan, Verb
+from rollouts.queries.handover import handover_of
+
+
+def hand_over(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    key: str = "",
+    expected_state: str = "",
+    version: str | None = None,
+    now: datetime,
+) -> None:
+    """Let its nodes go to what the object asks for, in waves. It stands for that version and template alone.
+
+    `version`: what the person was shown. None: they decide whatever it is.
+
+    :raises OutOfDate: when the object asks for another one by now
+    :raises Refusal: when nobody else has changed the object
+    """
+
+    def act(plan: Plan) -> dict[str, Any]:
+        found = handover_of(plan)
+        if found.why_not:
+            raise Refusal(found.why_not)
+        if version is not None and version != found.version:
+            raise OutOfDate(f"The object does not ask for {version} any more. {found.says}")
+        changed = plan.template_change.get("says", "")
+        plan.accept_template_change()
+        Plan.objects.filter(pk=plan.pk).update(handed_to=found.version)
+        plan.handed_to = found.version
+        return {"handed_to": found.version, "template_change": changed}
+
+    tell(
+        plan, Verb.HANDOVER, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now,
+        also={"version": version},
+    )  # fmt: skip

@@ -1,0 +1,192 @@
+"""Asking that a plan's image be pulled before it is needed, and calling that off. A worker makes the Jobs (Z36)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from fleet.models import ClusterMode, Node, Operand, Pod
+from people.models import AuditEntry, User
+from rollouts.commands.refusals import BadPlan, Refusal
+from rollouts.components.driver import is_version
+from rollouts.driver_images.driver_image import image_for, system_of
+from rollouts.image_pulls.latest_pulls import why_no_pull
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import ImagePull, Plan, PullJob, Target
+from rollouts.models.image_pull import queue_pull
+from rollouts.models.transitions import record_event
+from rollouts.preflight.picks import forward, pick
+from rollouts.queries.driver_nodes import driver_daemonsets, heard, nodes_of
+from rollouts.queries.restraints import restraints_of
+from wording.lists import names
+from wording.numbers import count, either
+
+MOST_EACH = 50  # nodes of one operating system: more would be a load on the registry, and prove little more
+MOST = 200  # of all
+HOW_MANY = f"Between 1 and {MOST_EACH} nodes of each operating system."
+
+
+def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
+    """Write down that the image of each operating system is to be pulled on the first nodes that will need it.
+
+    The same key again is the same pull, until that was called off.
+
+    :raises Refusal: when nothing may be made in its cluster, or nobody can tell which image it would be
+    """
+    asked = _key_of(actor.get_username(), key, because, nodes_each)
+    if (given := _given(plan, asked)) is not None:
+        return given
+    if not 1 <= nodes_each <= MOST_EACH:
+        raise BadPlan(("nodes_each", HOW_MANY))
+    _refuse_what_has_no_sense(plan, now=now)
+    chosen, left_out = _choose(plan, nodes_each, now=now)
+    if not chosen:
+        raise Refusal(left_out or "The plan takes no node: there is nothing to pull an image for.")
+    who = actor.get_username()
+    try:
+        with transaction.atomic():
+            Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+            pull = ImagePull.objects.create(
+                plan=plan, to_version=plan.to_version, nodes_each=nodes_each, asked_by=who, asked_at=now,
+                because=because, key=key, left_out=left_out[:500], next_look_at=now, lease_until=now,
+            )  # fmt: skip
+            PullJob.objects.bulk_create(_row(pull, position, one) for position, one in enumerate(chosen, 1))
+            evidence = {"version": plan.to_version, "nodes": {one.node.name: one.image for one in chosen}}
+            AuditEntry.record(plan.mark, verb="pull-image", actor=who, because=because, evidence=evidence, now=now)
+            record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, because=because)
+    except IntegrityError as clash:
+        # Sent twice at once: what the first has asked is no reason to refuse the second.
+        if (given := _given(plan, asked)) is not None:
+            return given
+        raise Refusal("An image of this plan is being pulled already: wait for it, or cancel it.") from clash
+    queue_pull(pull.pk)
+    return pull
+
+
+def cancel(pull: ImagePull, *, actor: User, because: str, now: datetime) -> None:
+    """Make no more Jobs, and delete those there are. What was proven stays.
+
+    :raises Refusal: when it is over, or ends already
+    """
+    if not call_off(pull, by=actor.get_username(), because=because, now=now):
+        raise Refusal("It is over already, or ends: there is nothing to cancel.")
+
+
+def call_off(pull: ImagePull, *, by: str, because: str, now: datetime) -> bool:
+    """The same, whoever it is. False: it is over, or ends already."""
+    with transaction.atomic():
+        Plan.objects.select_for_update(no_key=True).get(pk=pull.plan_id)
+        if not pull.stop(f"{by} cancelled it: {because}", by=by, now=now):
+            return False
+        AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, because=because, now=now)
+        record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=by, because=because)
+    queue_pull(pull.pk)
+    return True
+
+
+def _key_of(who: str, key: str, because: str, nodes_each: int) -> IdempotencyKey:
+    return IdempotencyKey.of(key, person=who, verb="pull-image", body={"because": because, "nodes_each": nodes_each})
+
+
+def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
+    """The pull that this person's key has made already. None: no key, or none yet.
+
+    :raises Refusal: when the key named another pull, or one that pulls no image of this version any more
+    """
+    same = ImagePull.objects.filter(plan=plan, asked_by=asked.person, key=asked.key).select_related("plan")
+    pull = same.first() if asked.key else None
+    if pull is None:
+        return None
+    earlier = CarriedOut(
+        _key_of(pull.asked_by, pull.key, pull.because, pull.nodes_each),
+        pull.asked_at,
+        holds=not pull.ends_because and pull.to_version == pull.plan.to_version,
+        now_is=lambda: (
+            pull.ends_because or f"It pulled {pull.to_version}, and the plan goes to {pull.plan.to_version}."
+        ),
+    )
+    return pull if is_done(asked, earlier, refusal=Refusal) else None
+
+
+def _refuse_what_has_no_sense(plan: Plan, *, now: datetime) -> None:
+    cluster = plan.cluster
+    if because := why_no_pull(plan):
+        raise Refusal(because)
+    if not is_version(plan.to_version):
+        raise Refusal(f"“{plan.to_version}” is no full driver version: nobody can tell its image.")
+    if cluster.mode != ClusterMode.OPERATE:
+        raise Refusal(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It makes no Job there.")
+    if stale := heard(plan, now=now).stale_because:
+        raise Refusal(stale)
+    if frozen := restraints_of(plan, now=now).first:
+        raise Refusal(frozen.sentence)
+
+
+@dataclass(frozen=True)
+class NodeToPullOn:
+    node: Node
+    daemonset: Operand
+    pod: Pod
+    image: str
+    system: str
+
+
+def _row(pull: ImagePull, position: int, one: NodeToPullOn) -> PullJob:
+    return PullJob(
+        pull=pull, position=position, node_uid=one.node.uid, node_name=one.node.name,
+        daemonset_uid=one.daemonset.uid, namespace=one.daemonset.namespace, daemonset_name=one.daemonset.name,
+        driver_pod=one.pod.name, system=one.system[:128], image=one.image,
+    )  # fmt: skip
+
+
+def _choose(plan: Plan, nodes_each: int, *, now: datetime) -> tuple[list[NodeToPullOn], str]:
+    """Of each operating system the nodes that go first, and why there are no more. A node that is not Ready pulls
+    nothing: it is taken only where its system has no other."""
+    nodes = _nodes_in_order(plan, now=now)
+    known = _known(plan, nodes)
+    by_system: dict[str, list[NodeToPullOn]] = {}
+    for node in nodes:
+        if node.uid in known:
+            by_system.setdefault(known[node.uid].image, []).append(known[node.uid])
+    chosen = [one for _, those in sorted(by_system.items()) for one in _first(those, nodes_each)]
+    untold = [node.name for node in nodes if node.uid not in known]
+    have = either(len(untold), "has", "have")
+    told = f"{count(len(untold), 'node')} {have} no driver pod that tells the image: {names(untold)}." if untold else ""
+    if len(chosen) > MOST:
+        raise BadPlan(("nodes_each", f"{len(chosen)} nodes are more than {MOST}: ask for fewer of each system."))
+    return chosen, told
+
+
+def _first(those: Sequence[NodeToPullOn], nodes_each: int) -> Sequence[NodeToPullOn]:
+    ready = [one for one in those if one.node.is_ready]
+    return ready[:nodes_each] if ready else those[:1]
+
+
+def _nodes_in_order(plan: Plan, *, now: datetime) -> list[Node]:
+    """As they will go. Of a plan that has started those that have not changed."""
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
+    if plan.state == PlanState.DRAFT:
+        return pick(forward(plan), nodes, now=now).nodes
+    through = (TargetState.CHANGED, TargetState.EXCLUDED)
+    targets = Target.objects.filter(stage__plan=plan).forward().exclude(state__in=through)
+    by_uid = {node.uid: node for node in nodes}
+    uids = targets.order_by("stage__index", "position").values_list("node_uid", flat=True)
+    return [by_uid[uid] for uid in uids if uid in by_uid]
+
+
+def _known(plan: Plan, nodes: Sequence[Node]) -> Mapping[str, NodeToPullOn]:
+    """Node's uid → its image, told by the DaemonSet of the driver pod on it. Two queries."""
+    daemonsets = {row.uid: row for row in driver_daemonsets(plan)}
+    pods = Pod.objects.filter(cluster=plan.cluster_id, owner_uid__in=daemonsets, deleted_at=None).order_by("pk")
+    by_node = {pod.node_name: pod for pod in pods}
+    found: dict[str, NodeToPullOn] = {}
+    for node in nodes:
+        if (pod := by_node.get(node.name)) is None:
+            continue
+        daemonset = daemonsets[pod.owner_uid]
+        image = image_for(daemonset.image, from_version=plan.from_version, to_version=plan.to_version)
+        if image:
+            found[node.uid] = NodeToPullOn(node, daemonset, pod, image, system_of(image, plan.to_version))
+    return found

@@ -1,0 +1,120 @@
+"""Having a draft's cluster itself asked what would stand against its start, and starting it by that. A worker asks."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from edges.idempotency import CarriedOut, is_done
+from edges.transition_errors import IllegalMove, LostRace
+from people.models import AuditEntry, User
+from rollouts.commands.plan_control import is_carried_out
+from rollouts.commands.plan_start import CHANGED, AskedStart, look_before
+from rollouts.commands.refusals import OutOfDate, Refusal
+from rollouts.lifecycle import PlanState
+from rollouts.models import LiveCheck, Plan
+from rollouts.models.live_check import queue_live_check
+from rollouts.models.transitions import record_event
+from rollouts.preflight.live_checks.latest import TAKEN_BY, why_no_live_check
+from wording.durations import spell
+from wording.instants import to_the_second
+
+ASKING = (
+    "Its start is asked for: the cluster itself is asked first, and nothing in it was touched. "
+    f"A start that no worker takes within {spell(TAKEN_BY)} is not made."
+)
+
+
+def ask(plan: Plan, *, actor: User, now: datetime) -> LiveCheck:
+    """Have its cluster asked once. Whoever asks while somebody else's question is on its way gets that one.
+
+    :raises Refusal: when it is neither a draft nor letting nodes go, or its cluster may not be changed
+    """
+    if because := why_no_live_check(plan):
+        raise Refusal(because)
+    row = _row(plan, now=now)
+    if row.is_in_force:
+        return row
+    asked: dict[str, Any] = {"is_start": False, "because": "", "override_because": "", "key": ""}
+    return _write(plan, row, asked, actor=actor, now=now)
+
+
+def ask_start(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    expected_revision: int,
+    override_because: str = "",
+    key: str = "",
+    now: datetime,
+) -> None:
+    """Have a worker ask its cluster, and start the draft where nothing bars it. What rows bar is refused at once.
+
+    The same key again is the same start, until that was not made.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises Refusal: when it is no draft, its start is asked for already, or was undone since
+    """
+    asked = AskedStart(actor, because, override_because, expected_revision, key)
+    if _is_on_its_way(plan, asked):
+        return
+    try:
+        look_before(plan, asked, now=now)
+        row = _row(plan, now=now)
+        _refuse_a_second(row)
+        written = {"is_start": True, "because": because[:1000], "override_because": override_because[:1000], "key": key}
+        _write(plan, row, written, actor=actor, now=now)
+    except (IllegalMove, LostRace, Refusal):
+        # Sent twice at once: what the first has asked for, or started, is no reason to refuse the second.
+        if not _is_on_its_way(plan, asked):
+            raise
+
+
+def _is_on_its_way(plan: Plan, asked: AskedStart) -> bool:
+    """Whether this very start is asked for, or was made. The check is read first: it ends as its plan starts.
+
+    :raises Refusal: when it was made and undone since, or its key named another command
+    """
+    row = LiveCheck.objects.in_force().filter(plan=plan, is_start=True, asked_by=asked.actor.get_username()).first()
+    earlier = None
+    if row is not None:
+        its = AskedStart(asked.actor, row.because, row.override_because, row.revision, row.key)
+        earlier = CarriedOut(its.idempotency_key, row.asked_at, holds=True, now_is=lambda: ASKING)
+    return is_done(asked.idempotency_key, earlier, refusal=Refusal) or is_carried_out(plan, asked.idempotency_key)
+
+
+def _refuse_a_second(row: LiveCheck) -> None:
+    if row.is_in_force and row.is_start:
+        at = to_the_second(row.asked_at)
+        raise Refusal(f"{row.asked_by} asked for its start at {at}, and the cluster is being asked. Wait for that.")
+
+
+def _row(plan: Plan, *, now: datetime) -> LiveCheck:
+    row, _ = LiveCheck.objects.get_or_create(
+        plan=plan, defaults={"asked_by": "", "asked_at": now, "revision": plan.revision, "lease_until": now}
+    )
+    return row
+
+
+def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, now: datetime) -> LiveCheck:
+    who, is_start = actor.get_username(), bool(asked["is_start"])
+    verb = "ask-start" if is_start else "check-live"
+    what = "would stand against the start" if plan.state == PlanState.DRAFT else "stands against the nodes still to go"
+    because = asked["because"] or f"The cluster itself is asked what {what}."
+    with transaction.atomic():
+        Plan.objects.select_for_update(no_key=True).only("pk").get(
+            pk=plan.pk
+        )  # two writers of one chain, one after the other
+        if is_start:
+            draft = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=plan.revision)
+            if not draft.update(waiting_for=ASKING):
+                raise OutOfDate(CHANGED)
+        if not row.ask(asked_by=who, revision=plan.revision, now=now, **asked):
+            raise Refusal("Somebody else asked in the same moment. Look at what comes of that.")
+        AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, now=now)
+        record_event(plan=plan, what="note", was="", to=verb, now=now, actor=who, because=because)
+    row.refresh_from_db()
+    queue_live_check(row.pk)
+    return row

@@ -1,0 +1,119 @@
+"""Making and removing maintenance windows, after a look at when they open and what they bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from django.db import transaction
+
+from fleet.models import Cluster
+from people.models import AuditEntry, User
+from people.rights import Permission
+from rollouts.commands.fleet_freezes import BoundPlan, Where, bound_by
+from rollouts.commands.refusals import BadSchedule, Refusal
+from rollouts.models import MaintenanceWindow, Plan
+from rollouts.models.plan import wake_plans
+from rollouts.models.transitions import record_event
+from rollouts.queries.restraints import headed, restores, schedules_of
+from rollouts.windows import BadWindow, Interval, common
+
+MOST = 20  # windows of one cluster or pool
+SHOWN = 5  # openings that a preview shows
+FIELDS = {"starts_at": "first_day", "duration": "duration_s"}  # where a window keeps what its schedule is made of
+MAY = Permission.ADMINISTER  # who agrees on a cluster or pool: a window that an operator adds would open it
+
+
+@dataclass(frozen=True)
+class WindowPreview:
+    """What a window would do, as things are now."""
+
+    opens: list[Interval]  # the next ones, the one that is open now included; of a pool: while its cluster's are, too
+    is_open: bool
+    bound: list[BoundPlan]  # blank: it is open now
+
+
+def where_of(window: MaintenanceWindow) -> Where:
+    return Where(window.cluster, window.pool)
+
+
+def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindow:
+    """Put a new one in force: `by` and `because` are of who asks, `at` is now.
+
+    :raises BadSchedule: when it never opens, or not together with the others that bind the same nodes
+    :raises Refusal: when its place has as many as it may have, or is a pool that is gone by now
+    """
+    refuse_nonsense(window, now=now)
+    where = where_of(window)
+    with transaction.atomic():
+        where.keep()
+        plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
+        Cluster.objects.select_for_update(no_key=True).get(pk=window.cluster_id)
+        if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
+            raise Refusal(f"{headed(window.place)} has {MOST} windows already: remove one that is over.")
+        window.save(force_insert=True)
+        _record(window, "make", actor=window.by, because=window.because, now=now)
+        _tell(plans, window, to="window", actor=window.by, now=now)
+    wake_plans(where.plans(), now=now)
+    return window
+
+
+def remove_window(window: MaintenanceWindow, *, actor: str, because: str, now: datetime) -> None:
+    """:raises Refusal: when somebody has removed it meanwhile"""
+    where = where_of(window)
+    with transaction.atomic():
+        plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
+        if not MaintenanceWindow.objects.filter(pk=window.pk).delete()[0]:
+            raise Refusal("Somebody has removed this window already.")
+        _record(window, "remove", actor=actor, because=because, now=now)
+        _tell(plans, window, to="window removed", actor=actor, now=now)
+    wake_plans(where.plans(), now=now)
+
+
+def preview_window(window: MaintenanceWindow, *, user: User, now: datetime) -> WindowPreview:
+    """:raises BadSchedule: as `make_window` does"""
+    refuse_nonsense(window, now=now)
+    beside, others = schedules_of(window.cluster_id, of_pool=window.pool_id)
+    above = [schedules for _, schedules in others] if window.pool_id else []  # no node need be in any of the pools
+    opens = list(islice(common([[window.schedule, *beside], *above], after=now), SHOWN))
+    is_open = any(each.opens_at <= now for each in opens)
+    bound = [] if is_open else bound_by(where_of(window), binds_rollbacks=False, user=user)
+    return WindowPreview(opens, is_open, bound)
+
+
+def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:
+    """:raises BadSchedule: naming the field"""
+    try:
+        window.schedule.refuse_nonsense(now=now)
+    except BadWindow as wrong:
+        raise BadSchedule((FIELDS.get(wrong.field, wrong.field), str(wrong))) from wrong
+    for place in _never_met(window, now=now):
+        never = f"It is never open while those of {place} are: nothing would ever be let go there."
+        raise BadSchedule(("rule", never))
+
+
+def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
+    """The places whose windows bind the same nodes, and are open at other times only."""
+    its_own, others = schedules_of(window.cluster_id, of_pool=window.pool_id)
+    for place, schedules in others:
+        if next(common([[window.schedule, *its_own], schedules], after=now), None) is None:
+            yield place
+
+
+def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
+    """The history of each plan that it binds has it, and its page is told."""
+    for plan in plans:
+        if not restores(plan):
+            because = f"{headed(window.place)}: {window}. {window.because}".strip()
+            record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=because)
+
+
+def _record(window: MaintenanceWindow, verb: str, *, actor: str, because: str, now: datetime) -> None:
+    AuditEntry.record(window.mark, verb=verb, actor=actor, because=because, evidence=_record_of(window), now=now)
+
+
+def _record_of(window: MaintenanceWindow) -> dict[str, object]:
+    names = ("rule", "first_day", "opens_at", "zone", "duration_s")
+    return {"scope": window.place, **{name: str(getattr(window, name)) for name in names}}

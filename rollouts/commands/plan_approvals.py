@@ -1,0 +1,137 @@
+"""A person's decision on exactly what they saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from people.models import AuditEntry, User
+from people.roster.groups import groups_of, members
+from rollouts.approvals.approvers import counts_not, gate_of
+from rollouts.approvals.bundles import Bundle, bundle_for
+from rollouts.approvals.decisions import why_a_reason, why_closed
+from rollouts.approvals.shown_bundles import changed_since, in_one
+from rollouts.commands.refusals import AlreadyDecided, NotYours, ReasonNeeded, Refusal, StaleBundle
+from rollouts.lifecycle import StageState
+from rollouts.models import Approval, Plan, Stage
+from rollouts.models.transitions import record_event
+
+__all__ = ["Bundle", "approve", "bundle_for", "reject"]
+
+WHY_REJECT = "Say why you reject it: the author has to mend it."
+
+
+def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
+    """Let a stage go, as far as this person is concerned.
+
+    :raises NotYours: for the author and the last editor, and for who is in none of the groups that are asked for
+    :raises StaleBundle: when plan, targets or answers are no longer what was shown
+    :raises Refusal: on a plan that does not move now
+    :raises ReasonNeeded: without a reason where not every answer is green
+    :raises AlreadyDecided: when this person has decided
+    """
+    asked = AskedDecision(actor, bundle_hash, because, is_rejection=False)
+    return _decide(stage, asked, now=now)
+
+
+def reject(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
+    """Say no, with a reason, also where what was seen has changed since. The stage halts at the next round.
+
+    :raises Refusal: without a reason; else as `approve`, but for `StaleBundle` of what changed
+    """
+    if not because.strip():
+        raise Refusal(WHY_REJECT)
+    return _decide(stage, AskedDecision(actor, bundle_hash, because, is_rejection=True), now=now)
+
+
+@dataclass(frozen=True)
+class AskedDecision:
+    actor: User
+    bundle_hash: str
+    because: str
+    is_rejection: bool
+
+
+def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
+    plan, who = stage.plan, asked.actor.get_username()
+    if not plan.author or not plan.last_editor:
+        raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")
+    if who in plan.proposers:
+        raise NotYours(f"You wrote, changed or started this plan. Somebody other than {who} has to decide.")
+    if closed := why_closed(stage):
+        raise Refusal(closed)
+    try:
+        with transaction.atomic():
+            # A halt or a pause that came first is seen here; one that comes now waits until this is written.
+            stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+            if closed := why_closed(stage):
+                raise Refusal(closed)
+            # The guarded update comes first: it locks the plan's row, so that no round moves what is being approved.
+            if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
+                stage.refresh_from_db(fields=["state"])
+                moved = f"{stage.name} is {stage.state} now."
+                raise StaleBundle(f"{moved} Look at it again.", [moved])
+            bundle = bundle_for(stage)
+            # Only an approval rests on what was seen: saying no needs no second look.
+            if not asked.is_rejection and bundle.hash != asked.bundle_hash:
+                changed = changed_since(stage, asked.bundle_hash, bundle)
+                said = f"What you saw has changed since. {in_one(changed)} Look at it again before you decide."
+                raise StaleBundle(said, changed)
+            if not asked.because.strip() and (needed := why_a_reason(stage, bundle, now=now)):
+                raise ReasonNeeded(f"Say why you approve it: {needed}.")
+            given_for = _groups_given_for(stage, asked)
+            approval = Approval.objects.create(
+                stage=stage,
+                bundle={"content": bundle.content, "evidence": bundle.evidence, **given_for},
+                bundle_hash=bundle.hash,
+                by=who,
+                at=now,
+                is_rejection=asked.is_rejection,
+                because=asked.because,
+            )
+            _write_down(stage, approval, bundle, given_for, now=now)
+            did = "rejected" if asked.is_rejection else "approved"
+            plan.say(f"{stage.name}: {who} {did} it, and every gate is asked anew.")
+    except IntegrityError as clash:
+        raise AlreadyDecided("You have decided on this stage already.") from clash
+    plan.wake(now=now)
+    return approval
+
+
+def _groups_given_for(stage: Stage, asked: AskedDecision) -> dict[str, list[str]]:
+    """In which of the groups that the stage asks for the person is: with the approval, so that it ends with them.
+
+    :raises NotYours: when an approval of theirs would bring it no further
+    """
+    gate = gate_of(stage)
+    if gate is None or not gate.groups or asked.is_rejection:
+        return {}
+    who = asked.actor.get_username()
+    if refusal := counts_not(gate, who, stage.approvals.standing(), members(gate.groups)):
+        raise NotYours(refusal)
+    return {"groups": list(groups_of([who], among=gate.groups)[who])}
+
+
+def _write_down(
+    stage: Stage, approval: Approval, bundle: Bundle, given_for: dict[str, list[str]], *, now: datetime
+) -> None:
+    verb = "reject" if approval.is_rejection else "approve"
+    evidence: dict[str, Any] = {
+        "bundle_hash": bundle.hash, "content": bundle.content, "evidence": bundle.evidence, **given_for
+    }  # fmt: skip
+    record_event(
+        plan=stage.plan,
+        stage=stage,
+        what="approval",
+        was="",
+        to=verb,
+        now=now,
+        actor=approval.by,
+        because=approval.because,
+    )
+    AuditEntry.record(
+        stage.plan.mark, verb=verb, actor=approval.by, because=approval.because, evidence=evidence, now=now
+    )

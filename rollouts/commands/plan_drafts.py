@@ -1,0 +1,245 @@
+"""Plans while they are being written: nothing here touches a cluster."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from fleet.models import Cluster, DriverObject, Pool
+from people.models import AuditEntry, User
+from rollouts.commands.default_approvals import with_approvals
+from rollouts.commands.draft_problems import check
+from rollouts.commands.refusals import BadPlan, OutOfDate
+from rollouts.commands.stage_drafts import StageDraft
+from rollouts.components import DRIVER_OBJECT_KINDS
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import Plan, Stage, StageKind
+from rollouts.models.transitions import record_event
+from rollouts.queries.driver_nodes import nodes_of
+from wording.instants import moment
+
+# What a node must show before the rollback stage is called done. No approval: the plan's covers it (hazard Z32).
+GATES_BACK: Mapping[str, dict[str, Any]] = {
+    "driver_version": {},
+    "operands_ready": {},
+    "validator_passed": {},
+    "allocatable_restored": {},
+    "mig_state": {},
+    "failure_budget": {"tolerate": 0},
+}
+CANARIES = 2
+LONGEST_TITLE = 200
+
+
+def draft(
+    *,
+    cluster: Cluster,
+    title: str,
+    driver_object: DriverObject,
+    to_version: str,
+    stages: Sequence[StageDraft],
+    actor: User,
+    document: str = "",
+    now: datetime,
+) -> Plan:
+    """Write a plan down. A stage that may not go unasked gets an approval, where it names none.
+
+    `document`: the digest of the document that it is applied from; blank: it is written by hand.
+
+    :raises BadPlan: naming each field that is wrong
+    """
+    with transaction.atomic():
+        stages = _checked(cluster, to_version, stages)
+        if driver_object.kind not in DRIVER_OBJECT_KINDS:
+            raise BadPlan(
+                ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
+            )
+        plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
+        plan.save(force_insert=True)
+        _write_stages(plan, stages, now=now)
+        _record(plan, "draft", actor=actor, document=document, now=now)
+    return plan
+
+
+def unsaved(
+    cluster: Cluster, title: str, driver_object: DriverObject, to_version: str, *, actor: User, now: datetime
+) -> Plan:
+    """A plan that no row holds yet."""
+    return Plan(
+        cluster=cluster,
+        title=title.strip() or title_for(driver_object, to_version),
+        object_kind=driver_object.kind,
+        object_name=driver_object.name,
+        object_uid=driver_object.uid,
+        from_version=driver_object.version,
+        to_version=to_version.strip(),
+        state=PlanState.DRAFT,
+        state_since=now,
+        author=actor.get_username(),
+        last_editor=actor.get_username(),
+        created_at=now,
+        edited_at=now,
+        lease_until=now,
+    )
+
+
+def title_for(driver_object: DriverObject, to_version: str) -> str:
+    """Of a plan whose writer gave it none. Of a long name its beginning: the version is what tells plans apart."""
+    to = f" to {to_version}"
+    return f"{driver_object.name[: LONGEST_TITLE - len(to)]}{to}"
+
+
+def edit(
+    plan: Plan,
+    *,
+    title: str,
+    to_version: str,
+    stages: Sequence[StageDraft],
+    expected_revision: int,
+    actor: User,
+    document: str = "",
+    now: datetime,
+) -> Plan:
+    """Change a draft. `document`: as in `draft`.
+
+    :raises OutOfDate: when it is no draft any more, or somebody else has edited it since
+    :raises BadPlan: naming each field that is wrong
+    """
+    same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
+    with transaction.atomic():
+        stages = _checked(plan.cluster, to_version, stages)
+        changed = same.update(
+            title=title.strip() or plan.title,
+            to_version=to_version.strip(),
+            last_editor=actor.get_username(),
+            edited_at=now,
+            waiting_for="",  # a start that was not made was of the draft as it was
+            revision=F("revision") + 1,
+        )
+        if not changed:
+            plan.refresh_from_db()
+            raise OutOfDate(f"{_who_was_first(plan, now=now)} Read it again before you change it.")
+        plan.stages.all().delete()
+        plan.refresh_from_db()
+        _write_stages(plan, stages, now=now)
+        _record(plan, "edit", actor=actor, document=document, now=now)
+    return plan
+
+
+def _checked(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> list[StageDraft]:
+    """With the approvals that nobody wrote. The pools that they name stay until they are written.
+
+    :raises BadPlan: as `check`
+    """
+    list(Pool.objects.select_for_update(no_key=True).filter(cluster=cluster).order_by("pk").values_list("pk"))
+    check(cluster, to_version, stages)
+    return with_approvals(cluster, stages)
+
+
+def _who_was_first(plan: Plan, *, now: datetime) -> str:
+    """It may have been the same person, in another tab."""
+    if plan.state != PlanState.DRAFT:
+        return f"The plan is {plan.state.replace('-', ' ')}, and no draft any more."
+    at = moment(plan.edited_at, now=now)
+    return f"{plan.last_editor} has changed this draft since you opened it, at {at}."
+
+
+def discard(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+    """Throw a draft away.
+
+    :raises IllegalMove: when it has started
+    """
+    with transaction.atomic():
+        plan.move(PlanState.DISCARDED, now=now, actor=actor.get_username(), because=because or "Not needed.")
+        AuditEntry.record(plan.mark, verb="discard", actor=actor.get_username(), because=because, now=now)
+
+
+def stages_of(plan: Plan) -> list[StageDraft]:
+    """The stages of a plan as they were written."""
+    return [
+        StageDraft(
+            name=stage.name,
+            kind=stage.kind,
+            pool_id=stage.pool_id,
+            selector=stage.selector,
+            count=stage.count,
+            max_unavailable=stage.max_unavailable,
+            timeout_s=stage.timeout_s,
+            sick_nodes_because=stage.sick_nodes_because,
+            gate_options=stage.gate_options,
+        )
+        for stage in plan.stages.forward()
+    ]
+
+
+def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
+    """A canary that stands for the others, then each pool that the object has nodes in, then what is in no pool."""
+    nodes = list(nodes_of(driver_object).prefetch_related("pools"))
+    inside = {pool.pk: pool for node in nodes for pool in node.pools.all()}
+    stages = [StageDraft("Canary", StageKind.CANARY, count=min(CANARIES, max(1, len(nodes) - 1)), max_unavailable=1)]
+    stages += [
+        StageDraft(pool.name, StageKind.POOL, pool_id=pool.pk, max_unavailable=pool.max_unavailable)
+        for pool in sorted(inside.values(), key=lambda pool: pool.name)
+    ]
+    if any(not node.pools.all() for node in nodes):
+        stages.append(StageDraft("Nodes in no pool", StageKind.POOL))
+    return stages
+
+
+def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:
+    """The stages that go forward, unsaved."""
+    return [
+        Stage(
+            plan=plan,
+            index=index,
+            name=stage.name.strip(),
+            kind=stage.kind,
+            pool_id=stage.pool_id,
+            selector=stage.selector,
+            count=stage.count,
+            max_unavailable=stage.max_unavailable,
+            timeout_s=stage.timeout_s,
+            sick_nodes_because=stage.sick_nodes_because.strip(),
+            gate_options={key: dict(options) for key, options in stage.gate_options.items()},
+            state=StageState.WAITING,
+            state_since=now,
+        )
+        for index, stage in enumerate(stages)
+    ]
+
+
+def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> None:
+    rows = stage_rows(plan, stages, now=now)
+    widest = max(stage.max_unavailable for stage in stages)
+    longest = max(stage.timeout_s for stage in stages)
+    rows.append(
+        Stage(
+            plan=plan,
+            index=len(rows),
+            name="Rollback",
+            kind=StageKind.ROLLBACK,
+            max_unavailable=widest,
+            timeout_s=longest,
+            gate_options={key: dict(options) for key, options in GATES_BACK.items()},
+            state=StageState.WAITING,
+            state_since=now,
+        )
+    )
+    Stage.objects.bulk_create(rows)
+
+
+def _record(plan: Plan, verb: str, *, actor: User, document: str, now: datetime) -> None:
+    who = actor.get_username()
+    record_event(
+        plan=plan, what="plan", was="", to=verb, now=now, actor=who, because=f"{plan.from_version} → {plan.to_version}"
+    )
+    evidence: dict[str, Any] = {
+        "from": plan.from_version,
+        "to": plan.to_version,
+        "stages": [s.name for s in plan.stages.all()],
+    }
+    if document:
+        evidence["document"] = document
+    AuditEntry.record(plan.mark, verb=verb, actor=who, evidence=evidence, now=now)

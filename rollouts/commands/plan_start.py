@@ -1,0 +1,266 @@
+"""Sealing: from here on the plan is what it is, and the engine drives it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from edges.digests import digest
+from edges.idempotency import IdempotencyKey
+from edges.transition_errors import IllegalMove, LostRace
+from fleet.models import Node
+from people.models import AuditEntry, User
+from rollouts.checks import Check
+from rollouts.commands.plan_control import is_carried_out
+from rollouts.commands.preview import preview
+from rollouts.commands.refusals import Blocked, OutOfDate, Refusal
+from rollouts.gates.options import write_options
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
+from rollouts.models.plan import queue_round
+from rollouts.preflight.live_checks.answers import LiveAnswer, barring
+from rollouts.preflight.picks import Picks, forward, pick
+from rollouts.preflight.unapproved_stages import said_by, unasked
+from rollouts.queries.driver_nodes import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
+from rollouts.verbs import why_not_now
+
+CHANGED = "The draft has changed since you read it. Look at it again before you start it."
+
+
+@dataclass(frozen=True)
+class AskedStart:
+    actor: User
+    because: str
+    override_because: str
+    expected_revision: int
+    key: str
+
+    @property
+    def idempotency_key(self) -> IdempotencyKey:
+        body = {
+            "because": self.because,
+            "override_because": self.override_because,
+            "expected_revision": self.expected_revision,
+        }
+        return IdempotencyKey.of(self.key, person=self.actor.get_username(), verb=Verb.START, body=body)
+
+
+@dataclass(frozen=True)
+class LiveSeal:
+    """What a plan's cluster itself said just before its start."""
+
+    answers: Sequence[LiveAnswer] = ()
+    answered_at: datetime | None = None  # None: it was not asked
+    spec: Mapping[str, str] = field(
+        default_factory=dict
+    )  # digests of the object's, by field: a later change is another's
+
+
+@dataclass(frozen=True)
+class LookBefore:
+    """What rows say of a start that they do not bar."""
+
+    overridden: list[Check]
+    warnings: list[Check]
+
+
+def start(
+    plan: Plan,
+    *,
+    actor: User,
+    because: str,
+    expected_revision: int,
+    override_because: str = "",
+    key: str = "",
+    live: LiveSeal | None = None,
+    now: datetime,
+) -> None:
+    """Seal a draft and let the engine take it up. The same key again is the same start.
+
+    `override_because`: why it starts despite what stands against it and may be overridden. `live`: what its cluster
+    itself said before; people start by `live_checking.ask_start`, which asks.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises Refusal: when it is no draft
+    """
+    asked = AskedStart(actor, because, override_because, expected_revision, key)
+    try:
+        _start(plan, asked, live or LiveSeal(), now=now)
+    except (IllegalMove, LostRace, Refusal):
+        # Sent twice at once: what the first has started is no reason to refuse the second.
+        if not is_carried_out(plan, asked.idempotency_key):
+            raise
+
+
+def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
+    """Whether rows let it start, with what is overridden.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: naming what stands against it
+    :raises Refusal: when it is no draft
+    """
+    if sentence := why_not_now("start", PlanState(plan.state), is_written=False, is_paused=False):
+        raise Refusal(sentence)
+    plan.started_by = asked.actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
+    told = preview(plan, now=now)
+    stands = told.blockers
+    overridden = [check for check in stands if check.may_be_overridden] if asked.override_because.strip() else []
+    if blockers := [check for check in stands if check not in overridden]:
+        raise Blocked(blockers)
+    if plan.revision != asked.expected_revision:
+        raise OutOfDate(CHANGED)
+    return LookBefore(overridden, told.warnings)
+
+
+def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> None:
+    if is_carried_out(plan, asked.idempotency_key):
+        return
+    looked = look_before(plan, asked, now=now)
+    if barred := barring(live.answers, is_overridden=bool(asked.override_because.strip())):
+        raise Blocked(barred)
+    begin(plan, asked, looked, live, now=now)
+
+
+def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, now: datetime) -> None:
+    """Seal a draft that nothing bars, with what it was looked at by, and have its first round run.
+
+    :raises OutOfDate: when the draft is not the one the caller saw
+    :raises Blocked: when another plan has its object, or some of its nodes
+    """
+    actor, because = asked.actor, asked.because
+    overridden = [*looked.overridden, *(answer.check for answer in live.answers if answer.bars)]
+    checks = {
+        "despite": _despite(overridden, actor, asked.override_because),
+        "warned": _warned(looked.warnings),
+        **_live(live),
+    }
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
+    picks = pick(forward(plan), nodes, now=now)
+    try:
+        with transaction.atomic():
+            _seal(plan, asked, nodes, picks, checks, live, now=now)
+            plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
+            Command.objects.create(
+                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key,
+                body_digest=asked.idempotency_key.body,
+            )  # fmt: skip
+            AuditEntry.record(
+                plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
+            )
+    except IntegrityError as clash:
+        sentence = "Another plan for the same object, or for some of its nodes, has started in the meantime."
+        raise Blocked([Check("busy", sentence, "Wait until it is over, or leave its nodes out.")]) from clash
+    queue_round(plan.pk)
+
+
+def _despite(overridden: Sequence[Check], actor: User, because: str) -> dict[str, Any]:
+    """What was overridden, by whom and why: part of what an approval binds. Empty: nothing."""
+    if not overridden:
+        return {}
+    checks = [{"code": check.code, "sentence": check.sentence} for check in overridden]
+    return {"by": actor.get_username(), "because": because.strip(), "checks": checks}
+
+
+def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
+    """What whoever started it was told: an approver is told the same."""
+    return [{"code": check.code, "sentence": check.sentence, "is_grave": check.is_grave} for check in warnings]
+
+
+def _live(live: LiveSeal) -> dict[str, Any]:
+    """What the cluster itself said: part of what an approval binds. Empty: it was not asked."""
+    if live.answered_at is None:
+        return {}
+    said = [
+        {"result": answer.result.value, "code": answer.check.code, "sentence": answer.check.sentence}
+        for answer in live.answers
+    ]
+    return {"live": {"at": live.answered_at.isoformat(), "answers": said}}
+
+
+def _seal(
+    plan: Plan,
+    asked: AskedStart,
+    nodes: Sequence[Node],
+    picks: Picks,
+    checks: dict[str, Any],
+    live: LiveSeal,
+    *,
+    now: datetime,
+) -> None:
+    sealed = _content(plan, picks) | checks
+    same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=asked.expected_revision)
+    content_hash = digest(sealed)
+    won = same.update(
+        started_by=asked.actor.get_username(),
+        sealed_at=now,
+        sealed=sealed,
+        content_hash=content_hash,
+        templates={"spec": dict(live.spec)} if live.spec else {},
+        waiting_for="",
+        next_look_at=now,
+        lease_until=now,
+    )
+    if not won:
+        raise OutOfDate(CHANGED)
+    plan.refresh_from_db()
+    plan.stages.update(state_since=now)  # none of them could begin before
+    stages = {stage.index: stage for stage in plan.stages.all()}
+    Target.objects.bulk_create(
+        _target(stages[index], position, node, now=now)
+        for index, chosen in picks.by_stage.items()
+        for position, node in enumerate(chosen)
+    )
+    Hold.objects.bulk_create(
+        Hold(
+            plan=plan,
+            node_uid=node.uid,
+            node_name=node.name,
+            wanted_since=now,
+            is_foreign=plan.its_component.hold is not None and is_held_by_others(node),
+        )
+        for node in nodes
+    )
+
+
+def _target(stage: Stage, position: int, node: Node, *, now: datetime) -> Target:
+    return Target(
+        stage=stage,
+        position=position,
+        node_uid=node.uid,
+        node_name=node.name,
+        facts=dict(candidate(node).facts),
+        state=TargetState.HELD,
+        state_since=now,
+    )
+
+
+def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
+    """All that an approval binds: what changes, where, in which order, under which gates, and how it goes back."""
+    daemonsets = driver_daemonsets(plan)
+    stages = forward(plan)
+    return {
+        "component": plan.component,
+        "cluster": plan.cluster.uid,
+        "object": {"kind": plan.object_kind, "name": plan.object_name, "uid": plan.object_uid},
+        "from": plan.from_version,
+        "to": plan.to_version,
+        "revisions": newest_hashes(plan.cluster_id, [daemonset.uid for daemonset in daemonsets]),
+        "stages": [
+            {
+                "index": stage.index,
+                "name": stage.name,
+                "kind": stage.kind,
+                "max_unavailable": stage.max_unavailable,
+                "timeout_s": stage.timeout_s,
+                **({"sick_nodes_because": stage.sick_nodes_because} if stage.sick_nodes_because else {}),
+                "gates": {gate.key: write_options(gate) for gate in stage.gates},
+                "targets": [node.name for node in picks.by_stage.get(stage.index, [])],
+            }
+            for stage in plan.stages.all()
+        ],
+        "unasked": [{"stage": stage.name, "said_by": said_by(plan, stage)} for stage in unasked(stages)],
+        "rollback": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
+    }

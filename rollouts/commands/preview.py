@@ -1,0 +1,265 @@
+"""What a plan would do, worked out from what is seen now. Touches nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models import Count, Q
+
+from fleet.allocation.physical import physical_of
+from fleet.drivers.mode import OWN_POLICIES_FROM
+from fleet.models import DriverObject, Pod
+from gpu.upgrade_controller import LOOKS_EVERY
+from rollouts.checks import Check
+from rollouts.commands.duration import Duration, duration_of
+from rollouts.commands.plan_size import is_large
+from rollouts.commands.refusals import ObjectGone
+from rollouts.commands.remaining import stage_time
+from rollouts.components.driver import DriverFacts
+from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
+from rollouts.models import Plan, Stage
+from rollouts.node_order.disruption_cost import Harm, costs, total, uncounted
+from rollouts.node_order.failure_domains import Budgets
+from rollouts.node_order.node_selection import at_once, bound_on_failure_rate, nodes_for
+from rollouts.preflight import checks
+from rollouts.preflight.driver_facts import driver_facts
+from rollouts.preflight.live_checks.latest import LiveOnPage, live_on_page
+from rollouts.preflight.picks import Picks, forward, pick
+from rollouts.preflight.stage_coverage import canary_and_others, uncovered_sentences
+from rollouts.preflight.subject import PreflightSubject
+from rollouts.preflight.warm_up import WarmUp, warm_ups
+from rollouts.queries.driver_nodes import nodes_of, object_uid
+from wording.durations import spell
+from wording.numbers import are, count, either
+
+LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
+
+
+@dataclass(frozen=True)
+class StagePreview:
+    name: str
+    kind: str
+    targets: list[str]
+    by_wave: list[tuple[str, ...]]  # the order in which they go, where each wave has all of its room
+    at_once: int  # the most that a wave may have: by the stage's budget, the operator, or the budgets of domains
+    max_unavailable: int
+    gates: list[tuple[str, dict]]
+    harms: list[tuple[str, Harm]]  # why each stands where it stands, in the same order
+    limit: str = ""  # a sentence: what allows so many
+
+    @property
+    def costs(self) -> str:
+        return costs([harm for _, harm in self.harms])
+
+    @property
+    def waves(self) -> int:
+        return len(self.by_wave)
+
+    @property
+    def waves_because(self) -> str:
+        """What makes waves as large as they are, and what makes them smaller."""
+        smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
+        return f"{self.limit} {smaller} make waves smaller."
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the plan disrupts, as things are now. What is told by pods is None where they were never read."""
+
+    nodes: int
+    gpus: int | None  # None: nobody says how many any of the nodes has
+    uncounted_nodes: int  # of which nobody says it
+    pods: int | None
+    jobs: int | None  # that end whole, for one pod of theirs
+    gpu_hours: float | None  # of work that is lost at most, every job once, since its pods started. None: all uncounted
+    restarts: int | None  # pods of services: no work of theirs is lost
+    uncounted_pods: int | None  # whose GPU-hours are not in it: of slices, shares and claims
+    namespaces: list[str] | None
+    pods_with_local_files: int | None  # emptyDir: lost where the operator may delete them, in the way where it may not
+    unmanaged_pods: int | None
+    warm_ups: list[WarmUp] | None  # of workloads that take long until they are Ready again, the longest first
+    waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
+    duration: Duration
+
+
+class StartVerdict(StrEnum):
+    """Of a start, by all checks together: page and REST show this one."""
+
+    BARRED = "barred"
+    NEEDS_REASON = "needs-reason"
+    GRAVE = "grave"  # nothing bars it, and some warnings are as red as blockers
+    FREE = "free"
+
+
+@dataclass(frozen=True)
+class Preview:
+    blockers: list[Check]
+    warnings: list[Check]
+    stages: list[StagePreview]
+    uncovered: list[str]  # nodes of the object that no stage takes: they stay held
+    excluded: list[tuple[str, str]]  # (node, why it is not taken)
+    forecast: Forecast
+    canary_proves: str
+    cohorts_uncovered: list[str]
+    isolated_canary: IsolatedCanary
+    live: LiveOnPage | None  # what its cluster itself said when it was asked last; None: it was not
+    seen_at: datetime
+
+    @property
+    def grave(self) -> list[Check]:
+        return [check for check in self.warnings if check.is_grave]
+
+    @property
+    def verdict(self) -> StartVerdict:
+        """Whether it can start, in one word."""
+        if self.blockers:
+            return (
+                StartVerdict.NEEDS_REASON
+                if all(one.may_be_overridden for one in self.blockers)
+                else StartVerdict.BARRED
+            )
+        return StartVerdict.GRAVE if self.grave else StartVerdict.FREE
+
+    @property
+    def verdict_sentence(self) -> str:
+        blockers, grave = len(self.blockers), len(self.grave)
+        barring = sum(not one.may_be_overridden for one in self.blockers)
+        match self.verdict:
+            case StartVerdict.BARRED:
+                return f"{count(barring, 'blocker')} {either(barring, 'bars', 'bar')} the start."
+            case StartVerdict.NEEDS_REASON:
+                speaks = either(blockers, "speaks", "speak")
+                return f"{count(blockers, 'check')} {speaks} against the start. It needs a reason, which approvers see."
+            case StartVerdict.GRAVE:
+                them = either(grave, "it", "them")
+                return f"Nothing bars the start. {count(grave, 'warning')} {are(grave)} grave: read {them} first."
+        return f"Nothing bars the start{'; read the warnings first' if self.warnings else ''}."
+
+
+def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime) -> Preview:
+    """`stages`: unsaved ones, in place of the plan's own; it may be unsaved then, too."""
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
+    stages = forward(plan) if stages is None else stages
+    picks = pick(stages, nodes, now=now)
+    facts = driver_facts(plan, _driver_object(plan), nodes)
+    subject = PreflightSubject(plan, stages, nodes, picks, facts, now)
+    said = checks(subject)
+    previews = [_stage_preview(stage, picks, facts, subject.budgets) for stage in stages]
+    duration = _duration(stages, previews)
+    return Preview(
+        blockers=said.blockers,
+        warnings=[*said.warnings, *is_large(len(picks.nodes), duration)],
+        stages=previews,
+        uncovered=sorted(node.name for node in picks.uncovered),
+        excluded=picks.excluded,
+        forecast=_forecast(subject, duration, waves=sum(stage.waves for stage in previews)),
+        canary_proves=f"{_proof(picks)} {_onset(stages)}".strip(),
+        cohorts_uncovered=uncovered_sentences(picks),
+        isolated_canary=_isolated_canary(subject),
+        live=live_on_page(plan),
+        seen_at=now,
+    )
+
+
+def _driver_object(plan: Plan) -> DriverObject:
+    """:raises ObjectGone: when the cluster no longer shows the object"""
+    driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=object_uid(plan)).first()
+    if driver_object is None:
+        gone = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
+        raise ObjectGone(f"{gone} Draft a plan for what is there now.")
+    return driver_object
+
+
+def _stage_preview(stage: Stage, picks: Picks, facts: DriverFacts, budgets: Budgets) -> StagePreview:
+    targets = [node.name for node in picks.by_stage[stage.index]]
+    allowed = at_once(stage.max_unavailable, targets, facts.upgrade_policy, budgets, fleet=facts.nodes)
+    return StagePreview(
+        name=stage.name,
+        kind=stage.kind,
+        targets=targets,
+        by_wave=list(allowed.by_wave),
+        at_once=allowed.nodes,
+        max_unavailable=stage.max_unavailable,
+        # By name: PostgreSQL gives the keys of JSON back in an order of its own.
+        gates=[(gate.title, dict(sorted(stage.gate_options.get(gate.key, {}).items()))) for gate in stage.gates],
+        harms=[(name, picks.harms[name]) for name in targets],
+        limit=allowed.because,
+    )
+
+
+def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview]) -> Duration:
+    pairs = zip(stages, previews, strict=True)
+    times = [stage_time(stage, len(shown.targets), shown.at_once, in_waves=shown.waves) for stage, shown in pairs]
+    return duration_of(times, took=())
+
+
+def _forecast(subject: PreflightSubject, duration: Duration, *, waves: int) -> Forecast:
+    plan, picks = subject.plan, subject.picks
+    nodes, harms = picks.nodes, [picks.harms[node.name] for node in picks.nodes]
+    physical = physical_of(nodes)
+    uids = [node.uid for node in nodes]
+    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids, deleted_at=None).tenants().not_done()
+    counted = pods.aggregate(
+        all=Count("pk"), local_files=Count("pk", Q(has_empty_dir=True)), unmanaged=Count("pk", Q(owner_kind=""))
+    )
+    by_pods = {
+        "pods": counted["all"],
+        "jobs": len({job.name for harm in harms for job in harm.jobs}),
+        "gpu_hours": None if uncounted(harms) and not total(harms) else total(harms),
+        "restarts": sum(harm.restarts for harm in harms),
+        "uncounted_pods": uncounted(harms),
+        "namespaces": sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
+        "pods_with_local_files": counted["local_files"],
+        "unmanaged_pods": counted["unmanaged"],
+        "warm_ups": warm_ups(subject.pods),
+    }
+    return Forecast(
+        nodes=len(nodes),
+        gpus=physical.known,
+        uncounted_nodes=physical.uncounted,
+        **(by_pods if all(harm.is_known for harm in harms) else dict.fromkeys(by_pods)),
+        waits_for_operator=waves * LOOKS_EVERY,
+        duration=duration,
+    )
+
+
+def _proof(picks: Picks) -> str:
+    """What the canary gives, and what it would take."""
+    canary, others = canary_and_others(picks)
+    nodes, wanted = len(canary), nodes_for(LIKELY)
+    most = min(100, math.ceil(100 * bound_on_failure_rate(nodes)))
+    if nodes >= wanted:
+        return f"If none of {nodes} canary nodes fails, at most {most} % of all nodes would (95 % confidence)."
+    aim = f"For 95 % confidence that under {LIKELY * 100:.0f} % of all nodes would fail,"
+    all_of_them = nodes + len(others)
+    takes = f"use {wanted} canary nodes" if wanted < all_of_them else f"{wanted} canary nodes must not"
+    has = "" if wanted < all_of_them else f", and the plan has {count(all_of_them, 'node')}"
+    return f"{aim} {takes}{has}; {count(nodes, 'node')} can only show that at most {most} % would."
+
+
+def _onset(stages: Sequence[Stage]) -> str:
+    """A canary shows what a node of it has, and has soon enough (hazard Z29)."""
+    if not stages:
+        return ""
+    soak = stage_time(stages[0], 0, 1).soak
+    if not soak:
+        return "The canary has no soak: what does not begin at once is not seen in it."
+    return f"What begins later than in the canary's soak of {spell(soak)} is not seen in it."
+
+
+def _isolated_canary(subject: PreflightSubject) -> IsolatedCanary:
+    plan, objects = subject.plan, subject.driver_objects
+    canary, _ = canary_and_others(subject.picks)
+    return isolated_canary(
+        plan.object_name,
+        kind=plan.object_kind,
+        is_fallback=any(each.is_fallback and each.name == plan.object_name for each in objects),
+        has_own_policies=subject.has_own_policies,
+        since=OWN_POLICIES_FROM,
+        to_version=plan.to_version,
+        nodes=[node.name for node in canary],
+    )

@@ -1,0 +1,90 @@
+"""What is left of a plan, as its duration is reckoned from."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from fleet.freshness.cluster import heard_of
+from fleet.freshness.observation_state import ClusterSight
+from fleet.models import DriverObject
+from rollouts.commands.duration import Duration, StageTime, duration_of
+from rollouts.commands.hold_progress import HoldProgress, holding_of, letting_go_of
+from rollouts.commands.parallelism import at_once_now
+from rollouts.gates.proof import Proof
+from rollouts.gates.soak import Soak
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.models import Plan, Stage
+from rollouts.node_order.node_selection import AtOnce
+from rollouts.queries.plan_view import PlanOnPage, StageOnPage
+
+MOVING = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
+PUTS_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
+
+
+def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None = None) -> StageTime:
+    """A stage that has not begun."""
+    soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak) and not gate.advisory), timedelta())
+    is_tested = Proof.key in stage.gate_options
+    return StageTime(nodes, at_once, soak, "approval" in stage.gate_options, in_waves, is_tested=is_tested)
+
+
+def remaining(
+    plan: Plan, on_page: PlanOnPage, at_once: Mapping[int, AtOnce], sight: ClusterSight, *, now: datetime
+) -> Duration | None:
+    """None: nothing of it moves, nobody sees whether it does, or nobody knows yet which nodes will.
+
+    `at_once`: by key of the stage.
+    """
+    if plan.state not in MOVING or on_page.current is None or on_page.pause or on_page.restraint or not sight.is_live:
+        return None
+    ahead = [one for one in on_page.ahead if one.stage.pk in at_once]
+    took = [
+        target.state_since - target.released_at
+        for one in on_page.stages
+        for target in one.targets
+        if target.state == TargetState.CHANGED and target.released_at and target.state_since > target.released_at
+    ]
+    left = [_left(one, at_once[one.stage.pk].nodes, now=now) for one in ahead]
+    return duration_of(left, took=took) if any(one.nodes or one.soak for one in left) else None
+
+
+def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
+    """How far it is with holding its nodes. None: it is not at that, or is through."""
+    plan = on_page.plan
+    if plan.state == PlanState.HOLDING:
+        return None if on_page.pause or on_page.restraint else holding_of(on_page.placed, now=now)
+    # Before the old version is put back, and neither a pause nor a freeze keeps nodes from being held for that.
+    holds_first = plan.state in PUTS_BACK and plan.write_intended_at is not None and plan.put_back_at is None
+    return holding_of(on_page.placed, now=now) if holds_first else None
+
+
+def letting_go(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
+    """How far it is with letting nodes go outside of waves. None: it is not at that, or is through."""
+    return letting_go_of(on_page.freed, now=now)
+
+
+def label_progress(on_page: PlanOnPage, *, now: datetime) -> list[HoldProgress]:
+    """Of these two what it is at, to be said as sentences."""
+    return [one for one in (holding(on_page, now=now), letting_go(on_page, now=now)) if one]
+
+
+def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | None:
+    """The same, for who has read nothing else of it. Sixteen queries at most where it moves."""
+    if plan.state not in MOVING:
+        return None
+    sight = heard_of(plan.cluster, now=now).sight
+    driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
+    return remaining(plan, on_page, at_once_now(plan, on_page, driver_object), sight, now=now)
+
+
+def _left(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:
+    nodes = sum(target.state in {TargetState.HELD, *IN_FLIGHT} for target in one.targets)
+    whole = stage_time(one.stage, nodes, at_once)
+    is_asked = whole.is_asked and one.stage.state in {StageState.WAITING, StageState.OPENING}
+    return replace(whole, soak=_soak_left(one, whole.soak, now=now), is_asked=is_asked)
+
+
+def _soak_left(one: StageOnPage, whole: timedelta, *, now: datetime) -> timedelta:
+    answer = one.answers.get(Soak.key)
+    until = answer.numbers.get("until") if answer and one.stage.state == StageState.SOAKING else None
+    return max(timedelta(), datetime.fromisoformat(until) - now) if until else whole

@@ -1,0 +1,68 @@
+"""A failed node, once more: told by a person, with a reason."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from fleet.models import Node, Pod
+from people.models import AuditEntry, User
+from rollouts.commands.refusals import Refusal
+from rollouts.components.base import Phase
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import Command, Hold, Plan, Target, Verb
+from rollouts.queries.driver_nodes import driver_daemonsets, newest_hashes
+
+GOES_ON = frozenset({PlanState.PROMOTING, PlanState.HALTED})
+BEGUN = frozenset({StageState.PROMOTING, StageState.SOAKING, StageState.HALTED})
+
+
+def retry(target: Target, *, actor: User, because: str, now: datetime) -> None:
+    """Hold a failed node again: it goes in a wave like any other, once the plan goes on.
+
+    :raises Refusal: when it has not failed, or another try would be in vain
+    """
+    plan, who = target.stage.plan, actor.get_username()
+    with transaction.atomic():
+        target.stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+        target.stage.refresh_from_db(fields=["state"])
+        target.refresh_from_db(fields=["state"])
+        if refusal := why_not_again(target):
+            raise Refusal(refusal)
+        target.move(TargetState.HELD, now=now, actor=who, because=f"To be tried again. {because}")
+        Target.objects.filter(pk=target.pk).update(retried_at=now)
+        Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
+        Command.objects.create(plan=plan, verb=Verb.RETRY, actor=who, at=now, because=because)
+        plan.say(f"{target.node_name} is to be tried again, by {who}.")
+        evidence = {"node": target.node_name, "stage": target.stage.name}
+        AuditEntry.record(plan.mark, verb="retry", actor=who, because=because, evidence=evidence, now=now)
+    plan.wake(now=now)
+
+
+def why_not_again(target: Target) -> str:
+    """Why another try makes no sense now. Blank: it does. Five queries at most."""
+    stage, plan, name = target.stage, target.stage.plan, target.node_name
+    if plan.is_final:
+        return f"The plan is {plan.state}: nothing of it is tried again."
+    if stage.is_rollback or plan.state == PlanState.ROLLING_BACK:
+        return f"In a rollback {name} is tried again by itself, three times; who resumes it grants as many again."
+    if plan.state not in GOES_ON or stage.state not in BEGUN:
+        return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: nothing goes there."
+    if target.state != TargetState.FAILED:
+        return f"{name} is {target.state}: only a node that failed can be tried again."
+    node = Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).first()
+    if node is None:
+        return f"{plan.cluster.name} does not show {name} any more: exclude it."
+    if plan.its_component.phase(node.upgrade_state) is not Phase.FAILED:
+        return f"The operator has not given up on {name} any more: what it does there is followed by itself."
+    if _has_its_pod(plan, node):
+        there = f"The driver pod for {plan.to_version} does not come up on {name}: another try finds the same pod."
+        return f"{there} See its log and delete the pod; once it is Ready the operator goes on. Or exclude the node."
+    return ""
+
+
+def _has_its_pod(plan: Plan, node: Node) -> bool:
+    """Its driver pod is of the newest template: the operator has come that far."""
+    daemonsets = [each.uid for each in driver_daemonsets(plan)]
+    newest = newest_hashes(plan.cluster_id, daemonsets)
+    pods = Pod.objects.filter(cluster=plan.cluster_id, node_name=node.name, owner_uid__in=daemonsets, deleted_at=None)
+    return any(each.revision_hash and each.revision_hash == newest.get(each.owner_uid) for each in pods)

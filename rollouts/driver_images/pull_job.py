@@ -1,0 +1,94 @@
+"""The Job that has one image pulled on one node. Pure.
+
+Its container ends at once, and can do nothing before: no rights, no mounts, no token, no user of the host's, and
+NVIDIA_VISIBLE_DEVICES is `void`, as the operator has it for this image, so that a runtime that gives GPUs to whoever
+asks gives it none. `Always` has the kubelet ask the registry also where the image is on the node's disk already
+(kubernetes.io/docs/concepts/containers/images).
+
+It runs under the driver's service account, whose token it is not given: a pod that names none is given `default`, and
+one without pull secrets those of its account (kubernetes, plugin/pkg/admission/serviceaccount), which would prove an
+image by other credentials than the driver's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from gpu.labels import IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
+from rollouts.test_jobs.job_manifest import job_of
+
+CONTAINER = "pull"
+DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line has them by then
+NOBODY = 65534
+# What the DaemonSet controller adds to its pods: a driver pod comes to a cordoned node, and so does this one.
+CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
+OPENSHIFT = "openshift.driver-toolkit"  # label of the driver's pods; there the namespace says which user a pod has
+LITTLE = {"cpu": "10m", "memory": "32Mi"}
+MOST = {"cpu": "100m", "memory": "128Mi"}  # of a quota that wants limits
+
+
+@dataclass(frozen=True)
+class WantedPull:
+    """One image on one node, as a row says it."""
+
+    plan: str  # "plan-7"
+    pull: int
+    position: int
+    node: str
+    image: str
+    asked_at: str
+
+    @property
+    def name(self) -> str:
+        return f"quarterdeck-pull-{self.pull}-{self.position}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {MANAGED_BY: OURS, PULLS_FOR: self.plan, IMAGE_PULL: f"{self.pull}-{self.position}"}
+
+
+@dataclass(frozen=True)
+class AsTheDriver:
+    """What the driver's own pods have that decides whether and how a pod of theirs comes to a node."""
+
+    secrets: Sequence[str] = ()  # names of imagePullSecrets
+    tolerations: Sequence[Mapping[str, Any]] = ()  # as sent
+    labels: Mapping[str, str] = field(default_factory=dict)
+    service_account: str = ""  # blank: the cluster gives pods none
+
+
+def pods_for(plan: str) -> str:
+    """The label selector of every pod that pulls for it."""
+    return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
+
+
+def job_for(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
+    pod = {
+        **({"serviceAccountName": like.service_account} if like.service_account else {}),
+        "tolerations": [*(dict(each) for each in like.tolerations), CORDONED],
+        "imagePullSecrets": [{"name": name} for name in like.secrets],
+        "securityContext": {
+            "runAsNonRoot": True,
+            **({} if OPENSHIFT in like.labels else {"runAsUser": NOBODY, "runAsGroup": NOBODY}),
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(wanted.image)],
+    }
+    return job_of(wanted, pod, deadline=DEADLINE)
+
+
+def _container(image: str) -> dict[str, Any]:
+    return {
+        "name": CONTAINER,
+        "image": image,
+        "imagePullPolicy": "Always",
+        "command": ["/bin/true"],
+        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}],
+        "resources": {"requests": LITTLE, "limits": MOST},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }

@@ -1,0 +1,180 @@
+"""What keeps neighbours off a node that is let go: written with its release, and put back after it (Z17, Z18)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from gpu.external_controllers import NEIGHBOURS, Metadata, as_before, before, earlier_values, neighbours_of, opted_out
+from gpu.labels import OPTED_OUT_BY
+from kube import client
+from kube.structs import NodeSeen
+from rollouts.engine.act.node_writes import Beside, NodeWrite, alone, nothing_else
+from rollouts.engine.act.writer import Writer
+from rollouts.engine.decide.acts import OptOutAgain, PutBack
+from rollouts.models import OptOut, Plan
+from wording.lists import names
+
+AUTOSCALER_STATUS = (
+    "kube-system",
+    "cluster-autoscaler-status",
+)  # kubernetes/autoscaler, FAQ: its status, written always
+
+
+def autoscaler_runs(connection: client.Connection) -> bool:
+    """One read a wave. Where we may not read it, what the autoscaler has left on a node still tells."""
+    try:
+        return client.get_config_map(connection, *AUTOSCALER_STATUS) is not None
+    except client.Forbidden:
+        return False
+
+
+def wanted_for(seen: NodeSeen, *, has_autoscaler: bool) -> dict[str, str | None]:
+    """Neighbour's key → what there is now, of those to be kept off the node while it changes."""
+    here, taints = metadata_of(seen), [taint.key for taint in seen.spec.taints or ()]
+    left = (NEIGHBOURS[key] for key in earlier_values(here))
+    return before(here, [*neighbours_of(here, taints, autoscaler_runs=has_autoscaler), *left])
+
+
+def intend(
+    plan: Plan, nodes: Mapping[str, str], wanted: Mapping[str, Mapping[str, str | None]], *, now: datetime
+) -> None:
+    """Record what is to be written: in the transaction that lets the nodes (uid → name) go."""
+    if not any(wanted.values()):
+        return
+    there = OptOut.objects.in_force().filter(plan=plan, node_uid__in=nodes)
+    known = set(there.values_list("node_uid", "neighbour"))
+    there.update(is_wanted=True, wanted_since=now, trouble="")
+    OptOut.objects.bulk_create(
+        OptOut(plan=plan, node_uid=uid, node_name=nodes[uid], neighbour=key, was=was, wanted_since=now)
+        for uid, values in sorted(wanted.items())
+        for key, was in sorted(values.items())
+        if (uid, key) not in known
+    )
+
+
+def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[OptOut]]:
+    """By node, those in force. One query."""
+    found: dict[str, list[OptOut]] = defaultdict(list)
+    for row in OptOut.objects.in_force().filter(plan=plan, node_uid__in=list(uids)):
+        found[row.node_uid].append(row)
+    return found
+
+
+def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
+    """What is written in the patch that lets the node go."""
+
+    def written(seen: NodeSeen) -> NodeWrite:
+        here = metadata_of(seen)
+        was = before(here, [row.its_neighbour for row in rows])
+        is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
+        for row in rows:  # what it is now, and not what it was when the release was decided
+            changed = row.neighbour in was and was[row.neighbour] != row.was
+            if changed and not (is_ours and row.neighbour in earlier_values(here)):
+                row.was = was[row.neighbour]
+                OptOut.objects.in_force().filter(pk=row.pk).update(was=row.was)
+        return _as_write(opted_out(here, was, writer.plan.mark))
+
+    return written if rows else nothing_else
+
+
+def beside_recall(writer: Writer, rows: Sequence[OptOut]) -> Beside:
+    """What is written in the patch that holds the node again."""
+    known = {row.neighbour: row.was for row in rows if row.placed_at}
+
+    def written(seen: NodeSeen) -> NodeWrite:
+        is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
+        return _as_write(as_before(metadata_of(seen), known)) if is_ours else NodeWrite()
+
+    return written if rows else nothing_else
+
+
+def opt_out_again(writer: Writer, act: OptOutAgain) -> None:
+    """Nobody has read them back: a worker was killed after its write, or somebody else let the node go."""
+    rows = rows_of(writer.plan, act.nodes)
+    for uid, name in writer.some(act.nodes):
+        if seen := writer.change(uid, name, alone(beside_release(writer, rows[uid])), rows=_of(rows[uid])):
+            read_back(writer, seen, rows[uid])
+
+
+def put_back(writer: Writer, act: PutBack) -> None:
+    now = writer.clock()
+    with transaction.atomic():
+        writer.plan.keep_lease(now=now)
+        unwant(writer.plan, act.nodes, now=now)
+    rows = rows_of(writer.plan, act.nodes)
+    # Those that a try has failed for come last: they must not keep the others waiting.
+    in_turn = sorted(act.nodes.items(), key=lambda node: (any(row.trouble for row in rows[node[0]]), node[1]))
+    for uid, name in writer.some(dict(in_turn)):
+        if not rows[uid]:
+            continue
+        seen = writer.change(uid, name, alone(beside_recall(writer, rows[uid])), rows=_of(rows[uid]))
+        if seen is not None:
+            settle(writer, seen, rows[uid])
+        elif writer.is_gone(uid, name):
+            _of(rows[uid]).update(ended_at=writer.clock(), left_because="The node is gone.", trouble="")
+
+
+def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
+    wanted = OptOut.objects.in_force().filter(plan=plan, node_uid__in=list(uids), is_wanted=True)
+    wanted.update(is_wanted=False, wanted_since=now)
+
+
+def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
+    """The node as it was shown after the write: what of it is ours."""
+    now, here = writer.clock(), metadata_of(seen)
+    ours = earlier_values(here) if seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark else {}
+    for row in rows:
+        one = row.its_neighbour
+        if row.neighbour in ours:
+            _of([row]).update(placed_at=now, trouble="")
+        elif row.neighbour not in before(here, [one]):  # else it was not written yet, and will be
+            because = f"{one.title} left it alone already: {one.name} is {here.value(one) or 'blank'}, and not by us."
+            _of([row]).update(ended_at=now, is_wanted=False, left_because=because[:500], trouble="")
+    if those := [row.its_neighbour for row in rows if row.neighbour in ours]:
+        marks = " and ".join(one.mark for one in those)
+        writer.note(
+            seen.uid,
+            seen.name,
+            "opted-out",
+            f"{names([one.title for one in those])}: {marks} while it changes.",
+            now=now,
+        )
+
+
+def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
+    """The node as it was shown after the write: whether all is as it was."""
+    if not rows or seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark:
+        return
+    now, here = writer.clock(), metadata_of(seen)
+    left = {row.pk: _left(row, here) if row.placed_at else "" for row in rows}
+    for row in rows:
+        _of([row]).update(ended_at=now, is_wanted=False, left_because=left[row.pk], trouble="")
+    if placed := [row for row in rows if row.placed_at]:
+        back = [row.its_neighbour.title for row in placed if not left[row.pk]]
+        said = [f"{names(back)}: as it was before."] if back else []
+        because = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
+        writer.note(seen.uid, seen.name, "put-back", because, now=now)
+
+
+def _left(row: OptOut, here: Metadata) -> str:
+    """Why it is not as it was. Blank: it is."""
+    one = row.its_neighbour
+    value = here.value(one)
+    if value == row.was:
+        return ""
+    is_now = f"is {value[:100] or 'blank'}" if value is not None else "is gone"
+    return f"{one.name} {is_now}: somebody else's, and left."
+
+
+def _of(rows: Sequence[OptOut]):
+    return OptOut.objects.in_force().filter(pk__in=[row.pk for row in rows])
+
+
+def _as_write(wanted: Metadata) -> NodeWrite:
+    return NodeWrite(wanted.labels, wanted.annotations)
+
+
+def metadata_of(seen: NodeSeen) -> Metadata:
+    return Metadata(seen.labels, seen.annotations)

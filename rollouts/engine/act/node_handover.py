@@ -1,0 +1,80 @@
+"""Letting nodes go to somebody else's version, by the word of a person, and in waves (hazard Z38)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+
+from edges.transition_errors import LostRace
+from kube import client
+from rollouts.engine.act.holds import free_node, want
+from rollouts.engine.act.levers import lever_of
+from rollouts.engine.act.release_checks import why_nobody_goes
+from rollouts.engine.act.writer import Writer
+from rollouts.engine.decide.acts import HandOver
+from rollouts.ledger.disruptions import NoPlace, take
+from rollouts.lifecycle import PlanState
+from rollouts.models import Plan
+from rollouts.models.plan import PlanQuerySet
+from rollouts.queries.restraints import restraints_of, why_not
+from wording.lists import names
+
+
+def hand_over(writer: Writer, act: HandOver) -> str:
+    """Blank, or why not all of them went."""
+    if waits := why_nobody_goes(writer):
+        return waits
+    looked = {uid: _why_kept(writer, uid, name) for uid, name in act.nodes.items()}
+    going = {uid: name for uid, name in act.nodes.items() if not looked[uid]}
+    if going:
+        _intend(writer.plan, going, now=writer.clock())
+    for uid, name in writer.some(going):
+        free_node(writer, uid, name, even_queued=True, may_go=partial(_may_go, writer, uid))
+    kept = {act.nodes[uid]: why for uid, why in looked.items() if why}
+    return f"{names(tuple(kept))} {next(iter(kept.values()))}." if kept else ""
+
+
+def _why_kept(writer: Writer, uid: str, name: str) -> str:
+    """As the API server shows the node. Blank: it may go (hazard Z25)."""
+    try:
+        seen = client.get_node(writer.connection, name)
+    except client.Absent:
+        return "is gone"
+    if seen.uid != uid:
+        return "was made again under its name"
+    if not lever_of(writer).may_go(writer, seen):
+        return "has begun already, or is no longer this plan's to let go"
+    bound = restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels)
+    return f"stays held: {bound.sentence.rstrip('.')}" if bound else ""
+
+
+def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
+    """Record it. One transaction checks all that could forbid it; from then on it is repeated until done.
+
+    :raises LostRace: when the lease is over, a freeze or the stop has come, or a failure domain has no room
+    """
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        if not _stands(plan).update(state=PlanState.ABORTING):
+            raise LostRace("The plan may not hand its nodes over any more.")
+        if because := why_not(plan, list(going), now=now):
+            raise LostRace(because)
+        want(plan, going, is_wanted=False, now=now)
+        try:
+            take(plan.cluster_id, going, by=plan, goes_back=False, now=now)
+        except NoPlace as full:
+            raise LostRace(str(full)) from full
+
+
+def _may_go(writer: Writer, uid: str) -> bool:
+    """The cluster first: its answer takes longest, and rows are as of the last moment then."""
+    if why_nobody_goes(writer) or not _stands(writer.plan).exists():
+        return False
+    return not why_not(writer.plan, [uid], now=writer.clock())
+
+
+def _stands(plan: Plan) -> PlanQuerySet:
+    """The plan, as long as what a person has decided is what is carried out."""
+    same = {"state": PlanState.ABORTING, "epoch": plan.epoch, "handed_to": plan.handed_to}
+    return Plan.objects.filter(pk=plan.pk, **same).exclude(handed_to="")

@@ -1,0 +1,225 @@
+"""Test Jobs on changed nodes: a row before each is made, an answer read from the Job, and none left (Z8, Z27)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from edges.transition_errors import LostRace
+from fleet.models import Node
+from kube import client
+from kube.redaction import redacted
+from kube.structs import PodSeen
+from kube.structs.meta import find
+from rollouts.engine.act.writer import Writer
+from rollouts.engine.decide.acts import FollowProofs, MakeProofs
+from rollouts.engine.live_state import stopped_in_cluster
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import PlanState, TargetState
+from rollouts.models import Plan, ProofJob, Target
+from rollouts.queries.driver_nodes import driver_daemonsets
+from rollouts.queries.restraints import why_frozen
+from rollouts.test_jobs.job_manifest import is_ours
+from rollouts.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
+from rollouts.test_jobs.test_job import job_for, pods_for, resource_of
+from rollouts.test_jobs.test_progress import ProofJobLook, ProofOutcome, ProofPodLook, ProofProgress, look
+
+LONGEST = 500  # of what others say
+LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
+
+
+def make_proofs(writer: Writer, act: MakeProofs) -> str:
+    """Why no more are made now. Blank: all of them are."""
+    targets = Target.objects.filter(stage__plan=writer.plan, stage__index=act.stage_index, node_uid__in=act.nodes)
+    by_uid = {target.node_uid: target for target in targets.select_related("stage")}
+    namespaces = sorted({row.namespace for row in driver_daemonsets(writer.plan)})
+    for uid, name in writer.some(act.nodes):
+        if not namespaces or uid not in by_uid:
+            continue
+        if because := stopped_in_cluster(writer.plan, writer.connection):
+            return because
+        if because := why_frozen(writer.plan, [uid], now=writer.clock()):
+            return because
+        row = _intend(writer, by_uid[uid], namespaces[0])
+        if row is None:
+            continue
+        try:
+            client.create_job(writer.connection, row.namespace, job_for(row.wanted))
+        except client.Conflict:
+            pass  # Ours of a try that was lost, or somebody else's: the next look at its labels tells which.
+        except (client.Forbidden, client.Refused) as refusal:
+            now = writer.clock()
+            told = ProofProgress("The API server does not take it.", str(refusal), ProofOutcome.UNKNOWN)
+            _write(writer, row, told, now=now, gone_at=now)
+        else:
+            now = writer.clock()
+            _write(writer, row, ProofProgress("Its Job has no pod yet."), now=now, made_at=now)
+            writer.note(uid, name, "test-made", f"Test Job {row.namespace}/{row.job_name}, on {_asked(row)}.", now=now)
+    return ""
+
+
+def _asked(row: ProofJob) -> str:
+    return f"{row.amount} {row.resource}, of {row.image}"
+
+
+def _intend(writer: Writer, target: Target, namespace: str) -> ProofJob | None:
+    """Record that it is made, where nothing forbids it at this moment. None: the node offers nothing to ask for.
+
+    :raises LostRace: when the plan was halted, paused or aborted since, the node is no longer changed, or has one
+    """
+    gate = next((gate for gate in target.stage.gates if isinstance(gate, Proof)), None)
+    node = Node.objects.filter(cluster=writer.plan.cluster_id, uid=target.node_uid).first()
+    resource = resource_of(node.allocatable, gate.gpus) if gate and node else ""
+    if gate is None or not resource:
+        return None
+    now = writer.clock()
+    try:
+        with transaction.atomic():
+            writer.plan.keep_lease(now=now)
+            promoting = Plan.objects.filter(pk=writer.plan.pk, state=PlanState.PROMOTING, epoch=writer.plan.epoch)
+            if not promoting.update(state=PlanState.PROMOTING):
+                raise LostRace("The plan may not test anything any more.")
+            same = Target.objects.filter(pk=target.pk, state=TargetState.CHANGED, state_since=target.state_since)
+            if not same.update(state=TargetState.CHANGED):
+                raise LostRace(f"{target.node_name} is no longer changed.")
+            return ProofJob.objects.create(
+                plan=writer.plan,
+                node_uid=target.node_uid,
+                node_name=target.node_name,
+                namespace=namespace,
+                image=(gate.image or settings.PROOF_IMAGE)[:500],
+                resource=resource,
+                amount=gate.gpus,
+                intended_at=now,
+                says="Its Job is not made yet.",
+            )
+    except IntegrityError as clash:
+        raise LostRace(f"{target.node_name} has a test Job already.") from clash
+
+
+def follow_proofs(writer: Writer, act: FollowProofs) -> None:
+    """Jobs first: what one that is gone had made meanwhile is in the list of pods, which comes after."""
+    rows = list(ProofJob.objects.in_the_cluster().filter(plan=writer.plan))
+    began = writer.clock()
+    jobs: dict[int, client.JobSeen | None] = {}
+    for row in rows:
+        writer.plan.keep_lease(now=writer.clock())
+        jobs[row.pk] = client.get_job(writer.connection, row.namespace, row.job_name)
+    pods: list[PodSeen] = []
+    for namespace in sorted({row.namespace for row in rows}):
+        writer.plan.keep_lease(now=writer.clock())
+        selector = pods_for(writer.plan.mark)
+        pods += client.list_pods(writer.connection, namespace=namespace, label_selector=selector)
+    for row in rows:
+        _follow(writer, row, jobs[row.pk], pods, is_wanted=row.pk not in act.unwanted, began=began)
+
+
+def _follow(
+    writer: Writer,
+    row: ProofJob,
+    job: client.JobSeen | None,
+    pods: Sequence[PodSeen],
+    *,
+    is_wanted: bool,
+    began: datetime,
+) -> None:
+    its = [pod for pod in pods if pod.namespace == row.namespace and is_ours(row.wanted, pod.labels, pod.annotations)]
+    if job is None or not is_ours(row.wanted, job.labels, job.annotations):
+        may_land = job is None and row.made_at is None and began - row.intended_at < LANDED_BY
+        if not may_land and not its:
+            _is_gone(writer, row, is_there=job is not None)
+        return
+    if not row.outcome:
+        now = writer.clock()
+        told = look(_job_look(row, job, its, now=now), now=now)
+        if told.outcome is None and not is_wanted:
+            told = ProofProgress("It was not through when it was no longer needed.", told.said, ProofOutcome.UNKNOWN)
+        _write(writer, row, told, now=now, made_at=row.made_at or now)
+    if row.outcome and job.metadata.deletion_timestamp is None:
+        _delete(writer, row, job)
+
+
+def _is_gone(writer: Writer, row: ProofJob, *, is_there: bool) -> None:
+    now = writer.clock()
+    if row.outcome:
+        ProofJob.objects.in_the_cluster().filter(pk=row.pk).update(gone_at=now, trouble="")
+        return
+    if is_there:
+        says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
+    elif row.made_at is None:
+        says = "Its Job never came to be."
+    else:
+        says = "Its Job was deleted by somebody else before it was through."
+    _write(writer, row, ProofProgress(says, outcome=ProofOutcome.UNKNOWN), now=now, gone_at=now)
+
+
+def _delete(writer: Writer, row: ProofJob, job: client.JobSeen) -> None:
+    writer.plan.keep_lease(now=writer.clock())
+    try:
+        client.delete_job(writer.connection, job)
+    except (client.Absent, client.Conflict):
+        return  # It is gone, or another by now: the next look tells.
+    except (client.Forbidden, client.Refused) as refusal:
+        by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
+        trouble = _bounded(f"Its Job may not be deleted: {refusal} By hand: {by_hand}")
+        ProofJob.objects.in_the_cluster().filter(pk=row.pk).update(trouble=trouble)
+
+
+def _write(
+    writer: Writer,
+    row: ProofJob,
+    told: ProofProgress,
+    *,
+    now: datetime,
+    made_at: datetime | None = None,
+    gone_at: datetime | None = None,
+) -> None:
+    columns: dict[str, Any] = {"says": told.says[:1000], "said": _bounded(told.said)}
+    columns["has_run"] = row.has_run or told.has_run
+    columns |= {"outcome": told.outcome.value, "told_at": now} if told.outcome else {}
+    columns |= {"made_at": made_at} if made_at else {}
+    columns |= {"gone_at": gone_at} if gone_at else {}
+    with transaction.atomic():
+        writer.plan.keep_lease(now=now)
+        if not ProofJob.objects.filter(pk=row.pk, outcome="").update(**columns):
+            return
+        if told.outcome:
+            said = f" It said: {columns['said']}" if columns["said"] else ""
+            writer.note(row.node_uid, row.node_name, f"test-{told.outcome}", f"Test Job: {told.says}{said}", now=now)
+    for name, value in columns.items():
+        setattr(row, name, value)
+
+
+def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime) -> ProofJobLook:
+    newest = newest_pod(job, pods)
+    complete = find(job.status.conditions if job.status else None, "Complete")
+    failed, failed_message = failure_of(job)
+    return ProofJobLook(
+        made_at=row.made_at or now,
+        has_run=row.has_run,
+        is_complete=complete is not None and complete.status == "True",
+        failed=failed,
+        failed_message=failed_message,
+        pod=_pod_look(newest) if newest else None,
+    )
+
+
+def _pod_look(pod: PodSeen) -> ProofPodLook:
+    state = state_of(pod)
+    ended = state.terminated if state else None
+    return ProofPodLook(
+        **said_of(pod),
+        is_going=pod.metadata.deletion_timestamp is not None,
+        is_running=bool(state and state.running),
+        exit_code=ended.exit_code if ended else None,
+        words=(ended.message or ended.reason or "") if ended else "",
+    )
+
+
+def _bounded(words: str) -> str:
+    """In one line, without what looks like a secret, and of much the end: a program that fails says why last."""
+    return redacted(" ".join(words[-4 * LONGEST :].split()))[-LONGEST:]

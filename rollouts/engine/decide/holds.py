@@ -1,0 +1,67 @@
+"""Before the version is written: every node of the driver object is held, and seen to be (hazard Z1). Pure."""
+
+from datetime import datetime, timedelta
+
+from rollouts.components.base import Phase
+from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
+from rollouts.engine.decide.releases import SOON
+from rollouts.engine.decide.templates import changed_template
+from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.snapshot import Snapshot
+from rollouts.lifecycle import PlanState
+from wording.lists import names
+from wording.numbers import are, count, either, every
+
+
+def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
+    if snapshot.object_trouble:
+        return Decision(snapshot.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.object_trouble),))
+    if snapshot.has_new_version and snapshot.write_intended:
+        because = snapshot.says.written.format(version=snapshot.to_version)
+        return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))
+    if not snapshot.has_old_version:
+        because = (
+            f"The version is {snapshot.object_version or 'not set'}; this plan starts from {snapshot.from_version}."
+        )
+        return Decision(because, moves=(MovePlan(PlanState.HALTED, because),))
+    if snapshot.template_change:
+        because = changed_template(snapshot)
+        return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
+    if waits := _not_yet(snapshot):
+        return Decision(waits)
+    free = (node for node in snapshot.nodes if (not node.is_held and not node.has_begun) or node.is_unwritten)
+    if unheld := {node.uid: node.name for node in free}:
+        sentence = snapshot.says.holding_all.format(version=snapshot.to_version)
+        return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
+    if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
+        return freeing
+    if moving := _from_an_earlier_change(snapshot):
+        return Decision(moving)
+    if snapshot.unsettled:
+        return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
+    act = WriteVersion(snapshot.from_version, snapshot.to_version)
+    number = len(snapshot.nodes)
+    sentence = snapshot.says.writing.format(version=snapshot.to_version, every=every(number, "node"), are=are(number))
+    return Decision(sentence, acts=(act,), look_again_in=SOON)
+
+
+def _from_an_earlier_change(snapshot: Snapshot) -> str:
+    """Who is not through with one. Blank: all are."""
+    if failed := tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED):
+        helps = f"Mend {either(len(failed), 'it', 'them')} first (docs/takeover.md), or abort."
+        return f"{names(failed)} failed in an earlier change, and the operator gave up there. {helps}"
+    moving = [node for node in snapshot.nodes if node.has_begun]
+    still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
+    return f"{still}, such as {moving[0].name}." if moving else ""
+
+
+def _not_yet(snapshot: Snapshot) -> str:
+    """Why no node is held now. Blank: they are."""
+    if blocked := snapshot.told_to_wait or snapshot.stale_because:
+        return blocked
+    if off := snapshot.policy.off:
+        return f"{off.because}: the operator would not change any node. {off.fix}, or abort."
+    if snapshot.operator_down:
+        return f"{snapshot.operator_down} This waits until it runs, and writes no version before."
+    busy = next((node for node in snapshot.nodes if node.busy_with), None)
+    return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""

@@ -1,0 +1,278 @@
+"""The way forward: one stage after another, wave by wave, stopping itself. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rollouts.engine.decide.acts import (
+    AS_BEFORE,
+    Decision,
+    LiftHolds,
+    MovePlan,
+    MoveStage,
+    PlaceHolds,
+)
+from rollouts.engine.decide.empty_stages import nobody_left
+from rollouts.engine.decide.gate_evaluation import all_pass, counted, first, judge
+from rollouts.engine.decide.node_retries import given_another_try
+from rollouts.engine.decide.releases import (
+    SOON,
+    held_though_changed,
+    recall,
+    recall_restrained,
+    release,
+    says_who_goes_back,
+    to_hold,
+    unfinished_releases,
+    wait_for_gates,
+)
+from rollouts.engine.decide.restoration import unmarked
+from rollouts.engine.decide.target_progress import follow
+from rollouts.engine.decide.templates import changed_template
+from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.base import Answer, Judgement, When
+from rollouts.gates.failure_budget import FailureBudget
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import are, count, either, stay, was
+
+ASKED = (StageState.SOAKING, StageState.HALTED)
+
+Judgements = dict[int, dict[str, Judgement]]
+
+
+def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
+    moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
+    judgements = ask(snapshot, now=now)
+    if halt := reason_to_halt(snapshot, judgements):
+        index, because = halt
+        halted = (*moves, *_halt(snapshot, index, because))
+        void = because if snapshot.template_change else ""
+        return Decision(
+            because, acts=recall(snapshot), moves=halted, judgements=judgements, void_because=void, look_again_in=SOON
+        )
+    blocked = snapshot.told_to_wait or _without_controller(snapshot)
+    called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
+    if moves:
+        return Decision(AS_BEFORE, acts=called_back, moves=moves, judgements=judgements, look_again_in=timedelta(0))
+    if unheld := to_hold(snapshot):
+        sentence = snapshot.says.holding.format(nodes=count(len(unheld), "node"))
+        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
+    if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
+        return replace(freeing, acts=(*called_back, *freeing.acts), judgements=judgements)
+    if blocked:
+        return Decision(blocked, acts=called_back, judgements=judgements)
+    if asks := _armed_for_too_long(snapshot, now=now):
+        return Decision(asks, acts=recall(snapshot), judgements=judgements, pause_because=asks)
+    if called_back:
+        return Decision(
+            says_who_goes_back(snapshot, called_back), called_back, judgements=judgements, look_again_in=SOON
+        )
+    return replace(_step(snapshot, judgements, now=now), judgements=judgements)
+
+
+def _without_controller(snapshot: Snapshot) -> str:
+    """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
+    off = snapshot.policy.off
+    return f"{off.because}: the operator changes nothing, and brings no node back. {off.fix}." if off else ""
+
+
+def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
+    """An armed fleet changes by itself wherever a driver pod is made again, held or not (hazard Z4)."""
+    if snapshot.armed_since is None or now - snapshot.armed_since <= snapshot.may_be_armed_for:
+        return ""
+    return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
+
+
+def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
+    """The answers that matter now: of the stage that is open, and of the last that passed while the next one waits."""
+    answers: Judgements = {}
+    for stage in snapshot.forward:
+        if stage.state is StageState.OPENING:
+            answers[stage.index] = judge(stage, When.ENTRY, When.WAVE, now=now)
+        elif stage.state is StageState.PROMOTING:
+            answers[stage.index] = judge(stage, When.WAVE, When.THROUGH, now=now)
+        elif stage.state in ASKED or (stage.state is StageState.PASSED and _still_counts(snapshot, stage)):
+            answers[stage.index] = judge(stage, When.THROUGH, now=now)
+    return answers
+
+
+def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
+    """The next stage rests on it, or the end of the plan does."""
+    later = (other for other in snapshot.forward if other.index > stage.index)
+    following = [other for other in later if other.state is not StageState.ABANDONED]  # completed without it
+    return not following or following[0].state is StageState.OPENING
+
+
+def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]]) -> tuple[int, str] | None:
+    """The stage that must halt, and why. An old snapshot may halt a stage; it can never let it pass."""
+    current = current_stage(snapshot) or snapshot.forward[-1]
+    if snapshot.object_trouble:
+        return current.index, snapshot.object_trouble
+    if not snapshot.has_new_version:
+        return current.index, f"{snapshot.by_others}: it should be {snapshot.to_version}. {snapshot.says.stays}"
+    if snapshot.template_change:
+        return current.index, changed_template(snapshot)
+    again = given_another_try(snapshot)
+    if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
+        return current.index, _says_escaped(snapshot, escaped)
+    for stage in snapshot.forward:
+        answers = counted(stage, judgements.get(stage.index, {}))
+        # A node that failed fails other gates, too, and this one names its cause.
+        failed_nodes_first = {key: answers[key] for key in (FailureBudget.key, *answers) if key in answers}
+        if failed := first(Answer.FAIL, failed_nodes_first):
+            return stage.index, failed[1].because
+    return None
+
+
+def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
+    """Held nodes that are no target of any stage count as well: they are the ones nobody watches.
+
+    A node that joined since the version was written never had the old driver, so it has escaped from nothing.
+    """
+    if not node.hold_wanted or node.hold_is_foreign or node.is_late_node or not node.pod_hash:
+        return False
+    return node.has_begun or (
+        not snapshot.has_old_pod(node) and snapshot.is_in_sync(node) and _is_begun_nowhere(snapshot, node)
+    )
+
+
+def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
+    """With what is known of why: whose label is gone, or was, somebody let go; none stops a driver pod made anew."""
+    freed = tuple(node.name for node in escaped if not node.has_label)
+    again = tuple(node.name for node in escaped if node.has_label and node.was_held_again)
+    held = tuple(node.name for node in escaped if node.has_label and not node.was_held_again)
+    said = (
+        f"{names(freed)} began to take the new driver: somebody took {_its_hold(freed)} off." if freed else "",
+        f"{names(again)} began to take the new driver: somebody had taken {_its_hold(again)} off for a while."
+        if again
+        else "",
+        snapshot.says.escaped.format(names=names(held)) if held else "",
+    )
+    return " ".join(sentence for sentence in said if sentence)
+
+
+def _its_hold(nodes: Sequence[str]) -> str:
+    return either(len(nodes), "its hold", "their holds")
+
+
+def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:
+    begun = (TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED)
+    return not any(target.uid == node.uid for stage in snapshot.forward for target in stage.in_state(*begun))
+
+
+def current_stage(snapshot: Snapshot) -> StageSnapshot | None:
+    """The stage whose turn it is. None: every stage has passed, or the plan is completed without it."""
+    over = (StageState.PASSED, StageState.ABANDONED)
+    return next((stage for stage in snapshot.forward if stage.state not in over), None)
+
+
+def _halt(snapshot: Snapshot, index: int, because: str) -> tuple[MoveStage | MovePlan, ...]:
+    stage = next(stage for stage in snapshot.forward if stage.index == index)
+    plan = MovePlan(PlanState.HALTED, because)
+    if stage.state in {StageState.WAITING, StageState.HALTED, StageState.ABANDONED}:
+        return (plan,)
+    return (MoveStage(index, StageState.HALTED, because), plan)
+
+
+def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision:
+    if snapshot.stale_because:
+        return Decision(snapshot.stale_because)
+    if not snapshot.has_daemonsets:
+        return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
+    stage = current_stage(snapshot)
+    if stage is None:
+        if unsure := _not_sure_any_more(snapshot, judgements, now=now):
+            return unsure
+        if late := held_though_changed(snapshot):
+            return Decision(
+                f"Letting {count(len(late), 'node')} go that changed.", acts=(LiftHolds(late),), look_again_in=SOON
+            )
+        return free_strays(snapshot) or _finish(snapshot)
+    if unfinished := unfinished_releases(snapshot, stage):
+        return Decision(
+            f"{stage.name}: letting {names(unfinished.targets)} go.", acts=(unfinished,), look_again_in=SOON
+        )
+    if stage.state is StageState.WAITING:
+        return _wait(stage)
+    if stage.state is StageState.OPENING:
+        return _open(snapshot, stage, judgements, now=now)
+    if stage.state is StageState.PROMOTING:
+        return release(snapshot, stage, judgements[stage.index], now=now)
+    return _soak(snapshot, stage, judgements[stage.index], now=now)
+
+
+def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision | None:
+    """Every stage has passed, and before the plan could end something is no longer as it was judged."""
+    judged = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
+    last = (judged or snapshot.forward)[-1]
+    undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
+    if judged and (emptied := nobody_left(snapshot, last, says="Every stage passed, but:")):
+        return emptied
+    waits = first(Answer.WAIT, counted(last, judgements.get(last.index, {})))
+    if not undone and not waits:
+        return None
+    because = (
+        waits[1].because if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
+    )
+    sentence = f"Every stage passed, but: {because}"
+    return Decision(sentence, pause_because=sentence if now - last.state_since > last.patience else "")
+
+
+def _finish(snapshot: Snapshot) -> Decision:
+    """A node that is in no stage, or was taken out of one, keeps its old driver and our label: that is said."""
+    held = tuple(node.name for node in snapshot.nodes if node.has_label and not node.hold_is_foreign)
+    kept = unmarked(snapshot)
+    out = tuple(
+        target.name
+        for stage in snapshot.forward
+        for target in stage.in_state(TargetState.EXCLUDED)
+        if target.uid not in snapshot.gone
+    )
+    free = tuple(name for name in out if name not in held)
+    parts = (
+        f"Promoted, but for {count(len(out), 'node')}." if out else "Every stage passed.",
+        f"{names(free)} {was(len(free))} taken out, and {are(len(free))} not held." if free else "",
+        snapshot.says.left.format(names=names(held), stay=stay(len(held))) if held else "",
+        f"{kept}." if kept else "",
+    )
+    because = " ".join(part for part in parts if part)
+    return Decision(because, moves=(MovePlan(PlanState.PROMOTED, because),))
+
+
+def _wait(stage: StageSnapshot) -> Decision:
+    moves = (MoveStage(stage.index, StageState.OPENING, "It is its turn."),)
+    return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
+
+
+def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, now: datetime) -> Decision:
+    if emptied := nobody_left(snapshot, stage):
+        return emptied
+    if waits := wait_for_gates(stage, judgements[stage.index], now=now):
+        return waits
+    earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
+    for other in earlier:
+        if emptied := nobody_left(snapshot, other, says=f"{stage.name} waits:"):
+            return emptied
+        unsure = f"{stage.name} waits: {other.name} is no longer sure."
+        if waits := wait_for_gates(other, judgements.get(other.index, {}), says=unsure, now=now):
+            return waits
+    moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
+    return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
+
+
+def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+    if again := stage.evidence.tried_again:
+        because = f"{names(tuple(target.name for target in again))} {are(len(again))} tried again."
+        moves = (MoveStage(stage.index, StageState.PROMOTING, because),)
+        return Decision(because, moves=moves, look_again_in=timedelta(0))
+    if all_pass(stage, answers):
+        moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
+        return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))
+    if emptied := nobody_left(snapshot, stage):
+        return emptied
+    if waits := wait_for_gates(stage, answers, now=now):
+        return replace(waits, look_again_in=SOON)
+    return Decision(f"{stage.name} names no gate that counts, so it can never pass.")

@@ -1,0 +1,276 @@
+"""Who goes next, who must be held, and who is called back. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from gpu.upgrade_controller import LOOKS_AGAIN
+from rollouts.components.base import Phase
+from rollouts.components.throttle import Room
+from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave, RequeueFailed
+from rollouts.engine.decide.budget import room
+from rollouts.engine.decide.gate_evaluation import counted, out_of_patience
+from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywhere
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import NO_PATIENCE_LOST, TO_COME, Answer, Judgement, When
+from rollouts.gates.proof import Proof
+from rollouts.gates.soak import Soak
+from rollouts.gates.window import Window, comes_by_itself
+from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
+from rollouts.node_order.node_selection import next_wave
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import are, count, either
+
+SOON = timedelta(seconds=1)  # something is on its way
+UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time, and the soak says how long it takes
+
+
+def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+    if ignored := _ignored(stage, now=now):
+        asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
+        look = snapshot.operator_down or "Look at its log and its slots, then resume."
+        return Decision(asks, pause_because=f"{asks} {look}")
+    held = stage.in_state(TargetState.HELD)
+    if not held:
+        on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
+        if on_the_way:
+            going = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way"
+            return Decision(f"{stage.name}: {going}; {snapshot.says.under_way}.", look_again_in=SOON)
+        moves = (MoveStage(stage.index, StageState.SOAKING, _all_gone(stage)),)
+        return Decision(f"{stage.name} soaks.", moves=moves, look_again_in=timedelta(0))
+    if stuck := to_queue(snapshot, stage):
+        sentence = f"{stage.name}: putting {names(tuple(stuck.values()))} back into the operator's queue."
+        return Decision(sentence, acts=(RequeueFailed(stuck),), look_again_in=SOON)
+    cordoned = cordoned_by_others(snapshot, stage)
+    free = room(snapshot, stage)
+    ready = [
+        target.name
+        for target in held
+        if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.uid)
+    ]
+    restrained = restrained_in(snapshot, stage)
+    wave = _going(snapshot, stage, ready, free.nodes)
+    before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
+    asked = {key: judgement for key, judgement in answers.items() if key in before_each}
+    if wave and (kept := wait_for_gates(stage, asked, now=now)):
+        return replace(kept, look_again_in=SOON)
+    if wave:
+        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
+        return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
+    if restrained and len({*restrained, *cordoned}) == len(held):
+        return Decision(says_what_waits(stage, restrained, cordoned))
+    if not free.nodes and (unproven := _waits_for_proof(snapshot, stage, answers, now=now)):
+        return replace(unproven, look_again_in=SOON)
+    return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
+
+
+def _waits_for_proof(
+    snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime
+) -> Decision | None:
+    """What takes the room is a node that takes no pods until it is proven: that has its patience before the soak, too.
+
+    None: there is no such node, or its test Job is not what is waited for.
+    """
+    unproven = any(target.uid in snapshot.cordons for target in stage.in_state(TargetState.CHANGED))
+    if not unproven or Proof.key not in answers or answers[Proof.key].cause == TO_COME:
+        return None
+    return wait_for_gates(stage, {Proof.key: answers[Proof.key]}, now=now)
+
+
+def _all_gone(stage: StageSnapshot) -> str:
+    changed, failed = len(stage.in_state(TargetState.CHANGED)), len(stage.in_state(TargetState.FAILED))
+    if failed:
+        return f"No target is left to let go: {changed} changed, {failed} failed."
+    return "Every target has changed." if changed else "Every target was taken out."
+
+
+def _nobody_goes(
+    snapshot: Snapshot,
+    stage: StageSnapshot,
+    ready: Sequence[str],
+    restrained: Mapping[str, str],
+    cordoned: Sequence[str],
+    free: Room,
+) -> Decision:
+    """Why, where neither a freeze nor a window binds all of them."""
+    held = stage.in_state(TargetState.HELD)
+    if len(cordoned) < len(held) and not free.nodes:
+        return Decision(f"{stage.name}: {_to_go(len(held))}; {free.because}.", look_again_in=SOON)
+    if full := snapshot.budgets.waiting(ready):
+        return Decision(says_what_waits(stage, {**full, **restrained}, cordoned))
+    if cordoned:
+        return Decision(
+            f"{stage.name}: {names(cordoned)} {are(len(cordoned))} cordoned by somebody else. Uncordon or exclude."
+        )
+    if theirs := _held_by_others(snapshot, stage):
+        helps = f"whoever put the label there takes it off, or exclude {either(len(theirs), 'it', 'them')}"
+        return Decision(f"{stage.name}: {names(theirs)} {are(len(theirs))} held by somebody else: {helps}.")
+    if unseen := tuple(target.name for target in held if not target.is_seen):
+        return Decision(f"{stage.name}: {names(unseen)} cannot be seen now.", look_again_in=SOON)
+    unqueued = f"{_to_go(len(held))}; {unqueued_yet(len(held))}"
+    return Decision(f"{stage.name}: {unqueued}.", look_again_in=SOON)
+
+
+def unqueued_yet(nodes: int) -> str:
+    """A sentence without its end."""
+    return f"the operator has not queued {either(nodes, 'it', 'them')} yet: {LOOKS_AGAIN}"
+
+
+def _held_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
+    """Held targets on which somebody else's label was there before ours."""
+    uids = {node.uid for node in snapshot.nodes if node.hold_is_foreign}
+    return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
+
+
+def _going(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], room: int) -> tuple[str, ...]:
+    wave = next_wave(ready, room, snapshot.budgets)
+    return wave or next_wave(_broken_already(snapshot, stage, ready), 1, snapshot.budgets)
+
+
+def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str]) -> tuple[str, ...]:
+    """One that is tried again, where the budget has no room: it counts as broken there, whether it goes or not."""
+    broken = {node.uid for node in snapshot.nodes if node.is_unavailable}
+    again = (target.name for target in stage.evidence.tried_again if target.uid in broken)
+    may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
+    return tuple(name for name in again if name in ready)[:1] if may_add else ()
+
+
+def wait_for_gates(
+    stage: StageSnapshot, answers: Mapping[str, Judgement], *, says: str = "", now: datetime
+) -> Decision | None:
+    """A gate that counts waits. Once the patience of one is over the plan pauses, and a person is asked.
+
+    `says`: what its sentence follows, where the stage's name alone would not do. None: none waits.
+    """
+    said = says or f"{stage.name}:"
+    waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
+    unhurried = _unhurried(stage, dict(waiting))
+    for key, judgement in waiting:
+        if key not in unhurried and (waited := out_of_patience(stage, key, now=now)):
+            sentence = f"{said} {judgement.because} It has waited for {waited}"
+            asks = f"{sentence}: a person decides whether to wait, exclude or go back."
+            return Decision(asks, pause_because=asks)
+    return Decision(f"{said} {waiting[0][1].because}") if waiting else None
+
+
+def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozenset[str]:
+    """Gates about which nobody is asked. A window that is closed says itself when it opens, too.
+
+    Until then no wave goes: what another gate would have before each may come as late as that. Nor about what is bound
+    by a freeze, or by a window that no gate asks for, nor about pods that may not come before another gate passes.
+    """
+    unhurried = UNHURRIED | {key for key, judgement in waiting.items() if judgement.cause in NO_PATIENCE_LOST}
+    window = waiting.get(Window.key)
+    if window is None or not comes_by_itself(Window.key, window.cause):
+        return unhurried
+    return unhurried | {gate.key for gate in stage.gates if gate.when is When.WAVE}
+
+
+def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
+    released = stage.in_state(TargetState.RELEASED)
+    return tuple(target.name for target in released if now - target.state_since > stage.patience)
+
+
+def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
+    """The label to take off is ours and was seen, and the operator has the node in its queue."""
+    node = next((node for node in snapshot.nodes if node.uid == uid), None)
+    is_ours = node is not None and node.has_label and not node.hold_is_foreign
+    if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
+        return False
+    is_off = uid in snapshot.cordons and uid not in waiting(stage)  # called back, and ours is still to go from it
+    return is_ours and not is_off and uid not in snapshot.restrained
+
+
+def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
+    """Held targets that are cordoned: the operator would take them at once, past its own slots (hazard Z6).
+
+    Not those that are tried again: the operator has cordoned them in their first try.
+    """
+    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage) - snapshot.our_cordons
+    return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
+
+
+def to_hold(snapshot: Snapshot) -> dict[str, str]:
+    """Nodes that must carry the label and do not: late nodes, and those somebody freed.
+
+    A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
+    label cannot stop any more.
+    """
+    again = waiting_anywhere(snapshot)
+    may_be = (node for node in snapshot.nodes if not node.has_begun or (node.uid in again and _has_failed(node)))
+    free = (node for node in may_be if not node.is_held and not node.busy_with and node.hold_wanted is not False)
+    unwritten = (node for node in snapshot.nodes if node.is_unwritten)
+    return {node.uid: node.name for node in (*free, *unwritten)}
+
+
+def _has_failed(node: NodeSnapshot) -> bool:
+    return node.phase is Phase.FAILED
+
+
+def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:
+    """What a worker that was killed between its intent and its act has left."""
+    kept = {node.uid for node in snapshot.nodes if not snapshot.is_let_go(node)}
+    releasing = stage.in_state(TargetState.RELEASING)
+    left = tuple(target.name for target in releasing if target.uid in kept)
+    return FinishRelease(stage.index, left) if left else None
+
+
+def recall(snapshot: Snapshot, stages: Sequence[StageSnapshot] | None = None) -> tuple[Recall, ...]:
+    """What was let go and has not begun, in these stages (hazard Z3). None: in every stage."""
+    return _recall(snapshot, snapshot.stages if stages is None else stages, lambda _: True)
+
+
+def recall_restrained(snapshot: Snapshot, stages: Sequence[StageSnapshot]) -> tuple[Recall, ...]:
+    """What was let go, has not begun, and may not go any more: its pool was frozen since (hazard Z3)."""
+    return _recall(snapshot, stages, lambda uid: uid in snapshot.restrained)
+
+
+def _recall(snapshot: Snapshot, stages: Sequence[StageSnapshot], wanted: Callable[[str], bool]) -> tuple[Recall, ...]:
+    begun = {node.uid for node in snapshot.nodes if node.has_begun}
+    found = []
+    for stage in stages:
+        let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
+        if targets := tuple(target.name for target in let_go if target.uid not in begun and wanted(target.uid)):
+            found.append(Recall(stage.index, targets))
+    return tuple(found)
+
+
+def says_who_goes_back(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
+    held = tuple(name for one in called_back for name in one.targets)
+    uids = {target.name: target.uid for stage in snapshot.stages for target in stage.targets}
+    return f"Holding {names(held)} again. {snapshot.restrained[uids[held[0]]]}"
+
+
+def _to_go(nodes: int) -> str:
+    return f"{count(nodes, 'node')} {are(nodes)} still to go"
+
+
+def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
+    """Held target's name → what holds it back beside its plan."""
+    held = stage.in_state(TargetState.HELD)
+    return {target.name: snapshot.restrained[target.uid] for target in held if target.uid in snapshot.restrained}
+
+
+def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
+    """Of all that are held the sentence that holds most of them back, and whom a person has to free."""
+    (sentence, number), *_ = Counter(restrained.values()).most_common(1)
+    every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
+    still = "" if number == every else f" Of {every}, {number} {either(number, 'waits', 'wait')} for this."
+    but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
+    return f"{stage.name}: {_to_go(every)}. {sentence}{still}{but}"
+
+
+def held_though_changed(snapshot: Snapshot) -> dict[str, str]:
+    """Whose holds must not outlive the plan: nodes called back in the moment they began, late nodes, and those that
+    left the object and came back, with a driver pod made anew."""
+    changed = {target.uid for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)}
+    new = (node for node in snapshot.nodes if node.uid in changed or _came_with_it(snapshot, node))
+    held = (node for node in new if node.is_held and not node.hold_is_foreign)
+    return {node.uid: node.name for node in held}
+
+
+def _came_with_it(snapshot: Snapshot, node: NodeSnapshot) -> bool:
+    return snapshot.is_in_sync(node) and (node.is_late_node or node.hold_wanted is False)

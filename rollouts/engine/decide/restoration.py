@@ -1,0 +1,158 @@
+"""The old version is put back: steps 1 to 4 of `rolling_back`, which a plan that is given up goes as well. Pure."""
+
+from collections.abc import Callable
+
+from rollouts.components.base import THROUGH, Phase
+from rollouts.engine.decide.acts import ClearUpgradeState, Decision, LiftHolds, PlaceHolds, WriteVersion
+from rollouts.engine.decide.node_retries import given_another_try
+from rollouts.engine.decide.releases import SOON, recall
+from rollouts.engine.decide.templates import ask_which_template
+from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
+from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
+from wording.lists import names
+from wording.numbers import count, either
+
+
+def restore(snapshot: Snapshot) -> Decision | None:
+    """Steps 1 to 4. None: they are done."""
+    if let_go := recall(snapshot, snapshot.forward):
+        return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
+    if unheld := _not_held(snapshot):
+        sentence = snapshot.says.holding_first.format(nodes=count(len(unheld), "node"))
+        return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=SOON)
+    if not (snapshot.has_old_version or snapshot.has_new_version):
+        return Decision(f"{snapshot.by_others}. Set it back, or abort.")
+    if not snapshot.has_old_version:
+        act = WriteVersion(snapshot.object_version, snapshot.from_version)
+        return Decision(f"Putting {snapshot.from_version} back.", acts=(act,), look_again_in=SOON)
+    if snapshot.template_change:
+        return ask_which_template(snapshot)
+    if not _template_is_back(snapshot):
+        return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
+    if snapshot.stale_because:
+        return Decision(snapshot.stale_because)
+    return free_strays(snapshot) or _let_unchanged_go(snapshot)
+
+
+def _not_held(snapshot: Snapshot) -> dict[str, str]:
+    """Until the version is back every node is held. After that only those that wait for their wave."""
+    if not (snapshot.has_old_version and _template_is_back(snapshot)):
+        return {node.uid: node.name for node in snapshot.nodes if not node.is_held or node.is_unwritten}
+    waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _let_go(snapshot))
+    unwritten = (node for node in snapshot.nodes if node.is_unwritten and not snapshot.is_as_before(node))
+    return {node.uid: node.name for node in (*unwritten, *waiting) if node.is_unwritten or _has_to_wait(snapshot, node)}
+
+
+def _has_to_wait(snapshot: Snapshot, node: NodeSnapshot) -> bool:
+    """It changed, and goes back in a wave or not at all. What the operator works on no label stops any more.
+
+    A plan that is given up holds that as well: it must not be queued again the moment the operator is through.
+    """
+    goes_on = is_at_work(node) and snapshot.state is not PlanState.ABORTING
+    if snapshot.state is PlanState.ABORTING and snapshot.never_changed(node):
+        return False
+    return node.hold_wanted is not None and not goes_on and not snapshot.is_as_before(node)
+
+
+def is_at_work(node: NodeSnapshot) -> bool:
+    return node.phase is Phase.AT_WORK
+
+
+def is_ours(node: NodeSnapshot) -> bool:
+    return node.hold_wanted is not None and not node.hold_is_foreign
+
+
+def _let_go(snapshot: Snapshot) -> frozenset[str]:
+    """The nodes of the waves so far. A plan that is given up has none: it holds them again."""
+    if snapshot.state is PlanState.ABORTING:
+        return frozenset()
+    let_go = snapshot.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
+    return frozenset(target.uid for target in let_go)
+
+
+def _template_is_back(snapshot: Snapshot) -> bool:
+    """DaemonSets that the plan did not know when it was sealed do not count: there is nothing to go back to."""
+    known = {uid: newest for uid, newest in snapshot.newest_hashes.items() if uid in snapshot.recorded_hashes}
+    return not snapshot.unsettled and all(newest == snapshot.recorded_hashes[uid] for uid, newest in known.items())
+
+
+def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
+    if queued := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.QUEUED):
+        sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
+        return Decision(sentence, acts=(ClearUpgradeState(queued, _failed_once(snapshot)),), look_again_in=SOON)
+    # Switched off, the operator calls nobody done.
+    judged = THROUGH if snapshot.policy.off else {Phase.DONE}
+    if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in judged):
+        sentence = f"Letting {count(len(free), 'node')} go that never changed."
+        return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
+    if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.UNKNOWN):
+        return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
+    return None
+
+
+def _failed_once(snapshot: Snapshot) -> frozenset[str]:
+    """Queued by us for another try, with the cordon on that the operator had set in the first: it is to take it off."""
+    again = given_another_try(snapshot).keys() - snapshot.cordons.keys()
+    return frozenset(node.uid for node in snapshot.nodes if node.uid in again and node.is_unschedulable)
+
+
+def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
+    """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
+    stage = snapshot.rollback_stage
+    left_out = {target.uid for target in stage.in_state(TargetState.EXCLUDED)}
+    busy = ours(snapshot, lambda one: snapshot.is_as_before(one) and one.has_begun and one.uid not in left_out)
+    if not busy:
+        return None
+    sentence = f"Waiting until the operator is through with {names(tuple(busy.values()))}, which did not change."
+    return Decision(sentence, look_again_in=SOON)
+
+
+def nobody_changed(snapshot: Snapshot) -> str:
+    """Of one that was let go and went away nobody can say what became of its driver."""
+    gone = [
+        f"{target.name} {snapshot.gone[target.uid]}"
+        for stage in snapshot.forward
+        for target in stage.targets
+        if target.uid in snapshot.gone and (target.baseline or target.is_lost)
+    ]
+    return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
+
+
+def held_by_others(snapshot: Snapshot) -> tuple[str, ...]:
+    """Who is not ours to let go, and does not run the old driver: one made anew while armed took the new one."""
+    return tuple(node.name for node in snapshot.nodes if node.hold_is_foreign and not snapshot.is_as_before(node))
+
+
+def unmarked(snapshot: Snapshot) -> str:
+    """Of nodes that the plan held, and whose label somebody left there without its mark: nobody takes it for ours.
+
+    A sentence without its end. Blank: there are none.
+    """
+    kept = tuple(
+        node.name
+        for node in (*snapshot.nodes, *snapshot.strays)
+        if node.has_label and node.hold_wanted is not None and not (node.is_held or may_be_held(node))
+    )
+    held = either(len(kept), "keeps the label that held it", "keep the label that held them")
+    return f"{names(kept)} {held}, for somebody took this plan's mark off: take it off by hand" if kept else ""
+
+
+def came_since(snapshot: Snapshot) -> tuple[str, ...]:
+    """Nodes that nobody ever held, and that do not run the old driver: they came when the version was back, or in the
+    moment in which it was written."""
+    new = (node for node in snapshot.nodes if node.hold_wanted is None and not (node.is_held or node.busy_with))
+    return tuple(node.name for node in new if not snapshot.is_as_before(node))
+
+
+def ours(snapshot: Snapshot, wanted: Callable[[NodeSnapshot], bool] = lambda _: True) -> dict[str, str]:
+    """Nodes whose label is ours to take off, and that pass a test.
+
+    Rows are late: a node that we want held, or know to have held, may carry our label before they show it.
+    """
+    ours = (node for node in snapshot.nodes if not node.hold_is_foreign and may_be_held(node))
+    return {node.uid: node.name for node in ours if wanted(node)}
+
+
+def may_be_held(node: NodeSnapshot) -> bool:
+    return (node.has_label and node.label_is_ours) or node.label_was_placed or node.hold_wanted is True

@@ -1,0 +1,239 @@
+"""The rollback, in the one order that harms nobody (hazard Z5). Pure.
+
+1. hold every node of the object, moved and failed ones too; 2. put the version back; 3. wait until the DaemonSets'
+newest template is the recorded one; 4. clear the state of nodes that never changed, see them done, let them go;
+5. put failed nodes back into the operator's queue; 6. let the changed ones go, in waves. Who fails on the way is
+`retrying`'s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rollouts.components.base import Phase
+from rollouts.engine.decide.acts import (
+    AS_BEFORE,
+    Decision,
+    MovePlan,
+    MoveStage,
+    OpenRollbackStage,
+    ReleaseWave,
+    RequeueFailed,
+)
+from rollouts.engine.decide.budget import room
+from rollouts.engine.decide.gate_evaluation import all_pass, first, judge
+from rollouts.engine.decide.releases import (
+    SOON,
+    recall,
+    recall_restrained,
+    restrained_in,
+    says_what_waits,
+    says_who_goes_back,
+    unfinished_releases,
+    unqueued_yet,
+)
+from rollouts.engine.decide.restoration import (
+    came_since,
+    held_by_others,
+    in_the_operators_hands,
+    is_ours,
+    nobody_changed,
+    restore,
+    unmarked,
+)
+from rollouts.engine.decide.rollback_retries import ask_for_help, beyond_us, try_again
+from rollouts.engine.decide.target_progress import follow, lost
+from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.base import Answer, Judgement, When
+from rollouts.gates.soak import Soak
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.node_order.node_selection import next_wave
+from wording.lists import names
+from wording.numbers import are, count, stay, was
+
+
+def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
+    if snapshot.object_trouble:
+        return Decision(f"{snapshot.object_trouble} There is nothing to put back. {ABORT_FREES}")
+    if restoring := restore(snapshot):
+        return restoring
+    if gone := lost(snapshot):
+        return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
+    if waiting := _without_operator(snapshot):
+        return waiting
+    stage = snapshot.rollback_stage
+    judgements = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
+    return replace(_bring_back(snapshot, judgements, now=now), judgements=judgements)
+
+
+def _without_operator(snapshot: Snapshot) -> Decision | None:
+    left = tuple(node.name for node in snapshot.nodes if is_ours(node) and not snapshot.is_as_before(node))
+    off = snapshot.policy.off
+    if not off or not left:
+        return None
+    why = f"{off.because}: the operator does not bring {names(left)} back to {snapshot.from_version}."
+    helps = f"{off.fix}, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
+    return Decision(f"{why} {helps}", acts=recall(snapshot))
+
+
+def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime) -> Decision:
+    stage = snapshot.rollback_stage
+    if missing := _not_as_before(snapshot):
+        sentence = f"{count(len(missing), 'node')} {are(len(missing))} to be brought back."
+        return Decision(sentence, acts=(OpenRollbackStage(missing),), look_again_in=timedelta(0))
+    if stage.state is StageState.WAITING:
+        if not stage.targets:
+            if waiting := in_the_operators_hands(snapshot):
+                return waiting
+            are_others = held_by_others(snapshot) or unmarked(snapshot)
+            gone = "every hold of this plan is gone" if are_others else "every hold is gone"
+            is_back = f"{nobody_changed(snapshot)}: {snapshot.says.is_back.format(gone=gone)}"
+            because = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
+            return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
+        moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
+        return Decision("The rollback stage opens.", moves=moves, look_again_in=timedelta(0))
+    if stage.state is StageState.OPENING:
+        moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its rollback."),)
+        return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
+    called_back = recall(snapshot) if snapshot.told_to_wait else recall_restrained(snapshot, (stage,))
+    if seen := follow(snapshot, stage):
+        return Decision(AS_BEFORE, acts=called_back, moves=seen, look_again_in=timedelta(0))
+    if called_back and not snapshot.told_to_wait:
+        return Decision(says_who_goes_back(snapshot, called_back), called_back, look_again_in=SOON)
+    if not snapshot.told_to_wait and (unfinished := unfinished_releases(snapshot, stage)):
+        return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
+    if failed := _failed(snapshot):
+        sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
+        return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
+    return _let_waves_go(snapshot, judgements.get(stage.index, {}), now=now)
+
+
+def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
+    """Of nodes that are not this plan's to bring back, or not any more: whom somebody else holds, and who came too late
+    to be held.
+    """
+    theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.from_version
+    parts = (
+        f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
+        f"{names(new)} came since, and {are(len(new))} not on {version} yet" if new else "",
+        unmarked(snapshot),
+    )
+    return tuple(part for part in parts if part)
+
+
+def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
+    """Nodes that changed, are changing or failed, and are not targets of the rollback stage yet."""
+    known = {target.uid for target in snapshot.rollback_stage.targets}
+    astray = (node for node in snapshot.nodes if node.uid not in known and not snapshot.is_as_before(node))
+    return {node.uid: node.name for node in astray if is_ours(node)}
+
+
+def _failed(snapshot: Snapshot) -> dict[str, str]:
+    """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
+    targets = {target.uid for target in snapshot.rollback_stage.targets}
+    stuck = (node for node in snapshot.nodes if node.uid in targets and node.phase is Phase.FAILED)
+    return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
+
+
+def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+    stage = snapshot.rollback_stage
+    if blocked := snapshot.told_to_wait or snapshot.stale_because:
+        return Decision(blocked, acts=recall(snapshot))
+    if again := try_again(snapshot):
+        sentence = (
+            f"{names(tuple(move.name for move in again))} failed in the rollback and {are(len(again))} tried again."
+        )
+        return Decision(sentence, moves=again, look_again_in=timedelta(0))
+    held = stage.in_state(TargetState.HELD)
+    free = room(snapshot, stage)
+    nodes = {node.uid: node for node in snapshot.nodes}
+    restrained = restrained_in(snapshot, stage)
+    may_go = [target for target in held if target.is_seen and target.name not in restrained]
+    going = [target for target in may_go if _waits(nodes.get(target.uid))]
+    ready = [target.name for target in going]
+    # Nodes that are broken already lose nothing by going first, and room() counts them whether they go or not.
+    broken = [target.name for target in going if nodes[target.uid].is_unavailable]
+    may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
+    budgets = snapshot.budgets
+    one_broken = next_wave(broken, 1, budgets) if may_add and not free.nodes else ()
+    wave = one_broken or next_wave(ready, free.nodes, budgets)
+    if wave and stage.state is StageState.SOAKING:
+        to_go = f"{names(wave)} {are(len(wave))} to go back after all."
+        moves = (MoveStage(stage.index, StageState.PROMOTING, to_go),)
+        return Decision(to_go, moves=moves, look_again_in=timedelta(0))
+    if wave:
+        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
+        return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
+    on_the_way = stage.in_state(*IN_FLIGHT)
+    failed = beyond_us(snapshot)
+    others = [target for target in held if target not in failed]
+    full = budgets.waiting(ready)
+    if failed and not on_the_way and not (others and free.nodes and not full):
+        return ask_for_help(snapshot, failed, now=now)
+    if held and len(restrained) == len(held):
+        return Decision(says_what_waits(stage, restrained))
+    if full and free.nodes:
+        return Decision(says_what_waits(stage, {**full, **restrained}))
+    if held:
+        why = unqueued_yet(len(held)) if free.nodes else free.because
+        return Decision(
+            f"{count(len(held), 'node')} {are(len(held))} still to be brought back; {why}.", look_again_in=SOON
+        )
+    if on_the_way:
+        warning = first(Answer.FAIL, answers)
+        but = f" But: {warning[1].because}" if warning else ""
+        under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.from_version}."
+        return Decision(f"{under_way}{but}", look_again_in=SOON)
+    return _settle(snapshot, answers, now=now)
+
+
+def _waits(node: NodeSnapshot | None) -> bool:
+    return node is not None and node.has_label and node.phase is Phase.QUEUED
+
+
+def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+    """Every target is back. A gate that fails here, or can never tell, warns: it keeps nobody from the end (Z32)."""
+    stage = snapshot.rollback_stage
+    if stage.state is StageState.PROMOTING:
+        moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
+        return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
+    if waiting := in_the_operators_hands(snapshot):
+        return waiting
+    if all_pass(stage, answers) or not stage.evidence.counted:
+        return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
+    if failed := first(Answer.FAIL, answers):
+        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].because}")
+    waits = [judgement for judgement in answers.values() if judgement.answer is Answer.WAIT]
+    # The soak waits for the others, so it waits for ever where one of them can never tell.
+    others = [judgement for key, judgement in answers.items() if judgement in waits and key != Soak.key]
+    can_never_tell = bool(others) and all(judgement.is_final for judgement in others)
+    if can_never_tell or (waits and now - stage.state_since > stage.patience):
+        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].because}")
+    return Decision(
+        f"They are back, and being judged: {waits[0].because if waits else 'no gate answers.'}", look_again_in=SOON
+    )
+
+
+def _rolled_back(stage: StageSnapshot, because: str, passed_because: str = "") -> Decision:
+    passed = MoveStage(stage.index, StageState.PASSED, passed_because or because)
+    return Decision(because, moves=(passed, MovePlan(PlanState.ROLLED_BACK, because)))
+
+
+def _how_it_ended(snapshot: Snapshot) -> str:
+    stage = snapshot.rollback_stage
+    out = [(target.name, target.uid) for target in stage.in_state(TargetState.EXCLUDED)]
+    gone = tuple(f"{name} {snapshot.gone[uid]}" for name, uid in out if uid in snapshot.gone)
+    held = {node.uid for node in snapshot.nodes if node.has_label}
+    kept = tuple(name for name, uid in out if uid in held)
+    free = tuple(name for name, uid in out if uid not in held and uid not in snapshot.gone)
+    parts = (
+        f"{names(kept)} {was(len(kept))} taken out of the rollback, and {stay(len(kept))} held" if kept else "",
+        f"{names(free)} {was(len(free))} taken out of the rollback, and {are(len(free))} not held" if free else "",
+        names(gone),
+        *_not_on_it(snapshot),
+    )
+    but = "; ".join(part for part in parts if part)
+    if not but:
+        return f"Every node runs {snapshot.from_version} again."
+    return f"{snapshot.from_version} is back on every other node: {but}."

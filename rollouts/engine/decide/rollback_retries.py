@@ -1,0 +1,110 @@
+"""A node that fails in the rollback: tried again within the budget, and then a person is asked (hazard Z5). Pure.
+
+The operator leaves upgrade-failed by itself only when the driver pod is of the newest template and Ready
+(k8s-operator-libs pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes). Where evicting failed, the pod is still
+the one that has to go: the node needs another turn in the queue. Where the pod was made anew and crashes, another turn
+finds the same pod with the same restarts and fails at once (ProcessPodRestartNodes): only mending the pod helps.
+"""
+
+from datetime import datetime
+
+from rollouts.components.base import Phase
+from rollouts.engine.decide.acts import Decision, MoveTarget
+from rollouts.engine.decide.releases import SOON
+from rollouts.engine.snapshot import Snapshot
+from rollouts.gates.base import TargetEvidence
+from rollouts.lifecycle import TargetState
+from wording.lists import names
+from wording.numbers import are, either
+
+TRIES = 3  # the first one included; a person who resumes grants as many again
+
+
+def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
+    """Held again, such a node waits for a wave like any other, and no longer keeps one of the operator's slots."""
+    stage = snapshot.rollback_stage
+    can_be = _failed(snapshot, has_its_pod=False)
+    return tuple(
+        MoveTarget(
+            stage.index,
+            target.uid,
+            target.name,
+            TargetState.HELD,
+            f"Failed in the rollback: try {tried + 1} of {TRIES}.",
+        )
+        for target in stage.in_state(TargetState.FAILED)
+        if target.uid in can_be and (tried := stage.failures.get(target.uid, 0)) < TRIES
+    )
+
+
+def beyond_us(snapshot: Snapshot) -> tuple[TargetEvidence, ...]:
+    """Targets that come back by nothing that we may do. Ask after `try_again` had nothing to say."""
+    stage = snapshot.rollback_stage
+    crashing = _failed(snapshot, has_its_pod=True)
+    held = (one for one in stage.in_state(TargetState.HELD) if one.uid in crashing)
+    return (*stage.in_state(TargetState.FAILED), *held)
+
+
+def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
+    """Say what is the matter and what helps. A pod that crashes may yet come up, so it has the stage's patience."""
+    stage = snapshot.rollback_stage
+
+    def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:
+        return tuple(target for target in failed if target.uid in uids)
+
+    crashing, tried = those(_failed(snapshot, has_its_pod=True)), those(_failed(snapshot, has_its_pod=False))
+    seen = those(frozenset(node.uid for node in snapshot.nodes))
+    gone = tuple(target for target in failed if target not in seen)
+    parts = [_of_tried(tried), _of_crashing(snapshot, crashing), _of_gone(gone)]
+    sentence = " ".join(part for part in parts if part)
+    if not sentence:
+        again = f"{are(len(failed))} in the operator's queue again"
+        return Decision(f"{_names(failed)} failed and {again}.", look_again_in=SOON)
+    too_long = [one for one in crashing if now - max(one.state_since, stage.state_since) > stage.patience]
+    if tried or gone or too_long:
+        return Decision(f"{sentence} Then resume.", pause_because=f"{sentence} Then resume.")
+    return Decision(sentence, look_again_in=SOON)
+
+
+def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
+    """Nodes that the operator gave up on, after their driver pod was made anew or before that."""
+    failed = (node for node in snapshot.nodes if node.phase is Phase.FAILED)
+    return frozenset(node.uid for node in failed if snapshot.is_in_sync(node) is has_its_pod)
+
+
+def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
+    if not targets:
+        return ""
+    number = len(targets)
+    why = f"the operator could not empty the {either(number, 'node', 'nodes')}"
+    it = either(number, "it", "them")
+    helps = f"See {either(number, 'its', 'their')} events; mend {it} or exclude {it}."
+    return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. {helps}"
+
+
+def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str:
+    if not targets:
+        return ""
+    version, number = snapshot.from_version, len(targets)
+    what = either(
+        number,
+        f"the driver pod for {version} is there and does not come up",
+        f"the driver pods for {version} are there and do not come up",
+    )
+    helps = either(
+        number,
+        "Once it is Ready the operator goes on: see its log, delete the pod, or exclude the node.",
+        "Once they are Ready the operator goes on: see their logs, delete the pods, or exclude the nodes.",
+    )
+    return f"{_names(targets)}: {what}. {helps}"
+
+
+def _of_gone(targets: tuple[TargetEvidence, ...]) -> str:
+    if not targets:
+        return ""
+    it = either(len(targets), "it", "them")
+    return f"{_names(targets)} failed in the rollback and cannot be seen any more: exclude {it}."
+
+
+def _names(targets: tuple[TargetEvidence, ...]) -> str:
+    return names(tuple(target.name for target in targets))

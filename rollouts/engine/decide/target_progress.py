@@ -1,0 +1,131 @@
+"""What became of the targets since the last round: the moves that what was seen makes true. Pure."""
+
+from collections.abc import Iterator
+
+from rollouts.components.base import THROUGH, Phase
+from rollouts.engine.decide.acts import MoveTarget
+from rollouts.engine.decide.node_retries import became_of
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.base import GAVE_UP, TargetEvidence
+from rollouts.lifecycle import TARGET_MOVES, PlanState, TargetState, is_lost
+
+
+def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
+    """One move a target at most: the next round sees what that makes possible."""
+    return tuple(_moves(snapshot, stage))
+
+
+def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
+    nodes = {node.uid: node for node in snapshot.nodes}
+    gone = snapshot.gone if tells_who_is_gone(snapshot) else {}
+    for target in stage.targets:
+        if target.uid in gone and (lost := _lost(stage, target, gone[target.uid])):
+            yield lost
+        node = nodes.get(target.uid)
+        if node is None or not target.is_seen:
+            continue  # not seen is not changed, and not failed
+        found = _next_state(snapshot, stage, target, node)
+        if found is not None and (to := _step_towards(found[0], target.state)):
+            escaped = has_escaped(snapshot, stage, target, node)
+            yield MoveTarget(stage.index, target.uid, target.name, to, found[1], has_escaped=escaped)
+
+
+def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
+    """Targets of the way forward whose nodes went away since nobody follows them any more: they did not come back."""
+    if snapshot.stale_because or not snapshot.has_daemonsets:
+        return ()
+    found = (
+        _lost(stage, target, snapshot.gone[target.uid])
+        for stage in snapshot.forward
+        for target in stage.targets
+        if target.uid in snapshot.gone
+    )
+    return tuple(move for move in found if move)
+
+
+def tells_who_is_gone(snapshot: Snapshot) -> bool:
+    """Not while rows are old, and not in the moment in which the operator makes the object's DaemonSets anew."""
+    return not snapshot.stale_because and (snapshot.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
+
+
+def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
+    """Out of its stage. A failed one stays failed on the way forward; in the rollback nothing is left to bring back."""
+    if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
+        return None
+    counts = is_lost(target.state, is_retried=target.is_retried, stage=stage.state, is_rollback=stage.is_rollback)
+    because = f"The node {why}."
+    return MoveTarget(stage.index, target.uid, target.name, TargetState.EXCLUDED, because, is_lost=counts)
+
+
+def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:
+    """Where workers were away for a while the way leads through CHANGING: no state may be a dead end."""
+    if to in TARGET_MOVES[was]:
+        return to
+    if to is was:
+        return None
+    return TargetState.CHANGING if TargetState.CHANGING in TARGET_MOVES[was] else None
+
+
+def _next_state(
+    snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot
+) -> tuple[TargetState, str] | None:
+    if target.state is TargetState.EXCLUDED:
+        return None
+    if has_escaped(snapshot, stage, target, node):
+        return TargetState.CHANGING, snapshot.says.has_escaped
+    if target.state is TargetState.HELD:
+        return _of_a_held_one(snapshot, stage, target, node)
+    if stage.is_rollback and _waits_again(target, node):
+        return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
+    if node.phase is Phase.FAILED:
+        return TargetState.FAILED, target.failed_because or GAVE_UP
+    if is_changed(snapshot, stage, node):
+        return TargetState.CHANGED, snapshot.says.changed.format(loaded=node.driver_version)
+    if node.has_begun:
+        return TargetState.CHANGING, snapshot.says.begun.format(state=node.upgrade_state)
+    if target.state is TargetState.RELEASING and snapshot.is_let_go(node):
+        return TargetState.RELEASED, snapshot.says.let_go
+    if target.state is TargetState.CHANGED:
+        return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
+    return None
+
+
+def _of_a_held_one(
+    snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot
+) -> tuple[TargetState, str] | None:
+    if target.is_retried and not stage.is_rollback:
+        return became_of(snapshot, node, is_changed=is_changed(snapshot, stage, node))
+    return _on_its_way_already(snapshot, stage, node)
+
+
+def _waits_again(target: TargetEvidence, node: NodeSnapshot) -> bool:
+    """It was on its way, and a template that is another by now queued it anew after it was held."""
+    was_on_its_way = target.state in {TargetState.CHANGING, TargetState.FAILED}
+    return was_on_its_way and node.is_held and node.phase is Phase.QUEUED
+
+
+def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> tuple[TargetState, str] | None:
+    """When the rollback stage opens, some nodes are in the middle of the change: the operator finishes those by itself.
+
+    One that failed is not on its way: it waits for its wave.
+    """
+    at_work = node.phase is Phase.AT_WORK
+    if stage.is_rollback and (at_work or is_changed(snapshot, stage, node)):
+        return TargetState.CHANGING, "It was on its way when the rollback began."
+    return None
+
+
+def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
+    """The newest template runs on it, the operator is through, and the node itself names the wanted version."""
+    wanted = snapshot.from_version if stage.is_rollback else snapshot.to_version
+    written = snapshot.object_version == wanted and not snapshot.unsettled
+    return written and node.phase in THROUGH and snapshot.runs(node, wanted)
+
+
+def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot) -> bool:
+    """It is held, and yet at work or changed: a driver pod that was recreated takes the new template (hazard Z4)."""
+    if stage.is_rollback or target.state is not TargetState.HELD or target.is_retried:
+        return False
+    if not snapshot.write_intended or not node.pod_hash:
+        return False
+    return node.has_begun or (snapshot.has_new_version and not snapshot.has_old_pod(node) and snapshot.is_in_sync(node))

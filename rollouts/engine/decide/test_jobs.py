@@ -1,0 +1,75 @@
+"""Test Jobs on changed nodes: made where a gate asks for them and nothing speaks against it, and never left (Z8, Z27).
+
+They are looked at in whatever state the plan is. No plan ends before the last is read back to be gone. Pure.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rollouts.engine.decide.acts import Act, Decision, FollowProofs, MakeProofs, MovePlan
+from rollouts.engine.decide.budget import is_back
+from rollouts.engine.snapshot import Snapshot, StageSnapshot
+from rollouts.gates.base import TargetEvidence
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
+from rollouts.test_jobs.test_job import resource_of
+from rollouts.test_jobs.test_progress import ProofOutcome
+from wording.lists import names
+from wording.numbers import are, either
+
+SOON = timedelta(seconds=1)
+AGAIN_AFTER = timedelta(minutes=1)  # of one that showed nothing
+LETS_RUN = (PlanState.PROMOTING, PlanState.HALTED)  # what runs is followed to its end
+
+
+def with_proofs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:
+    acts = _acts(snapshot, now=now)
+    if acts:
+        decision = replace(decision, acts=(*decision.acts, *acts), look_again_in=min(decision.look_again_in, SOON))
+    ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in decision.moves)
+    if not ends or not snapshot.proof_jobs:
+        return decision
+    there = sorted({one.name for one in snapshot.proof_jobs})
+    trouble = next((f" {one.trouble}" for one in snapshot.proof_jobs if one.trouble), "")
+    its = either(len(there), "the test Job", "the test Jobs")
+    waits = f"The plan ends once {its} on {names(there)} {are(len(there))} gone.{trouble}"
+    return replace(decision, waiting_for=waits, moves=())
+
+
+def _acts(snapshot: Snapshot, *, now: datetime) -> tuple[Act, ...]:
+    made = tuple(MakeProofs(stage.index, due) for stage in snapshot.forward if (due := _due(snapshot, stage, now=now)))
+    if not snapshot.proof_jobs:
+        return made
+    return (*made, FollowProofs(_unwanted(snapshot)))
+
+
+def _due(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> dict[str, str]:
+    """Nodes (name by uid) on which a test Job is to be made now."""
+    gate = proof_of(stage)
+    goes_on = snapshot.state is PlanState.PROMOTING and stage.state in (StageState.PROMOTING, StageState.SOAKING)
+    if gate is None or not goes_on or snapshot.stale_because or snapshot.stopped_because or snapshot.frozen_because:
+        return {}
+    busy = {one.uid for one in snapshot.proof_jobs}
+    changed = stage.in_state(TargetState.CHANGED)
+    ready = (one for one in changed if one.uid not in busy and is_back(one) and one.uid not in snapshot.restrained)
+    return {one.uid: one.name for one in ready if resource_of(one.allocatable, gate.gpus) and _is_due(one, now=now)}
+
+
+def _is_due(target: TargetEvidence, *, now: datetime) -> bool:
+    proof = target.proof
+    if proof is None:
+        return True
+    is_over = proof.told_at is not None and now - proof.told_at >= AGAIN_AFTER
+    return proof.outcome is ProofOutcome.UNKNOWN and is_over
+
+
+def proof_of(stage: StageSnapshot) -> Proof | None:
+    return next((gate for gate in stage.gates if isinstance(gate, Proof)), None)
+
+
+def _unwanted(snapshot: Snapshot) -> frozenset[int]:
+    """Of nodes that are not to be tested any more: changed no longer, taken out, or the plan goes another way."""
+    tested: set[str] = set()
+    if snapshot.state in LETS_RUN:
+        tested = {target.uid for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)}
+    return frozenset(one.pk for one in snapshot.proof_jobs if one.uid not in tested)

@@ -1,0 +1,162 @@
+"""What is about to be written is asked of the API server itself: rows are of different moments (hazard Z25)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fleet.allocation.devices import Offered, read_slices
+from fleet.models import Cluster, ResourceSlice
+from fleet.observer.mirror.rows.dra import slice_row
+from fleet.observer.mirror.rows.driver_object import owners
+from fleet.observer.mirror.rows.node import driver_version_in
+from fleet.states.pod import ENDED
+from gpu.operands import operand_of
+from kube import client
+from kube.structs import DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen, RevisionSeen
+from rollouts.components.base import version_in
+from rollouts.engine.workloads import DriverPod
+from rollouts.models import Plan
+from rollouts.queries.driver_nodes import driver_daemonsets
+
+STOP_SWITCH = "quarterdeck-stop"  # a ConfigMap of this name in our namespace stops everything (hazard Z33)
+
+
+@dataclass(frozen=True)
+class Live:
+    """What the API server itself said at the start of this round."""
+
+    object_version: str
+    hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
+    unsettled: tuple[str, ...]
+    stopped_because: str
+    daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
+    spec: Mapping[str, Any] = field(default_factory=dict)  # of the driver object, whole
+    object_trouble: str = ""  # why there is nothing to promote any more; blank: the object is there
+    owned_by: tuple[str, ...] = ()  # who else writes the object, by GitOps' and Helm's own marks
+
+
+@dataclass(frozen=True)
+class NodesNow:
+    """Every node of the cluster and the driver pods of the object, as the API server itself lists them."""
+
+    nodes: tuple[NodeSeen, ...]
+    unread: Mapping[str, str]  # uid → name of nodes that are there and cannot be read
+    driver_pods: Mapping[str, DriverPod]  # by name of the node
+    offered: Mapping[str, Offered] = field(default_factory=dict)  # by DRA drivers; by name of the node
+
+
+def newest_of(revisions: Iterable[RevisionSeen]) -> dict[str, str]:
+    """DaemonSet uid → hash of its newest template."""
+    return {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
+
+
+def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
+    """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
+    stopped_because = stopped_in_cluster(plan, connection)
+    seen, spec = _driver_object(plan, connection)
+    known = driver_daemonsets(plan)
+    daemonsets = [
+        daemonset
+        for namespace in sorted({row.namespace for row in known})
+        for daemonset in client.list_daemonsets(connection, namespace=namespace)
+        if _is_its_driver(plan, daemonset)
+    ]
+    uids = {daemonset.uid for daemonset in daemonsets}
+    revisions = [
+        revision
+        for namespace in sorted({daemonset.namespace for daemonset in daemonsets})
+        for revision in client.list_revisions(connection, namespace=namespace)
+        if revision.daemonset_uid in uids
+    ]
+    return Live(
+        object_version=version_in(plan.its_component, spec) if seen and seen.uid == plan.object_uid else "",
+        object_trouble=_trouble(plan, seen),
+        spec=spec,
+        hashes=newest_of(revisions),
+        unsettled=tuple(one.name for one in daemonsets if not one.is_current),
+        stopped_because=stopped_because,
+        daemonsets=tuple(daemonsets),
+        owned_by=tuple(owners(seen)) if seen else (),
+    )
+
+
+def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
+    """By the ConfigMap that somebody with kubectl made. Blank: there is none.
+
+    :raises ClusterError: when the cluster does not answer
+    """
+    return stopped_by_switch(plan.cluster, connection)
+
+
+def stopped_by_switch(cluster: Cluster, connection: client.Connection) -> str:
+    """The same, whatever is done there."""
+    switch = client.get_config_map(connection, cluster.own_namespace, STOP_SWITCH)
+    if switch is None:
+        return ""
+    reason = switch.values.get("because", "no reason given")
+    return f"ConfigMap {cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."
+
+
+def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:
+    """A ClusterPolicy owns the DaemonSets of all operands."""
+    owner = daemonset.metadata.owner
+    is_what_changes = operand_of(daemonset.pod_labels, daemonset.name) == plan.its_component.operand
+    return owner is not None and owner.uid == plan.object_uid and is_what_changes
+
+
+def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
+    """One list of all nodes, and one of each DaemonSet's pods: seconds in a large cluster, so not asked every round.
+
+    And one of ResourceSlices, where they alone name the driver of a node.
+
+    :raises ClusterError: when the cluster does not answer
+    """
+    pods = [pod for daemonset in daemonsets for pod in _pods_of(connection, daemonset)]
+    if plan.its_component.hold is None:  # as `driver_pods` reads rows
+        pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+    found = {
+        pod.spec.node_name: DriverPod(pod.metadata.owner.uid, pod.labels.get("controller-revision-hash", ""))
+        for pod in sorted(pods, key=lambda one: one.metadata.deletion_timestamp is None)
+        if pod.spec.node_name and pod.metadata.owner
+    }
+    nodes, unread = client.list_nodes_and_unread(connection)
+    is_unnamed = any(node.name in found and not driver_version_in(node.labels) for node in nodes)
+    offered = _offered(plan, connection) if is_unnamed else {}
+    return NodesNow(tuple(nodes), {one.uid: one.name for one in unread}, found, offered)
+
+
+def _offered(plan: Plan, connection: client.Connection) -> Mapping[str, Offered]:
+    """What DRA drivers say of the cluster's nodes now. Nothing is asked where none has ever said anything."""
+    if not has_slices(plan):
+        return {}
+    return read_slices(slice_row(seen) for seen in client.list_slices(connection))
+
+
+def has_slices(plan: Plan) -> bool:
+    return ResourceSlice.objects.filter(cluster=plan.cluster_id).exists()
+
+
+def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterator[PodSeen]:
+    selector = ",".join(f"{key}={value}" for key, value in sorted(daemonset.pod_selector.items()))
+    for pod in client.list_pods(connection, namespace=daemonset.namespace, label_selector=selector):
+        is_its = pod.metadata.owner is not None and pod.metadata.owner.uid == daemonset.uid
+        if is_its and pod.status.phase not in ENDED:
+            yield pod
+
+
+def _driver_object(
+    plan: Plan, connection: client.Connection
+) -> tuple[DriverObjectSeen, Mapping[str, Any]] | tuple[None, Mapping[str, Any]]:
+    """With its whole spec. One request: what somebody writes between two would be half of each."""
+    try:
+        return client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
+    except client.Absent:
+        return None, {}
+
+
+def _trouble(plan: Plan, seen: DriverObjectSeen | None) -> str:
+    if seen is None:
+        return f"{plan.object_kind} {plan.object_name} was deleted."
+    if seen.uid != plan.object_uid:
+        return f"{plan.object_kind} {plan.object_name} was deleted and made again: it is another object now."
+    return ""

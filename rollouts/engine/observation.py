@@ -1,0 +1,331 @@
+"""Gather what a plan is decided on: one frozen snapshot, taken outside any transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.db.models import Prefetch
+
+from fleet.models import DriverObject, Node
+from gpu.upgrade_controller import parallel_of, unavailable_of
+from rollouts.components.driver import NO_OBJECT
+from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
+from rollouts.engine.cordons import read_cordons
+from rollouts.engine.exclusions import read_opt_outs
+from rollouts.engine.exposure import ClusterClock, read_work
+from rollouts.engine.failures import causes_of_failures
+from rollouts.engine.live_state import Live, NodesNow
+from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
+from rollouts.engine.snapshot import NodeSnapshot, Snapshot
+from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
+from rollouts.engine.test_jobs import read_proofs
+from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
+from rollouts.gates.base import Gate
+from rollouts.gates.exposure import Exposure
+from rollouts.gates.headroom import Headroom
+from rollouts.gates.window import Window
+from rollouts.ledger.disruptions import read_budgets
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
+from rollouts.node_order.failure_domains import UNBOUND, Budgets
+from rollouts.queries.driver_nodes import (
+    clock_ahead,
+    controller_off,
+    heard,
+    is_held_by_others,
+    newest_hashes,
+    upgrade_policy,
+)
+from rollouts.queries.operators import operator_down
+from rollouts.queries.restraints import GOES_BACK, restraints_of
+from rollouts.queries.stage_windows import LET_GO, let_go_outside
+
+LETS_GO = (StageState.OPENING, StageState.PROMOTING)
+
+
+def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
+    """Put rows and live answers together. A fixed number of queries, whatever the size of the plan.
+
+    `seen`: the nodes as the API server lists them; None: as the rows have them.
+    """
+    answers = Prefetch("answers", GateAnswer.objects.filter(is_current=True).order_by())
+    stages = list(plan.stages.prefetch_related("targets", answers, "approvals", "glass").order_by("index"))
+    targets = {target.node_uid: target.node_name for stage in stages for target in stage.targets.all()}
+    nodes = from_cluster(plan, live, seen, targets) if seen else from_rows(plan, targets)
+    rows, drivers = nodes.selected, nodes.drivers
+    policy = read_policy(plan, len(rows))
+    restraints = restraints_of(plan, now=now)
+    taken = list(Disruption.objects.in_force().filter(cluster=plan.cluster_id).order_by())
+    restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
+    restrained |= _out_by_others(plan, taken)
+    there = {row.uid for row in rows}
+    openings = restraints.openings_of(_not_begun(stages, there), lasting=_must_last(stages))
+    if plan.state == PlanState.PROMOTING:  # whatever goes back waits for no window (hazard Z32)
+        restrained = let_go_outside(stages, openings, there, now=now) | restrained
+    may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
+    budgets = _budgets(plan, stages, [row.name for row in rows])
+    going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
+    looked = heard(plan, now=now)
+    stale, oldest = looked.stale_because, looked.oldest
+    holds = nodes.holds
+    busy = _busy([row.uid for row in rows if row.uid not in holds])
+    ahead = clock_ahead(plan.cluster_id)
+    by_uid = {row.uid: row for row in rows}
+    pods = pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes})
+    surroundings = AroundStages(
+        by_uid,
+        pods,
+        *(ready_and_waiting(plan) if compares_owners(stages) else (Counter(), Counter())),
+        bool(stale),
+        oldest,
+        ahead,
+        plan.mark,
+        restrained,
+        openings,
+        read_work(plan.cluster_id, _exposed(stages), by_uid, pods, ClusterClock(oldest, ahead)),
+        why_unready(pods, now=now),
+        causes_of_failures(stages, by_uid, now=now),
+    )
+    pauses = list(plan.commands.filter(verb=Verb.PAUSE))
+    pause = next((pause for pause in pauses if pause.ended_at is None), None)
+    resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
+    failures = _failures_in_the_rollback(plan, stages, since=resumed_at)
+    first = restraints.first
+    off = read_opt_outs(plan)
+    proofs = read_proofs(plan, stages)
+    cordons = read_cordons(plan, stages, proofs)
+    return Snapshot(
+        component=plan.its_component,
+        seen_at=oldest,
+        stale_because=stale,
+        state=PlanState(plan.state),
+        from_version=plan.from_version,
+        to_version=plan.to_version,
+        object_version=live.object_version,
+        write_intended=plan.write_intended_at is not None,
+        armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
+        may_be_armed_for=timedelta(seconds=plan.max_armed_s),
+        paused_because=pause.sentence if pause else "",
+        stopped_because=live.stopped_because or (first.sentence if first and first.is_stop else ""),
+        frozen_because=first.sentence if first else "",
+        restrained=restrained,
+        budgets=budgets,
+        disruptions=frozenset(one.node_uid for one in taken if one.plan_id == plan.pk),
+        policy=policy,
+        recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
+        sealed_hashes=plan.sealed.get("revisions", {}),
+        template_change=plan.template_change.get("says", ""),
+        newest_hashes=live.hashes,
+        unsettled=live.unsettled,
+        nodes=tuple(
+            replace(
+                _node(plan, row, drivers.get(row.name), holds.get(row.uid), live, ahead),
+                busy_with=busy.get(row.uid, ""),
+            )
+            for row in rows
+        ),
+        strays=_strays(plan, nodes, live, ahead),
+        gone=nodes.gone,
+        object_trouble=live.object_trouble,
+        opted_out=off.in_force,
+        opted_in=off.back,
+        opt_outs_left=off.left,
+        cordons=cordons.in_force,
+        cordons_left=cordons.left,
+        our_cordons=frozenset(
+            row.uid for row in rows if cordons.has(row.uid, is_shown=row.is_unschedulable, seen_at=oldest)
+        ),
+        proof_jobs=proofs.in_the_cluster,
+        operator_down=operator_down(plan.cluster, now=now),
+        handed_to=plan.handed_to,
+        handed_by=_handed_by(plan),
+        is_live=nodes.are_live,
+        stages=tuple(
+            stage_snapshot(
+                plan,
+                stage,
+                surroundings,
+                going=going.get(stage.pk),
+                resumed_at=resumed_at,
+                failures=failures if stage.is_rollback else {},
+                off=off,
+                proofs=proofs,
+                cordons=cordons,
+                now=now,
+            )
+            for stage in stages
+        ),
+        pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
+    )
+
+
+def _handed_by(plan: Plan) -> str:
+    """One query, where somebody has."""
+    told = (
+        plan.commands.filter(verb=Verb.HANDOVER, ended_at=None).values_list("actor", flat=True)
+        if plan.handed_to
+        else ()
+    )
+    return next(iter(told), "")
+
+
+def _judged(stages: Sequence[Stage]) -> list[Stage]:
+    """Those that are not over, and the last that passed."""
+    passed = [stage for stage in stages if stage.state == StageState.PASSED]
+    return [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
+
+
+def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
+    """The nodes on which pods can matter: those that were let go."""
+    judged = (target for stage in _judged(stages) for target in stage.targets.all())
+    return {target.node_name for target in judged if target.state != TargetState.HELD}
+
+
+def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
+    """UID of the node → since when it has been seen to be changed, where a gate asks what was worked there since."""
+    asking = (stage for stage in _judged(stages) if Exposure.key in stage.gate_options and not stage.is_rollback)
+    targets = (target for stage in asking for target in stage.targets.all())
+    return {target.node_uid: target.state_since for target in targets if target.state == TargetState.CHANGED}
+
+
+def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
+    """The throttle of whoever carries the change out, in nodes."""
+    if plan.its_component.room is None:
+        return NO_THROTTLE
+    row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
+    policy = upgrade_policy(row) if row else {}
+    return UpgradePolicy(
+        off=controller_off(row) if row else NO_OBJECT,
+        max_parallel=parallel_of(policy),
+        max_unavailable=unavailable_of(policy, nodes),
+    )
+
+
+def _out_by_others(plan: Plan, taken: Iterable[Disruption]) -> dict[str, str]:
+    """Of the nodes that somebody who is no plan has out: uid → why none of them goes forward now."""
+    return {} if plan.state in GOES_BACK else {one.node_uid: one.not_free for one in taken if one.plan_id is None}
+
+
+def _busy(unheld: Sequence[str]) -> dict[str, str]:
+    """Of the nodes that the plan has no hold for: uid → which other plan is changing it. One query at most."""
+    if not unheld:
+        return {}
+    others = Hold.objects.in_force().filter(node_uid__in=unheld).select_related("plan")
+    return {hold.node_uid: hold.plan.mark for hold in others}
+
+
+def _node(
+    plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, live: Live, ahead: timedelta
+) -> NodeSnapshot:
+    component = plan.its_component
+    is_kept = hold is not None and hold.is_wanted  # where nothing is held, all that there is of a hold
+    is_in_sync = driver is not None and driver.revision_hash == live.hashes.get(driver.owner_uid)
+    return NodeSnapshot(
+        uid=row.uid,
+        name=row.name,
+        has_label=row.is_held if component.hold else is_kept,
+        label_is_ours=row.held_by == plan.mark if component.hold else is_kept,
+        phase=component.phase(row.upgrade_state, has_pod=driver is not None, is_in_sync=is_in_sync),
+        upgrade_state=row.upgrade_state,
+        is_ready=row.is_ready,
+        is_unschedulable=row.is_unschedulable,
+        driver_version="" if row.driver_unknown_since else row.driver_version,
+        pod_hash=driver.revision_hash if driver else "",
+        hold_wanted=hold.is_wanted if hold else None,
+        hold_is_foreign=hold.is_foreign if hold else component.hold is not None and is_held_by_others(row),
+        was_held_again=hold is not None and _was_held_again(plan, hold),
+        label_was_placed=hold is not None and hold.placed_at is not None,
+        label_is_older=hold is not None and hold.is_older and not hold.trouble,
+        trouble=hold.trouble if hold else "",
+        is_late_node=_is_late_node(plan, row, ahead),
+    )
+
+
+def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple[NodeSnapshot, ...]:
+    """Two queries, where there are any: whose driver pod is on them now."""
+    if not nodes.strays:
+        return ()
+    drivers = driver_pods(plan)
+    newest = newest_hashes(plan.cluster_id, {one.owner_uid for one in drivers.values()} - live.hashes.keys())
+
+    def is_of_another(name: str) -> bool:
+        pod = drivers.get(name)
+        return pod is not None and pod.revision_hash != newest.get(pod.owner_uid, pod.revision_hash)
+
+    return tuple(
+        replace(
+            _node(plan, row, None, nodes.holds.get(row.uid), live, ahead),
+            is_of_another=plan.its_component.hold is not None and is_of_another(row.name),
+        )
+        for row in nodes.strays
+    )
+
+
+def _was_held_again(plan: Plan, hold: Hold) -> bool:
+    """Wanted since before the version was written, and read back as placed after that: somebody had taken it off."""
+    written_at = plan.write_intended_at
+    if written_at is None or hold.placed_at is None or not hold.is_wanted:
+        return False
+    return hold.wanted_since < written_at < hold.placed_at
+
+
+def _is_late_node(plan: Plan, row: Node, ahead: timedelta) -> bool:
+    """API servers give the second in which an object was made: one of the same second counts as later."""
+    if plan.write_intended_at is None:
+        return False
+    return row.created_at >= (plan.write_intended_at + ahead).replace(microsecond=0)
+
+
+def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: datetime) -> dict[str, int]:
+    """UID of the node → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
+    if plan.state not in GOES_BACK:
+        return {}
+    going_back = {target.pk: target.node_uid for each in stages if each.is_rollback for target in each.targets.all()}
+    if not going_back:
+        return {}
+    failed = PlanEvent.objects.filter(plan=plan, what="target", to=TargetState.FAILED, at__gte=since).order_by()
+    return dict(Counter(going_back[key] for key in failed.values_list("target", flat=True) if key in going_back))
+
+
+def _asks(stage: Stage, gate: type[Gate]) -> bool:
+    """Of what is only asked for where a stage lets nodes go."""
+    return stage.state in LETS_GO and not stage.is_rollback and gate.key in stage.gate_options
+
+
+def _not_begun(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
+    """The nodes that a gate asks maintenance windows for: still to go, or let go and not begun."""
+    targets = (target for stage in stages if _asks(stage, Window) for target in stage.targets.all())
+    return [one.node_uid for one in targets if one.state in {TargetState.HELD, *LET_GO} and one.node_uid in there]
+
+
+def _must_last(stages: Iterable[Stage]) -> timedelta:
+    """For how long a gate asks a maintenance window to be open, at most."""
+    gates = (gate for stage in stages if _asks(stage, Window) for gate in stage.gates)
+    asked = (gate.must_last for gate in gates if isinstance(gate, Window))
+    return max(asked, default=timedelta(0))
+
+
+def _budgets(plan: Plan, stages: Sequence[Stage], every: Sequence[str]) -> Budgets:
+    """Of the domains of the nodes that may go next. Read where a stage is letting nodes go, or about to.
+
+    `every`: names of the object's nodes, of which a plan that is handed over lets any go.
+    """
+    if plan.state == PlanState.ABORTING:
+        return read_budgets(plan.cluster_id, every, goes_back=False) if plan.handed_to else UNBOUND
+    goes_back = plan.state in GOES_BACK
+    lets_go = [each for each in stages if each.state in LETS_GO and each.is_rollback == goes_back]
+    held = [target for each in lets_go for target in each.targets.all() if target.state == TargetState.HELD]
+    if not held or plan.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
+        return UNBOUND
+    return read_budgets(plan.cluster_id, [target.node_name for target in held], goes_back=goes_back)
+
+
+def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, budgets: Budgets) -> list[Node]:
+    """No more than the stage, the operator and failure domains allow at once; a wave may still be smaller."""
+    held = {target.node_name: target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD}
+    limits = [policy.max_parallel or stage.max_unavailable, stage.max_unavailable]
+    at_once = min([*limits, *([] if policy.max_unavailable is None else [policy.max_unavailable])])
+    return [may_go[held[name]] for name in budgets.going([n for n, uid in held.items() if uid in may_go], at_once)]

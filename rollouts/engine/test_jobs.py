@@ -1,0 +1,44 @@
+"""What became of a plan's test Jobs: the newest on each node, and those that may be in the cluster."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rollouts.engine.snapshot import ProofInCluster
+from rollouts.gates.base import ProofEvidence
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import StageState, TargetState
+from rollouts.models import Plan, ProofJob, Stage, Target
+from rollouts.test_jobs.test_progress import ProofOutcome
+
+GOES_ON = (StageState.PROMOTING, StageState.SOAKING)
+
+
+@dataclass(frozen=True)
+class Proofs:
+    newest: Mapping[str, ProofJob] = field(default_factory=dict)  # by node uid
+    in_the_cluster: tuple[ProofInCluster, ...] = ()
+
+    def of(self, stage: Stage, target: Target, *, resumed_at: datetime) -> ProofEvidence | None:
+        """None: there is none since it changed. One that failed before a person said “go on” counts no more."""
+        row = self.newest.get(target.node_uid)
+        if row is None or target.state != TargetState.CHANGED or row.intended_at < target.state_since:
+            return None
+        is_before = row.told_at is not None and row.told_at < max(resumed_at, stage.state_since)
+        if row.outcome == ProofOutcome.FAILED and is_before and stage.state in GOES_ON:
+            return None
+        outcome = ProofOutcome(row.outcome) if row.outcome else None
+        return ProofEvidence(outcome, row.says, row.said, told_at=row.told_at)
+
+
+def read_proofs(plan: Plan, stages: Iterable[Stage]) -> Proofs:
+    """One query, none where no stage asks for a proof."""
+    if not any(Proof.key in stage.gate_options for stage in stages):
+        return Proofs()
+    rows = list(ProofJob.objects.filter(plan=plan).order_by("pk"))
+    there = tuple(
+        ProofInCluster(row.pk, row.node_uid, row.node_name, bool(row.outcome), row.trouble)
+        for row in rows
+        if row.gone_at is None
+    )
+    return Proofs({row.node_uid: row for row in rows}, there)

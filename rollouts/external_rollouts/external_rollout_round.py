@@ -1,0 +1,415 @@
+"""One round of what others drive: look at rows, ask the gates, write down. Its cluster is asked and written nothing.
+
+Each driver object of a cluster in the mode `follow` has one open row. While nothing of it changes the row keeps in mind
+what the object asks for; when that changes, or the operator is at work on a node without a plan of ours, the same row
+is the rollout. Safe to run twice, safe to stop anywhere: a round is one transaction, which asserts its turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef
+
+from edges.transition_errors import LostRace
+from fleet.models import Cluster, DriverObject, Node
+from fleet.models.cluster import ClusterMode
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from rollouts.components import DRIVER_OBJECT_KINDS
+from rollouts.components.base import Phase
+from rollouts.engine.baseline import baselines
+from rollouts.engine.decide.gate_evaluation import all_pass, judge
+from rollouts.engine.nodes import COLUMNS
+from rollouts.engine.snapshot import StageSnapshot
+from rollouts.engine.stage_evidence import AroundStages, most_ready, passing_since, refused_since, target_evidence
+from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
+from rollouts.external_rollouts.gate_options import ASKED
+from rollouts.external_rollouts.observations import (
+    NOT_BEGUN,
+    NodeLook,
+    became,
+    begins,
+    ends,
+    is_untouched,
+    shows_before,
+)
+from rollouts.external_rollouts.record import AT_ONCE, write_answers, write_baselines, write_moved
+from rollouts.gates.base import Evidence, TargetEvidence, When
+from rollouts.gates.soak import Soak
+from rollouts.lifecycle import BEGUN, FollowedState, StageState, TargetState
+from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout, Plan
+from rollouts.models.gate_answer import BLIND
+from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemonsets, heard, newest_hashes, nodes_of
+from rollouts.queries.failures import causes_found
+
+LOOK_AGAIN = {FollowedState.STANDING: timedelta(seconds=10), FollowedState.ROLLING: timedelta(seconds=2)}
+BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile
+KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node of the object is read then
+
+
+def take_up(*, now: datetime) -> None:
+    """A row for each driver object of a followed cluster that has none yet: what it asks for is kept in mind."""
+    open_ones = FollowedRollout.objects.open().filter(cluster=OuterRef("cluster"), object_uid=OuterRef("uid"))
+    followed = DriverObject.objects.filter(changeable(), cluster__mode=ClusterMode.FOLLOW, kind__in=DRIVER_OBJECT_KINDS)
+    rows = [_standing(each, now=now) for each in followed.filter(~Exists(open_ones))]
+    FollowedRollout.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _standing(each: DriverObject, *, now: datetime, seen_at: datetime | None = None) -> FollowedRollout:
+    return FollowedRollout(
+        cluster_id=each.cluster_id, object_kind=each.kind, object_name=each.name, object_uid=each.uid,
+        to_version=each.version, state=FollowedState.STANDING, state_since=now, seen_at=seen_at, next_look_at=now,
+        lease_until=now,
+    )  # fmt: skip
+
+
+def run_followed(*, rollout_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+    rollout = FollowedRollout.objects.open().select_related("cluster").filter(pk=rollout_id).first()
+    if rollout is None or not rollout.take_lease(owner=owner, now=clock()):
+        return
+    try:
+        with suppress(LostRace):  # another worker has it, or a person changed the mode: the next round sees it
+            _look(rollout, now=clock())
+    finally:
+        now = clock()
+        wait = LOOK_AGAIN.get(FollowedState(rollout.state), timedelta(0))
+        rollout.end_lease(now=now, next_look_at=now + wait)
+
+
+def _look(rollout: FollowedRollout, *, now: datetime) -> None:
+    driver_object = DriverObject.objects.filter(
+        changeable(), cluster=rollout.cluster_id, uid=rollout.object_uid
+    ).first()
+    looked = heard(rollout, now=now)
+    if because := _followed_no_more(rollout, driver_object, is_seen=not looked.stale_because):
+        _leave(rollout, because, now=now)
+    elif rollout.state == FollowedState.STANDING:
+        if driver_object is not None and not looked.stale_because:
+            _stand(rollout, driver_object, now=now)
+    else:
+        _follow(rollout, driver_object, is_stale=bool(looked.stale_because), seen_at=looked.oldest, now=now)
+
+
+def _followed_no_more(rollout: FollowedRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
+    """Why. Blank: it is followed."""
+    mode = Cluster.objects.values_list("mode", flat=True).get(pk=rollout.cluster_id)
+    if mode != ClusterMode.FOLLOW:
+        return f"The mode of {rollout.cluster.name} is {mode} now."
+    if driver_object is None and is_seen:
+        return f"{rollout.object_kind} {rollout.object_name} is gone, or says no driver version any more."
+    plan = _plan_of_ours(rollout)
+    if plan and rollout.state == FollowedState.ROLLING:
+        return f"Plan #{plan.pk} “{plan.title}” works on it."
+    return ""
+
+
+def _plan_of_ours(rollout: FollowedRollout) -> Plan | None:
+    return Plan.objects.under_way().filter(cluster=rollout.cluster_id, object_uid=rollout.object_uid).first()
+
+
+def _leave(rollout: FollowedRollout, because: str, *, now: datetime) -> None:
+    with transaction.atomic():
+        rollout.keep_lease(now=now)
+        if rollout.state == FollowedState.STANDING:
+            rollout.delete()  # it said nothing but what the object asks for
+        else:
+            rollout.move(FollowedState.GIVEN_UP, now=now, because=because)
+
+
+# While it stands
+
+
+def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
+    """Five queries while nothing of the object changes, but for once in ten minutes."""
+    why = begins(was=rollout.to_version, version=driver_object.version, at_work=_at_work(driver_object))
+    is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
+    seen = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
+    if not seen:  # nothing begins, or a plan of ours did it, or it runs on no node: only that is kept in mind
+        _keep_in_mind(rollout, driver_object, now=now)
+        return
+    was, kept = rollout.to_version, {node.node_uid: node for node in rollout.nodes.all()}
+    nodes = _nodes_as(seen, rollout, {}, kept=kept, is_watched=is_watched, now=now)
+    with transaction.atomic():
+        rollout.keep_lease(now=now)
+        rollout.move(FollowedState.ROLLING, now=now, because=why, **_began(driver_object, was=was, now=now))
+        _replace_nodes(rollout, nodes)
+
+
+def _keep_in_mind(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
+    """The version, and what each node is like, for those that begin before the first look at their rollout."""
+    newest = rollout.nodes.aggregate(at=Max("state_since"))["at"]
+    nodes = None
+    if newest is None or now - newest > KEPT_FOR:
+        nodes = _nodes_as(_first_look(rollout, driver_object), rollout, {}, kept={}, is_watched=True, now=now)
+    with transaction.atomic():
+        rollout.keep_lease(now=now)
+        FollowedRollout.objects.filter(pk=rollout.pk).update(to_version=driver_object.version, seen_at=now)
+        if nodes is not None:
+            _replace_nodes(rollout, nodes)
+
+
+def _replace_nodes(rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> None:
+    rollout.nodes.all().delete()
+    FollowedNode.objects.bulk_create(nodes, batch_size=AT_ONCE)
+
+
+def _at_work(driver_object: DriverObject) -> list[str]:
+    """Names of its nodes that the operator changes, or would next. Who is held in its queue may be so for ever."""
+    quiet = nodes_of(driver_object).exclude(upgrade_state__in=["", UPGRADE_DONE, UPGRADE_FAILED])
+    return list(
+        quiet.exclude(upgrade_state=UPGRADE_REQUIRED, is_held=True).order_by("name").values_list("name", flat=True)
+    )
+
+
+def _began(driver_object: DriverObject, *, was: str, now: datetime) -> dict[str, str | datetime]:
+    return {
+        "from_version": was,
+        "to_version": driver_object.version,
+        "driven_by": ", ".join(driver_object.owned_by)[:500],
+        "began_at": now,
+        "seen_at": now,
+    }
+
+
+# What is seen
+
+
+@dataclass(frozen=True)
+class FollowedLook:
+    """A node of the object, and the hash of its driver pod's template; blank: it has none, or nobody knows."""
+
+    row: Node
+    look: NodeLook
+    pod_hash: str
+
+
+def _first_look(rollout: FollowedRollout, driver_object: DriverObject) -> list[FollowedLook]:
+    """All but those that bring their own driver: no pod of it runs there, and the operator says nothing of them."""
+    wanted = driver_object.version
+    seen = _see(rollout, nodes_of(driver_object).only(*COLUMNS).order_by("name"), wanted, {})
+    return [one for one in seen if one.pod_hash or one.look.phase is not Phase.UNKNOWN]
+
+
+def _see(rollout: FollowedRollout, nodes, wanted: str, hashes: dict[str, str]) -> list[FollowedLook]:
+    """`hashes`: by uid, of the driver pod of each node when it was last seen not to have begun."""
+    pods = driver_pods(rollout)
+    newest = newest_hashes(rollout.cluster_id, {pod.owner_uid for pod in pods.values()})
+    return [_seen(rollout, node, wanted, pods.get(node.name), newest, hashes.get(node.uid, "")) for node in nodes]
+
+
+def _seen(
+    rollout: FollowedRollout, node: Node, wanted: str, pod: DriverPod | None, newest: dict[str, str], was: str
+) -> FollowedLook:
+    has, component = pod.revision_hash if pod else "", rollout.its_component
+    template = newest.get(pod.owner_uid, "") if pod else ""
+    is_in_sync = not template or not has or has == template
+    loaded = "" if node.driver_unknown_since else node.driver_version
+    look = NodeLook(
+        uid=node.uid,
+        name=node.name,
+        phase=component.phase(node.upgrade_state),
+        is_held=node.is_held,
+        runs_it=component.has_changed(wanted=wanted, loaded=loaded, is_in_sync=is_in_sync),
+        has_other_pod=bool(was) and has != was,
+    )
+    return FollowedLook(node, look, has)
+
+
+def _nodes_as(
+    seen: Sequence[FollowedLook],
+    rollout: FollowedRollout,
+    earlier: dict[str, FollowedNode],
+    *,
+    kept: dict[str, FollowedNode],
+    is_watched: bool,
+    now: datetime,
+) -> list[FollowedNode]:
+    """As they are seen at first; not written yet.
+
+    `earlier`: by uid, what began in the rollout that this one replaces: it is compared with what it was before.
+    `kept`: what was kept in mind while nothing changed, for who is seen too late to be looked at.
+    """
+    states = {one.row.uid: became(one.look, None) for one in seen}
+    show = [uid for uid, state in states.items() if shows_before(state, is_first=True, is_watched=is_watched)]
+    known = {uid: node.baseline for uid, node in kept.items()}
+    known |= baselines(rollout, show, now=now)
+    known |= {uid: node.baseline for uid, node in earlier.items()}
+    shown = set(show)
+    return [
+        FollowedNode(
+            rollout=rollout,
+            node_uid=one.row.uid,
+            node_name=one.row.name,
+            state=states[one.row.uid],
+            state_since=now,
+            baseline=known.get(one.row.uid),
+            pod_hash=one.pod_hash if one.row.uid in shown else "",
+        )
+        for one in seen
+    ]
+
+
+# While it rolls
+
+
+def _follow(
+    rollout: FollowedRollout,
+    driver_object: DriverObject | None,
+    *,
+    is_stale: bool,
+    seen_at: datetime,
+    now: datetime,
+) -> None:
+    nodes = list(rollout.nodes.all())
+    rows = Node.objects.filter(cluster=rollout.cluster_id, uid__in=[node.node_uid for node in nodes])
+    by_uid = {row.uid: row for row in rows.only(*COLUMNS).order_by()}
+    moved, looked_at = ([], []) if is_stale else _moved(rollout, nodes, by_uid, now=now)
+    current = {answer.gate: answer for answer in rollout.answers.filter(is_current=True)}
+    around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at, now=now)
+    targets = [target for node in nodes if not is_untouched(target := target_evidence(node, around))]
+    stage = _stage(rollout, nodes, targets, around, current)
+    judgements = judge(stage, When.THROUGH, now=now)
+    step = None
+    if driver_object is not None and not is_stale:
+        step = ends(
+            {node.node_uid: TargetState(node.state) for node in nodes},
+            version=rollout.to_version,
+            asked_for=driver_object.version,
+            all_pass=all_pass(stage, judgements),
+            is_known=any(node.baseline for node in nodes),
+            is_touched=any(target.state is not TargetState.EXCLUDED for target in targets),
+            moved_at=max([rollout.state_since, *(each.state_since for each in nodes)]),
+            now=now,
+        )
+    with transaction.atomic():
+        rollout.keep_lease(now=now)
+        write_moved(moved)
+        write_baselines(looked_at)
+        is_other = write_answers(rollout, judgements, current, now=now)
+        if not is_stale:
+            FollowedRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
+        if step is not None and driver_object is not None:
+            rollout.move(step.to, now=now, because=step.because)
+            _go_on(rollout, driver_object, nodes, now=now)
+        elif moved or is_other:
+            rollout.tell()
+
+
+def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[FollowedNode], *, now: datetime) -> None:
+    """What follows it: the rollout to the version that replaced its own, or the object as it stands."""
+    following = _standing(driver_object, now=now, seen_at=now)
+    if ended.state == FollowedState.REPLACED and (seen := _first_look(ended, driver_object)):
+        following.state, following.because = FollowedState.ROLLING, ended.because
+        for column, value in _began(driver_object, was=ended.to_version, now=now).items():
+            setattr(following, column, value)
+        following.save()
+        earlier = {node.node_uid: node for node in nodes if node.state in BEGUN and node.baseline}
+        _replace_nodes(following, _nodes_as(seen, following, earlier, kept={}, is_watched=True, now=now))
+        following.tell()
+    else:
+        following.save()
+
+
+def _moved(
+    rollout: FollowedRollout, nodes: Sequence[FollowedNode], by_uid: dict[str, Node], *, now: datetime
+) -> tuple[list[FollowedNode], list[FollowedNode]]:
+    """The nodes that are elsewhere now, with that; and those of which it is known anew what they are before they begin.
+
+    Of the latter at most `AT_ONCE` a round: all that begin to be followed together would come due together.
+    """
+    there = _still_of_it(rollout, by_uid)
+    hashes = {node.node_uid: node.pod_hash for node in nodes}
+    seen = {one.row.uid: one for one in _see(rollout, there.values(), rollout.to_version, hashes)}
+    moved = list[FollowedNode]()
+    for node in nodes:
+        one, was = seen.get(node.node_uid), TargetState(node.state)
+        to = became(one.look, was) if one else TargetState.EXCLUDED
+        if to is not was:
+            node.is_lost = one is None and was in BEGUN
+            node.state, node.state_since = to, now
+            moved.append(node)
+    due = [node for node in nodes if node.state in NOT_BEGUN and _is_due(node, by_uid, now=now)]
+    quiet = sorted(due, key=lambda node: node.baseline["at"] if node.baseline else "")[:AT_ONCE]
+    as_now = baselines(rollout, [node.node_uid for node in quiet], now=now) if quiet else {}
+    there_still = [node for node in quiet if node.node_uid in as_now]  # one may have gone since
+    for node in there_still:
+        node.baseline, node.pod_hash = as_now[node.node_uid], seen[node.node_uid].pod_hash
+    return moved, there_still
+
+
+def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bool:
+    """Whether it is looked at anew, for what it is before it begins. Not once it runs another driver than then."""
+    row = by_uid[node.node_uid]
+    if node.baseline is None:
+        return True
+    is_as_then = row.driver_version == node.baseline["driver_version"] and not row.driver_unknown_since
+    return is_as_then and now - datetime.fromisoformat(node.baseline["at"]) > BASELINE_HOLDS
+
+
+def _still_of_it(rollout: FollowedRollout, by_uid: dict[str, Node]) -> dict[str, Node]:
+    """Without those that left the object; while the operator makes its DaemonSets anew nobody can tell who did."""
+    if not driver_daemonsets(rollout):
+        return by_uid
+    selected = set(nodes_of(rollout).values_list("uid", flat=True))
+    return {uid: row for uid, row in by_uid.items() if uid in selected}
+
+
+def _begun(nodes: Sequence[FollowedNode]) -> list[FollowedNode]:
+    return [node for node in nodes if node.state in BEGUN]
+
+
+def _around(
+    rollout: FollowedRollout,
+    nodes: Sequence[FollowedNode],
+    by_uid: dict[str, Node],
+    *,
+    is_stale: bool,
+    seen_at: datetime,
+    now: datetime,
+) -> AroundStages:
+    """What the snapshot of a plan has, of rows alone. No node is held by us, and no window is asked for."""
+    ready, waiting = ready_and_waiting(rollout) if most_ready(_begun(nodes)) else (Counter[str](), Counter[str]())
+    names = [node.node_name for node in _begun(nodes)]
+    ahead = clock_ahead(rollout.cluster_id)
+    pods = pods_on(rollout, names)
+    why = why_unready(pods, now=now)
+    failed = [node.node_uid for node in nodes if node.state == TargetState.FAILED]
+    failures = causes_found(failed) if failed else {}
+    return AroundStages(by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why, failures=failures)
+
+
+def _stage(
+    rollout: FollowedRollout,
+    nodes: Sequence[FollowedNode],
+    targets: Sequence[TargetEvidence],
+    around: AroundStages,
+    current: dict[str, FollowedAnswer],
+) -> StageSnapshot:
+    """All of it as one stage that soaks: so that what fails closed there does so here."""
+    before = most_ready(_begun(nodes))
+    evidence = Evidence(
+        seen_at=around.seen_at,
+        to_version=rollout.to_version,
+        targets=tuple(targets),
+        workloads_ready_now={owner: around.ready[owner] for owner in before},
+        workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
+        workloads_ready_before=before,
+        workloads_refused=refused_since(rollout, _begun(nodes), before, around),
+        others_passing_since=passing_since([gate.key for gate in ASKED if gate.key != Soak.key], current, None),
+    )
+    return StageSnapshot(
+        index=0,
+        name=str(rollout),
+        is_rollback=False,
+        state=StageState.SOAKING,
+        state_since=rollout.state_since,
+        patience=timedelta.max,
+        max_unavailable=1,
+        gates=ASKED,
+        evidence=evidence,
+    )

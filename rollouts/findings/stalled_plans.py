@@ -1,0 +1,190 @@
+"""A plan of which nothing has moved for long. No wait is without an end: past this one a person is asked, by name.
+
+Gates have a patience, and an armed plan a limit. What else a plan waits for (a rollback for the operator, a person for
+a colleague, a pause for whoever made it) may last for ever, and says so to nobody who does not open its page.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db.models import Max, Q, QuerySet
+
+from fleet.models import Cluster
+from health.evaluation.finding_sources import FindingSource
+from health.rules.base import Severity, Wrong
+from rollouts.findings.plan_findings import page_of_plan
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import BOUND, Answer
+from rollouts.gates.window import Window
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import GateAnswer, Plan, StageKind, Target
+from rollouts.models.gate_answer import BLIND
+from rollouts.queries.plan_view import (
+    LOOK,
+    PlanStanding,
+    is_unlooked,
+    restraint_on,
+    says_unlooked,
+    standings_of,
+)
+from rollouts.queries.restraints import GOES_BACK
+from wording.durations import spell
+from wording.instants import to_the_minute
+
+OF_PEOPLE = timedelta(days=1)  # an approval, a pause, a freeze: whoever is asked has slept since
+# Where only the operator, or we, have something to do and no freeze forbids it: as long as the plan lets a gate wait.
+OF_MACHINES = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK, PlanState.ABORTING})
+
+
+def unlooked_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
+    """A plan of any state that is due and whose rounds do not begin. One query.
+
+    When it is due is written by the clock of the worker that looked last. So its subject names the round: whoever
+    judges tells of it once that has been the same for long enough by a clock of their own, and of no plan whose worker
+    goes on with a clock that is late.
+    """
+    for plan in Plan.objects.under_way().filter(cluster=cluster).order_by("pk"):
+        called = f"plan #{plan.pk} “{plan.title}”"
+        if is_unlooked(plan, now=now):
+            sentence = says_unlooked(called, to_the_minute(plan.looked_at) if plan.looked_at else "")
+        elif plan.looked_at and plan.looked_at - now > BLIND:
+            sentence = (
+                f"No worker has begun another round of {called}, and the clock of who looked at it last is "
+                f"{spell(plan.looked_at - now)} ahead: nothing of it is let go, held again or judged."
+            )
+        else:
+            continue
+        yield (
+            f"plan {plan.pk} round {plan.epoch}",
+            Wrong(
+                Severity.CRITICAL,
+                sentence,
+                f"{LOOK} Until then a halt of this plan is carried out by nobody.",
+                {"plan": plan.pk, "state": plan.state, "round": plan.epoch},
+                why=plan.state,
+            ),
+        )
+
+
+def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
+    """Two queries, and a dozen for each plan that is under way. One that is halted is a finding of its own, and so is
+    one at which no worker looks."""
+    plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
+    for standing in standings_of(plans, now=now):
+        plan, wait = standing.plan, _wait_of(standing, now=now)
+        if standing.unlooked or wait is None or now - wait.since <= wait.patience:
+            continue
+        since = to_the_minute(wait.since)
+        what = f"plan #{plan.pk} “{plan.title}” has {wait.lacks} since {since}, for more than {spell(wait.patience)}"
+        yield (
+            f"plan {plan.pk}",
+            Wrong(
+                Severity.WARNING,
+                f"{wait.of_what} of {what}. {standing.why}",
+                f"Open the plan and end the wait, or give the plan up. {plan.started_by or plan.author} started it.",
+                {"plan": plan.pk, "state": plan.state, "since": wait.since.isoformat()},
+                why=f"{plan.state} {wait.since.isoformat()}",
+            ),
+        )
+
+
+class Wait(NamedTuple):
+    since: datetime
+    patience: timedelta
+    of_what: str = "Nothing"
+    lacks: str = "moved"
+
+
+def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
+    """None: it ends by itself, and the plan says when. A soak does as long as its gates are judged."""
+    plan = standing.plan
+    if _soaks(plan) and not standing.pause:
+        return Wait(_judged_at(plan), _of_machines(plan), "No gate", "been judged")
+    patience = _patience(standing, now=now)
+    return None if patience is None else Wait(_moved_at(plan), patience)
+
+
+def _moved_at(plan: Plan) -> datetime:
+    """When a state of it, of a stage or of a target last changed, a person said something, or a label came or went."""
+    held = plan.holds.aggregate(wanted=Max("wanted_since"), placed=Max("placed_at"), freed=Max("freed_at"))
+    said = plan.commands.aggregate(at=Max("at"), ended=Max("ended_at"))
+    newest = plan.events.aggregate(at=Max("at"))
+    return max(at for at in (plan.state_since, *held.values(), *said.values(), *newest.values()) if at)
+
+
+def _patience(standing: PlanStanding, *, now: datetime) -> timedelta | None:
+    """None: it ends by itself, and the plan says when."""
+    plan = standing.plan
+    waits = _waits(plan)
+    if standing.pause or any(row.gate == ApprovalGate.key for row in waits):
+        return OF_PEOPLE
+    restraint = restraint_on(plan, _letting_go(plan, waits), now=now)
+    comes = any(row.comes_by_itself for row in waits) if restraint is None else restraint.ends_at is not None
+    if comes:
+        return None
+    if restraint or plan.state not in OF_MACHINES:
+        return OF_PEOPLE
+    return _of_machines(plan)
+
+
+def _of_machines(plan: Plan) -> timedelta:
+    return timedelta(seconds=plan.stages.aggregate(most=Max("timeout_s"))["most"])
+
+
+def _judged_at(plan: Plan) -> datetime:
+    """When a gate of it last answered: of a cluster that does not answer, and in a round that fails, none is asked."""
+    asked = GateAnswer.objects.filter(stage__plan=plan, is_current=True).aggregate(at=Max("at"))["at"]
+    return max(_moved_at(plan), asked) if asked else _moved_at(plan)
+
+
+def _soaks(plan: Plan) -> bool:
+    is_promoting = plan.state == PlanState.PROMOTING
+    return is_promoting and plan.stages.forward().filter(state=StageState.SOAKING).exists()
+
+
+def _waits(plan: Plan) -> list[GateAnswer]:
+    """Before its next wave, or before the first."""
+    if plan.state != PlanState.PROMOTING:
+        return []
+    opens = Q(stage__state=StageState.OPENING) | Q(stage__state=StageState.PROMOTING, gate=Window.key)
+    return list(GateAnswer.objects.filter(opens, stage__plan=plan, is_current=True, answer=Answer.WAIT))
+
+
+def _letting_go(plan: Plan, waits: Collection[GateAnswer]) -> QuerySet[Target]:
+    """The targets of the stage that is at that: while a plan goes back, of the rollback stage alone.
+
+    Also of one that opens once a freeze or a window lets some node go.
+    """
+    is_bound = any(row.cause == BOUND and not row.is_advisory for row in waits)
+    states = {StageState.PROMOTING, *([StageState.OPENING] if is_bound else [])}
+    found = Target.objects.filter(stage__plan=plan, stage__state__in=states).only("node_uid", "state")
+    return found.filter(stage__kind=StageKind.ROLLBACK) if plan.state in GOES_BACK else found.forward()
+
+
+STILL = FindingSource(
+    "plan-still",
+    "Plan stands still",
+    timedelta(0),
+    still_plans,
+    "Nothing of a plan has moved for a day; for as long as it lets a gate wait, where no person has to decide.",
+    page_of_plan,
+    (
+        "Open the plan: it says what it waits for, and since when.",
+        "End that wait: approve or reject, resume what is paused, or put right what a gate waits for on its nodes.",
+        "Where it should not go on, roll it back or abort it, with a reason.",
+    ),
+)
+UNLOOKED = FindingSource(
+    "plan-unlooked",
+    "No worker looks at a plan",
+    BLIND,
+    unlooked_plans,
+    "A plan is due, and no worker looks at it: nothing of it is let go, held again or judged, and no halt is obeyed.",
+    page_of_plan,
+    (
+        "Look whether a worker of the queue “rollouts” runs, and what its log says; start one where none does.",
+        "Look whether Redis answers: without it no message and no sweep reaches a worker.",
+        "Where none can be started soon and nodes must not begin, hold them by hand (docs/takeover.md).",
+    ),
+)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from kube import client
+from kube.redaction import redacted
+from kube.structs import PodSeen
+from kube.structs.events import EventSeen
+from rollouts.driver_images.pull_progress import PullProgress
+from rollouts.engine.writer_lease import take_writer_lease
+from rollouts.models import ImagePull, PullJob
+from rollouts.models.transitions import record_event
+from rollouts.test_jobs.job_manifest import is_ours
+
+LONGEST = 500  # of what others say
+LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
+BY_ITSELF = "quarterdeck"
+
+
+@dataclass
+class PullRound:
+    """What the parts of a round share: whose turn it is, and what the cluster showed when it began."""
+
+    pull: ImagePull
+    connection: client.Connection
+    clock: Callable[[], datetime]
+    may_write: bool = False
+    is_in_motion: bool = False  # something comes or goes, so that the next look is worth it soon
+    seen_at: datetime | None = None
+    jobs: dict[int, client.JobSeen | None] = field(default_factory=dict)  # by their rows
+    pods: list[PodSeen] = field(default_factory=list)
+    warnings: dict[str, list[EventSeen]] = field(default_factory=dict)  # by namespace
+
+    def learn_whether_it_ends(self) -> None:
+        """Somebody may have called it off since."""
+        self.pull.refresh_from_db(fields=["ends_because"])
+
+    def rows(self):
+        return PullJob.objects.filter(pull=self.pull).select_related("pull").order_by("position")
+
+    def pods_of(self, row: PullJob) -> list[PodSeen]:
+        """Its labels say so, and the time of asking: whichever Job made them."""
+        return [
+            pod
+            for pod in self.pods
+            if pod.namespace == row.namespace and is_ours(row.wanted, pod.labels, pod.annotations)
+        ]
+
+    def may_still_land(self, row: PullJob) -> bool:
+        """Whether a request for its Job may be on its way that was not there when this round looked."""
+        if row.intended_at is None or row.made_at is not None:
+            return False
+        return self.seen_at is None or self.seen_at - row.intended_at < LANDED_BY
+
+    def write(
+        self,
+        row: PullJob,
+        told: PullProgress,
+        *,
+        now: datetime,
+        made_at: datetime | None = None,
+        gone_at: datetime | None = None,
+    ) -> None:
+        outcome = told.outcome.value if told.outcome else ""
+        columns: dict[str, Any] = {
+            "says": told.says[:1000],
+            "said": bounded(told.said),
+            "took": told.took,
+            "outcome": outcome,
+        }
+        columns["told_at"] = now if outcome else None
+        columns["failing_since"] = (row.failing_since or now) if told.is_failing else None
+        columns |= {"made_at": made_at} if made_at else {}
+        columns |= {"gone_at": gone_at} if gone_at else {}
+        with transaction.atomic():
+            self.pull.keep_lease(now=now)
+            if PullJob.objects.filter(pk=row.pk, outcome="").update(**columns) and outcome:
+                because = f"{row.node_name}, {row.image}: {told.says}"
+                self.tell(f"image-{outcome}", because, now=now)
+
+    def tell(self, to: str, because: str, *, now: datetime) -> None:
+        record_event(plan=self.pull.plan, what="note", was="", to=to, now=now, actor="engine", because=because)
+
+    def take_writer_lease(self) -> None:
+        if not self.may_write:
+            take_writer_lease(self.connection, self.pull.plan.cluster, now=self.clock())
+            self.may_write = True
+
+
+def bounded(words: str) -> str:
+    """In one line, and without what looks like a secret."""
+    return redacted(" ".join(words[: 4 * LONGEST].split()))[:LONGEST]

@@ -1,0 +1,115 @@
+"""One round of an image pull: look at its Jobs, delete those that are told, make those to come. Safe to stop anywhere.
+
+The plan's own rounds know nothing of it. Each Job is a row before it is written; what was written is looked for by its
+name, and a row is done with only when its Job and its pod were read back to be gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+
+from edges.failures import failure_sentence
+from edges.transition_errors import LostRace
+from kube import client
+from rollouts.engine.writer_lease import Forfeit
+from rollouts.image_pulls import job_cleanup, job_creation, job_results
+from rollouts.image_pulls.base import BY_ITSELF, PullRound
+from rollouts.image_pulls.latest_pulls import PULLED_IN, pull_on_page
+from rollouts.models import ImagePull, Plan
+
+log = structlog.get_logger()
+
+LOOK_AGAIN = timedelta(seconds=10)  # a driver's image takes a node a minute or more
+IN_MOTION = timedelta(seconds=2)  # a Job that has no pod yet, or one that goes
+NOT_SOON = timedelta(seconds=10)
+AFTER_A_BUG = timedelta(seconds=30)
+GIVEN_UP_AFTER = timedelta(hours=2)
+
+
+def run_pull(*, pull_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+    pull = ImagePull.objects.in_force().select_related("plan__cluster").filter(pk=pull_id).first()
+    if pull is None or not pull.take_lease(owner=owner, now=clock()):
+        return
+    try:
+        waiting_for, wait = _look_and_act(pull, clock=clock)
+    except Exception as bug:
+        because = f"{failure_sentence(bug)} No Job is made meanwhile."
+        pull.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
+        raise
+    now = clock()
+    pull.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
+
+
+def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
+    """Why it does not go on, and when to look again."""
+    cluster = pull.plan.cluster
+    try:
+        with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
+            return _go(PullRound(pull, connection, clock))
+    except client.ClusterError as error:
+        log.warning("an image pull does not go on", pull=pull.pk, cluster=cluster.name, error=str(error))
+        wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
+        return f"{cluster.name}: {error}", wait
+    except Forfeit as forfeit:
+        return str(forfeit), NOT_SOON
+    except LostRace as lost:
+        return str(lost), IN_MOTION
+
+
+def _go(pull_round: PullRound) -> tuple[str, timedelta]:
+    _check_cluster(pull_round)
+    _stop_what_is_over(pull_round)
+    job_results.see(pull_round)
+    pull_round.learn_whether_it_ends()
+    for row in pull_round.rows().in_the_cluster().filter(outcome=""):
+        job_results.look(pull_round, row)
+    pull_round.learn_whether_it_ends()
+    waiting_for = "" if pull_round.pull.ends_because else job_creation.make(pull_round)
+    if pull_round.pull.ends_because:
+        job_cleanup.tell_what_was_not_through(pull_round)
+    for row in pull_round.rows().in_the_cluster():
+        if row.outcome or pull_round.pull.ends_because:
+            waiting_for = job_cleanup.delete(pull_round, row) or waiting_for
+    _end(pull_round)
+    return waiting_for, NOT_SOON if waiting_for else IN_MOTION if pull_round.is_in_motion else LOOK_AGAIN
+
+
+def _check_cluster(pull_round: PullRound) -> None:
+    """Another one at the address has no Job of ours, which must not be taken for ours being gone (hazard Z10).
+
+    :raises Forfeit: when it is so
+    """
+    cluster = pull_round.pull.plan.cluster
+    if (uid := client.kube_system_uid(pull_round.connection)) != cluster.uid:
+        raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
+
+
+def _stop_what_is_over(pull_round: PullRound) -> None:
+    plan, now = Plan.objects.get(pk=pull_round.pull.plan_id), pull_round.clock()
+    because = ""
+    if plan.state not in PULLED_IN:
+        because = f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
+    elif plan.to_version != pull_round.pull.to_version:
+        because = f"The draft was edited: it goes to {plan.to_version} now."
+    elif now - pull_round.pull.asked_at >= GIVEN_UP_AFTER:
+        because = "It was given up: two hours are enough for any image."
+    if because:
+        pull_round.pull.stop(because, by=BY_ITSELF, now=now)
+
+
+def _end(pull_round: PullRound) -> None:
+    rows = list(pull_round.rows())
+    if any(row.intended_at and not row.gone_at for row in rows):
+        return
+    if not pull_round.pull.ends_because and any(not row.outcome for row in rows):
+        return
+    now = pull_round.clock()
+    with transaction.atomic():
+        if pull_round.pull.end(now=now):
+            pull_round.pull.refresh_from_db()
+            pull_round.tell("pull-ended", pull_on_page(pull_round.pull).sentence, now=now)

@@ -1,0 +1,42 @@
+"""Leaving nothing: a row is done with only when its Job and its pod were read back to be gone."""
+
+from kube import client
+from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
+from rollouts.image_pulls.base import PullRound, bounded
+from rollouts.models import PullJob
+from rollouts.test_jobs.job_manifest import is_ours
+
+
+def tell_what_was_not_through(pull_round: PullRound) -> None:
+    told = PullProgress(
+        f"It was not through when this ended. {pull_round.pull.ends_because}", outcome=PullOutcome.UNKNOWN
+    )
+    for row in pull_round.rows().in_the_cluster().filter(outcome=""):
+        pull_round.write(row, told, now=pull_round.clock())
+
+
+def delete(pull_round: PullRound, row: PullJob) -> str:
+    """Why it cannot be. Blank: it is gone, or on its way."""
+    pull_round.is_in_motion = True
+    if row.pk not in pull_round.jobs:
+        return ""  # It was made in this round: the next one sees it.
+    job = pull_round.jobs[row.pk]
+    if job is None or not is_ours(row.wanted, job.labels, job.annotations):
+        if not pull_round.may_still_land(row) and not pull_round.pods_of(row):
+            PullJob.objects.filter(pk=row.pk, gone_at=None).update(gone_at=pull_round.clock(), trouble="")
+        return ""
+    if job.metadata.deletion_timestamp is not None:
+        return ""
+    pull_round.take_writer_lease()
+    pull_round.pull.keep_lease(now=pull_round.clock())
+    try:
+        client.delete_job(pull_round.connection, job)
+    except (client.Absent, client.Conflict):
+        return ""  # It is gone, or another by now: the next look tells.
+    except client.Forbidden as refusal:
+        by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
+        PullJob.objects.filter(pk=row.pk).update(
+            trouble=bounded(f"It may not be deleted: {refusal} By hand: {by_hand}")
+        )
+        return f"A Job may not be deleted. By hand: {by_hand}"
+    return ""

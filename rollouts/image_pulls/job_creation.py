@@ -1,0 +1,162 @@
+"""The Jobs to come: what each pulls, the row that says so first, and the write."""
+
+from typing import Any
+
+from django.db import transaction
+
+from edges.transition_errors import LostRace
+from kube import client
+from kube.structs import DaemonSetSeen
+from rollouts.driver_images.driver_image import image_for, system_of
+from rollouts.driver_images.pull_job import AsTheDriver, job_for
+from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
+from rollouts.engine.live_state import stopped_in_cluster
+from rollouts.image_pulls.base import BY_ITSELF, PullRound
+from rollouts.image_pulls.latest_pulls import PULLED_IN
+from rollouts.models import ImagePull, Plan, PullJob
+from rollouts.queries.restraints import why_frozen
+
+DRIVER_CONTAINER = "nvidia-driver-ctr"  # gpu-operator, manifests/state-driver/0500_daemonset.yaml
+AT_ONCE = 5  # Jobs: the registry and its mirrors serve everybody else, too
+# RBAC's own words (kubernetes, pkg/endpoints/handlers/responsewriters). Quotas and webhooks answer 403, too.
+NO_RIGHT = 'cannot create resource "jobs"'
+
+
+def make(pull_round: PullRound) -> str:
+    """Why no more are made now. Blank: as many as may be at once, or all."""
+    if not pull_round.rows().to_come().exists():
+        return ""
+    if because := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
+        return because
+    room = AT_ONCE - pull_round.rows().in_the_cluster().filter(outcome="", made_at__isnull=False).count()
+    why_not = ""
+    for row in pull_round.rows().to_come():
+        if room <= 0 or pull_round.pull.ends_because:
+            return why_not
+        if pull_round.may_still_land(row):  # beside another try it would be made once more, after the end of all
+            why_not, room = _not_known_yet(row), room - 1
+        elif said := _make_one(pull_round, row):
+            why_not = said
+        else:
+            room -= 1
+    return why_not
+
+
+def _not_known_yet(row: PullJob) -> str:
+    return (
+        f"Whether the Job for {row.node_name} was made is not known yet: a minute after the last try it is tried again."
+    )
+
+
+def _make_one(pull_round: PullRound, row: PullJob) -> str:
+    """Why it is not made now. Blank: it is, or it will never be, and its row says why."""
+    if because := why_frozen(pull_round.pull.plan, [row.node_uid], now=pull_round.clock()):
+        return because
+    daemonset = client.get_daemonset(pull_round.connection, row.namespace, row.daemonset_name)
+    image = _image(pull_round, row, daemonset)
+    if daemonset is None or not image:
+        says = f"DaemonSet {row.daemonset_name} no longer tells which image the operator would use."
+        pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
+        return ""
+    like = _like_the_driver(pull_round, row, daemonset)
+    if like is None:
+        says = f"{row.node_name} has no driver pod that tells with whose pull secrets its image is pulled."
+        pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
+        return ""
+    pull_round.take_writer_lease()
+    if because := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
+        return because
+    if because := intend(pull_round, row, image):
+        return because
+    pull_round.is_in_motion = True
+    try:
+        client.create_job(pull_round.connection, row.namespace, job_for(row.wanted, like))
+    except client.Conflict:
+        pass  # Ours of an earlier try, or somebody else's: the next look at its labels tells which.
+    except (client.Forbidden, client.Refused) as refusal:
+        _never_made(pull_round, row, str(refusal))
+        if isinstance(refusal, client.Forbidden) and NO_RIGHT in str(refusal):
+            pull_round.pull.stop(_grant(row.namespace), by=BY_ITSELF, now=pull_round.clock())
+            pull_round.learn_whether_it_ends()
+    else:
+        now = pull_round.clock()
+        pull_round.write(row, PullProgress("Its Job has no pod yet."), now=now, made_at=now)
+    return ""
+
+
+def _image(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen | None) -> str:
+    """As the API server has it now. Blank: nobody can tell."""
+    if daemonset is None or daemonset.uid != row.daemonset_uid:
+        return ""
+    containers = daemonset.template.spec.containers or []
+    current = next((each.image or "" for each in containers if each.name == DRIVER_CONTAINER), "")
+    plan = pull_round.pull.plan
+    return image_for(current, from_version=plan.from_version, to_version=pull_round.pull.to_version)
+
+
+def _like_the_driver(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen) -> AsTheDriver | None:
+    """None: no driver pod on the node tells. Its template does not: a service account may have added to it."""
+    spec = _spec_of_driver_pod(pull_round, row)
+    if spec is None:
+        return None
+    secrets = [str(each["name"]) for each in spec.get("imagePullSecrets") or () if each.get("name")]
+    tolerations = [
+        {"key": each.key, "operator": each.operator, "value": each.value, "effect": each.effect}
+        for each in daemonset.template.spec.tolerations or ()
+    ]
+    said = [{name: value for name, value in each.items() if value} for each in tolerations]
+    return AsTheDriver(secrets, said, daemonset.pod_labels, str(spec.get("serviceAccountName") or ""))
+
+
+def _spec_of_driver_pod(pull_round: PullRound, row: PullJob) -> dict[str, Any] | None:
+    """Of the one that was seen when it was asked, or of the one that is in its place by now."""
+    try:
+        return client.get_pod_spec(pull_round.connection, row.namespace, row.driver_pod)
+    except client.Absent:
+        found = client.list_pods_on(pull_round.connection, row.node_name, namespace=row.namespace)
+    drivers = [pod for pod in found if pod.metadata.owner and pod.metadata.owner.uid == row.daemonset_uid]
+    newest = max(drivers, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
+    if newest is None:
+        return None
+    try:
+        return client.get_pod_spec(pull_round.connection, row.namespace, newest.name)
+    except client.Absent:
+        return None
+
+
+def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
+    """Record that it is made, where nothing forbids it at this moment. Blank: it is recorded.
+
+    :raises LostRace: when the turn is another worker's, somebody called it off, or the plan is another one by now
+    """
+    now = pull_round.clock()
+    with transaction.atomic():
+        pull_round.pull.keep_lease(now=now)
+        if not ImagePull.objects.filter(pk=pull_round.pull.pk, ends_because="").exists():
+            raise LostRace("It was called off.")
+        plan = Plan.objects.select_for_update(no_key=True).get(pk=pull_round.pull.plan_id)
+        if plan.state not in PULLED_IN or plan.to_version != pull_round.pull.to_version:
+            raise LostRace("The plan is not what its image was asked for.")
+        if because := why_frozen(plan, [row.node_uid], now=now):
+            return because
+        system = system_of(image, pull_round.pull.to_version)[:128]
+        mine = PullJob.objects.to_come().filter(pk=row.pk)
+        if not mine.update(intended_at=now, image=image[:500], system=system):
+            raise LostRace(f"The Job for {row.node_name} is told already.")
+    row.image, row.system = image[:500], system
+    return ""
+
+
+def _never_made(pull_round: PullRound, row: PullJob, words: str) -> None:
+    """The API server said no: nothing of it is there, unless an earlier try was lost that may still land."""
+    now = pull_round.clock()
+    told = PullProgress("The API server does not take its Job.", words, PullOutcome.UNKNOWN)
+    pull_round.write(row, told, now=now, gone_at=None if row.intended_at else now)
+
+
+def _grant(namespace: str) -> str:
+    return (
+        f"Quarterdeck may not make Jobs in {namespace}, so that no image can be pulled beforehand. Grant it there: "
+        "the rule for jobs (apiGroups: [batch], verbs: [create, delete]) of deploy/rbac/quarterdeck.yaml. "
+        "All else goes on."
+    )

@@ -1,0 +1,89 @@
+"""What became of the Jobs that were made: each by its name, their pods in one list, warnings where something fails."""
+
+from kube import client
+from kube.structs import PodSeen
+from kube.structs.events import EventSeen
+from kube.structs.pod import ContainerStateTerminated
+from rollouts.driver_images.pull_job import pods_for
+from rollouts.driver_images.pull_progress import JobLook, PodLook, PullOutcome, PullProgress
+from rollouts.driver_images.pull_progress import look as look_at
+from rollouts.image_pulls.base import PullRound
+from rollouts.models import PullJob
+from rollouts.test_jobs.job_manifest import is_ours
+from rollouts.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
+
+NEVER_SEEN = "ContainerStatusUnknown"  # what a kubelet says of a container that it may not have made (pkg/kubelet)
+
+
+def see(pull_round: PullRound) -> None:
+    """Jobs first: what one that is gone had made meanwhile is in the list of pods, which comes after."""
+    rows = list(pull_round.rows().in_the_cluster())
+    pull_round.seen_at = pull_round.clock()
+    for row in rows:
+        pull_round.pull.keep_lease(now=pull_round.clock())
+        pull_round.jobs[row.pk] = client.get_job(pull_round.connection, row.namespace, row.job_name)
+    for namespace in sorted({row.namespace for row in rows}):
+        pull_round.pull.keep_lease(now=pull_round.clock())
+        selector = pods_for(pull_round.pull.plan.mark)
+        pull_round.pods += client.list_pods(pull_round.connection, namespace=namespace, label_selector=selector)
+
+
+def look(pull_round: PullRound, row: PullJob) -> None:
+    if row.pk not in pull_round.jobs:
+        return
+    job, now = pull_round.jobs[row.pk], pull_round.clock()
+    if job is None:
+        if row.made_at is not None and not pull_round.pull.ends_because:
+            told = PullProgress(
+                "Its Job was deleted by somebody else before it was through.", outcome=PullOutcome.UNKNOWN
+            )
+            pull_round.write(row, told, now=now)
+        return
+    if not is_ours(row.wanted, job.labels, job.annotations):
+        says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
+        pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=now)
+        return
+    pod = newest_pod(job, pull_round.pods_of(row))
+    pull_round.is_in_motion |= pod is None
+    about = ("Pod", pod.name) if pod else ("Job", job.name)
+    failed, failed_message = failure_of(job)
+    seen = pod_look(pod) if pod else None
+    is_plain = seen is not None and not seen.waits
+    events = [] if is_plain else _events_about(pull_round, row.namespace, *about)
+    told = look_at(
+        JobLook(
+            image=row.image,
+            system=row.system,
+            made_at=row.made_at or now,
+            failed=failed,
+            failed_message=failed_message,
+            pod=seen,
+            events=[(event.reason or "", event.message or "") for event in events],
+            failing_since=row.failing_since,
+        ),
+        now=now,
+    )
+    pull_round.write(row, told, now=now, made_at=row.made_at or now)
+
+
+def _events_about(pull_round: PullRound, namespace: str, kind: str, name: str) -> list[EventSeen]:
+    """One list a round, and none while nothing fails."""
+    if namespace not in pull_round.warnings:
+        pull_round.pull.keep_lease(now=pull_round.clock())
+        pull_round.warnings[namespace] = client.list_warnings(pull_round.connection, namespace)
+    return [event for event in pull_round.warnings[namespace] if (event.about.kind, event.about.name) == (kind, name)]
+
+
+def pod_look(pod: PodSeen) -> PodLook:
+    state = state_of(pod)
+    ended = state.terminated if state else None
+    return PodLook(
+        **said_of(pod),
+        begun_at=pod.status.start_time,
+        has_run=_has_run(ended) or bool(state and state.running),
+        ran_at=ended.started_at if ended else None,
+    )
+
+
+def _has_run(ended: ContainerStateTerminated | None) -> bool:
+    return ended is not None and ended.started_at is not None and ended.reason != NEVER_SEEN

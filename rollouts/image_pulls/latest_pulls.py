@@ -1,0 +1,160 @@
+"""What became of pulling a plan's image beforehand: read once, for the page, REST, the shell and the preflight."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from people.rights import Permission, why_not
+from rollouts.driver_images.pull_progress import PullOutcome
+from rollouts.lifecycle import PlanState
+from rollouts.models import ImagePull, Plan, PullJob
+from wording.instants import to_the_minute
+from wording.lists import names
+from wording.numbers import count, either
+
+# Before the end of it; a plan that goes back needs an image that is there.
+PULLED_IN = frozenset({PlanState.DRAFT, PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED})
+WORDS = {PullOutcome.PULLED: "pulled", PullOutcome.FAILED: "failed", PullOutcome.UNKNOWN: "not known"}
+
+
+@dataclass(frozen=True)
+class SystemPulled:
+    """What is known of one image."""
+
+    system: str
+    image: str
+    jobs: Sequence[PullJob]
+
+    @property
+    def named(self) -> str:
+        return self.system or "an unnamed system"
+
+    @property
+    def pulled(self) -> int:
+        return sum(job.outcome == PullOutcome.PULLED for job in self.jobs)
+
+    @property
+    def has_failed(self) -> bool:
+        return any(job.outcome == PullOutcome.FAILED for job in self.jobs)
+
+    @property
+    def percent(self) -> int:
+        return 100 * sum(bool(job.outcome) for job in self.jobs) // max(1, len(self.jobs))
+
+
+@dataclass(frozen=True)
+class PullOnPage:
+    """One pull as it is now."""
+
+    pull: ImagePull
+    jobs: Sequence[PullJob]
+
+    @property
+    def is_in_force(self) -> bool:
+        return self.pull.is_in_force
+
+    @property
+    def may_be_cancelled(self) -> bool:
+        return self.is_in_force and not self.pull.ends_because
+
+    @property
+    def by_outcome(self) -> Counter[str]:
+        return Counter(job.outcome for job in self.jobs)
+
+    def of(self, outcome: PullOutcome) -> list[PullJob]:
+        return [job for job in self.jobs if job.outcome == outcome]
+
+    @property
+    def is_proven(self) -> bool:
+        """Every image was pulled somewhere, and none failed anywhere."""
+        return not self.of(PullOutcome.FAILED) and bool(self.systems) and all(one.pulled for one in self.systems)
+
+    @cached_property
+    def systems(self) -> list[SystemPulled]:
+        """By operating system, in order."""
+        found: dict[tuple[str, str], list[PullJob]] = {}
+        for job in self.jobs:
+            found.setdefault((job.system, job.image), []).append(job)
+        return [SystemPulled(system, image, jobs) for (system, image), jobs in sorted(found.items())]
+
+    def is_under_way(self, job: PullJob) -> bool:
+        """Whether an answer may still come: its turn is to come, or its Job may be there."""
+        return not job.outcome and self.is_in_force and (self.may_be_cancelled or job.intended_at is not None)
+
+    @property
+    def left(self) -> int:
+        """Jobs that may be in the cluster."""
+        return sum(job.is_in_the_cluster for job in self.jobs)
+
+    @property
+    def sentence(self) -> str:
+        """How far it is, or how it ended."""
+        by, total = self.by_outcome, len(self.jobs)
+        said = [f"{by[one]} {WORDS[one]}" for one in PullOutcome if by[one]]
+        to_come = sum(self.is_under_way(job) for job in self.jobs)
+        rest = ((to_come, "to come"), (by[""] - to_come, "not tried"))
+        said += [f"{number} {words}" for number, words in rest if said and number]
+        told = ", ".join(said) if said else "nothing is known yet" if self.may_be_cancelled else "nothing was proven"
+        head = f"{self.pull.to_version} on {count(total, 'node')}: {told}."
+        if not self.is_in_force:
+            return " ".join([head, self.pull.ends_because]).strip()
+        jobs = f"{count(self.left, 'Job')} still in the cluster" if self.left else ""
+        tail = [self.pull.ends_because, f"{jobs}." if jobs and self.pull.ends_because else "", self.pull.waiting_for]
+        return " ".join([head, *(each for each in tail if each)])
+
+
+def newest_pull(plan: Plan) -> PullOnPage | None:
+    """The last that somebody asked for. Two queries; none of a plan that is not written down."""
+    row = ImagePull.objects.filter(plan=plan).order_by("-pk").first() if plan.pk else None
+    return pull_on_page(row) if row else None
+
+
+def pull_on_page(pull: ImagePull) -> PullOnPage:
+    """One query."""
+    (shown,) = pulls_on_page([pull])
+    return shown
+
+
+def pulls_on_page(rows: Sequence[ImagePull]) -> list[PullOnPage]:
+    """One query for all of them."""
+    by_pull: dict[int, list[PullJob]] = {row.pk: [] for row in rows}
+    named = {row.pk: row for row in rows}
+    for job in PullJob.objects.filter(pull__in=by_pull).order_by("position"):
+        job.pull = named[job.pull_id]
+        by_pull[job.pull_id].append(job)
+    return [PullOnPage(row, by_pull[row.pk]) for row in rows]
+
+
+def why_no_pull(plan: Plan) -> str:
+    """Why no image of it can be pulled now, whoever asks. Blank: it can."""
+    if plan.state not in PULLED_IN:
+        return f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
+    return ""
+
+
+def why_no_pull_by(user, plan: Plan) -> str:
+    """The same, for one person. One query where it can."""
+    where = f"cluster {plan.cluster.name}"
+    return why_no_pull(plan) or why_not(user, Permission.RUN, cluster_id=plan.cluster_id, where=where)
+
+
+def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: int, under_way: int, untried: int) -> str:
+    """`pulled`: those that are nodes of the plan now. The numbers are of its other nodes."""
+    at = max((job.told_at for job in pulled if job.told_at), default=None)
+    where = names([f"{job.node_name} ({job.system})" if job.system else job.node_name for job in pulled])
+    when = f" at {to_the_minute(at)}" if at else ""
+    of_all = f"{len(pulled)} of {count(len(pulled) + unknown + under_way + untried, 'node')}"
+    said = [f"The image of {shown.pull.to_version} was pulled beforehand on {of_all}{when}: {where}."]
+    said += [f"On {count(unknown, 'node')} nothing was proven."] if unknown else []
+    said += [f"On {count(under_way, 'node')} it is under way."] if under_way else []
+    if untried:
+        said.append(either(untried, "The other one was not tried.", f"The other {untried} were not tried."))
+    return " ".join(said)
+
+
+def failed_sentence(shown: PullOnPage, failed: Sequence[PullJob]) -> str:
+    first = failed[0]
+    others = f" So it is on {either(len(failed) - 1, 'one more', f'{len(failed) - 1} more')}." if failed[1:] else ""
+    when = f" at {to_the_minute(first.told_at)}" if first.told_at else ""
+    return f"The image of {shown.pull.to_version} could not be pulled on {first.node_name}{when}: {first.says}{others}"

@@ -1,0 +1,163 @@
+"""One round of a live check: ask, judge, and start the plan where that was asked for and nothing bars it.
+
+Nothing of a plan is in its cluster before its start, and no start is made that this has not let through: what bars it
+leaves a draft, and the next person who starts it has everything asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+
+from edges.failures import failure_sentence
+from edges.transition_errors import IllegalMove, LostRace
+from kube import client
+from people.models import AuditEntry, User
+from people.rights import NotAllowed, Permission, require
+from rollouts.checks import Check
+from rollouts.commands.plan_start import LiveSeal, start
+from rollouts.commands.refusals import Refusal
+from rollouts.lifecycle import PlanState
+from rollouts.live_checks.questions import Questions, bounded, facts_of
+from rollouts.models import LiveCheck, Plan
+from rollouts.models.transitions import record_event
+from rollouts.preflight.live_checks import judge
+from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring
+from rollouts.preflight.live_checks.facts import LiveFacts, PlanFacts
+from rollouts.preflight.live_checks.latest import TAKEN_BY, is_too_late, live_on_page, why_no_live_check
+from wording.durations import spell
+from wording.numbers import count, either
+
+log = structlog.get_logger()
+
+ASKED_AGAIN_FOR = timedelta(seconds=8)  # an API server that is away for a moment need fail no start
+AGAIN = timedelta(seconds=2)
+
+
+def run_live_check(*, check_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+    row = LiveCheck.objects.in_force().select_related("plan__cluster").filter(pk=check_id).first()
+    if row is None or not row.take_lease(owner=owner, now=clock()):
+        return
+    try:
+        _go(row, clock=clock)
+    except LostRace:
+        log.info("a live check was taken over", plan=row.plan.mark)
+    except Exception as bug:
+        _end(row, f"{failure_sentence(bug)} The worker's log has more.", now=clock())
+        raise
+
+
+def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
+    plan = row.plan
+    if because := _why_not_asked(row, plan, now=clock()):
+        _end(row, because, now=clock())
+        return
+    answers, spec = _ask(plan, clock=clock)
+    now = clock()
+    may_come = any(answer.result is LiveResult.UNANSWERED and not answer.is_for_good for answer in answers)
+    if may_come and now - row.asked_at < ASKED_AGAIN_FOR:
+        row.put_off(next_look_at=now + AGAIN, now=now)
+        return
+    told = {
+        "answers": [answer.written for answer in answers],
+        "answered_at": now,
+        "answered_revision": row.revision,
+    }
+    barred = barring(answers, is_overridden=bool(row.override_because.strip()))
+    if not row.is_start:
+        _end(row, "", now=now, **told)
+    elif barred:
+        _end(row, _says(barred), now=now, **told)
+    else:
+        _start(row, LiveSeal(answers, now, spec), told, now=now)
+
+
+def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
+    if because := why_no_live_check(plan):
+        return because
+    if plan.revision != row.revision:
+        return "The draft was edited since. Read it again, and ask again."
+    if row.is_start and is_too_late(row, now=now):
+        return f"No worker took it within {spell(TAKEN_BY)}, and what was seen then may be otherwise by now."
+    return ""
+
+
+def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer], dict[str, str]]:
+    """The answers, and digests of the driver object's spec as it was seen."""
+    cluster = plan.cluster
+    try:
+        with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
+            questions = Questions(plan, connection, clock)
+            return judge(facts_of(questions)), questions.spec
+    except client.ClusterError as error:
+        log.warning("a cluster cannot be asked", plan=plan.mark, cluster=cluster.name, error=str(error))
+        return judge(LiveFacts(_nobody(plan), silence=bounded(error))), {}
+
+
+def _nobody(plan: Plan) -> PlanFacts:
+    """Where not even a connection can be made."""
+    cluster = plan.cluster
+    return PlanFacts(cluster.name, cluster.uid, cluster.own_namespace, "", "", None, "", "", "")
+
+
+def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None:
+    """The turn is given up in the transaction of the start: a worker that slept through it starts nothing."""
+    plan = row.plan
+    try:
+        actor = User.objects.get(username=row.asked_by)
+        require(actor, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        with transaction.atomic():
+            _take(plan)
+            if not row.end(lease_until=now, **told):
+                raise LostRace("Somebody else has the turn.")
+            start(
+                plan,
+                actor=actor,
+                because=row.because,
+                expected_revision=row.revision,
+                override_because=row.override_because,
+                key=row.key or f"live-{row.pk}-{row.epoch}",
+                live=live,
+                now=now,
+            )
+    except (IllegalMove, NotAllowed, Refusal, User.DoesNotExist) as refusal:
+        _end(row, str(refusal), now=now, **told)
+
+
+def _take(plan: Plan) -> None:
+    """The plan's row before that of its check, as who asks has them."""
+    Plan.objects.select_for_update(no_key=True).only("pk").get(pk=plan.pk)
+
+
+def _says(barred: Sequence[Check]) -> str:
+    """The first, and how many stand beside it: the list of answers has each."""
+    more = (
+        f"; {count(len(barred) - 1, 'more answer')} {either(len(barred) - 1, 'bars', 'bar')} it, too"
+        if barred[1:]
+        else ""
+    )
+    return f"{barred[0].sentence.rstrip('.')}{more}."
+
+
+def _end(row: LiveCheck, because: str, *, now: datetime, **told: object) -> None:
+    """Write down what came of it; of a start that it was not made, where everybody looks for why."""
+    plan = row.plan
+    with transaction.atomic():
+        _take(plan)
+        if not row.end(outcome=because[:1000], lease_until=now, **told):
+            return
+        if not row.is_start:
+            words = live_on_page(plan)
+            record_event(
+                plan=plan, what="note", was="", to="live-check", now=now, actor="engine",
+                because=words.sentence if words else because,
+            )  # fmt: skip
+            return
+        says = f"Not started: {because} Nothing in the cluster was touched. Put that right, and start it again."
+        Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT).update(waiting_for=says[:1000])
+        AuditEntry.record(plan.mark, verb="start-refused", actor=row.asked_by, because=because[:1000], now=now)
+        record_event(plan=plan, what="note", was="", to="not-started", now=now, actor="engine", because=because)

@@ -1,0 +1,204 @@
+"""The questions themselves, one after another, for as long as anybody answers. Nothing that is sent is stored."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from fleet.models import DriverObject
+from gpu.labels import HELD_BY, HELD_SINCE
+from kube import client
+from kube.redaction import redacted
+from rollouts.components.base import version_in
+from rollouts.engine.live_state import has_slices
+from rollouts.engine.templates import digests_of
+from rollouts.engine.writer_lease import LEASE_NAME, why_not_ours
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import TargetState
+from rollouts.live_checks.required_rights import needed, spared
+from rollouts.models import Plan, Target
+from rollouts.preflight.live_checks.facts import (
+    LiveFacts,
+    NamespaceState,
+    NoAnswer,
+    ObjectFacts,
+    PlanFacts,
+    Right,
+    Tried,
+)
+from rollouts.preflight.picks import forward, pick
+from rollouts.queries.driver_nodes import driver_daemonsets, nodes_of
+
+ASKED_FOR = timedelta(seconds=30)  # a slow API server has each question, and not a worker for minutes
+MOST_NODES = 5  # the first of each stage: pools may have policies of their own
+LONGEST = 500  # of what others say
+T = TypeVar("T")
+
+
+@dataclass
+class Questions:
+    """Who asks: until when, and whether nobody has answered since some question."""
+
+    plan: Plan
+    connection: client.Connection
+    clock: Callable[[], datetime]
+    spec: dict[str, str] = field(default_factory=dict)  # digests of the object's that was seen
+    ends_at: datetime = field(init=False)
+    silence: str = ""
+
+    def __post_init__(self) -> None:
+        self.ends_at = self.clock() + ASKED_FOR
+
+    def put(self, question: Callable[[], T]) -> T | NoAnswer:
+        """Whoever did not answer is not asked on: each question would take its whole time."""
+        if not self.silence and self.clock() >= self.ends_at:
+            self.silence = f"It took more than {ASKED_FOR.seconds} s to answer those before."
+        if self.silence:
+            return NoAnswer(self.silence)
+        try:
+            return question()
+        except client.Unreachable as error:
+            self.silence = bounded(error)
+            return NoAnswer(self.silence)
+        except client.ClusterError as error:
+            return NoAnswer(bounded(error), is_for_good=error.retry_after_s is None)
+
+
+def facts_of(questions: Questions) -> LiveFacts:
+    """What the cluster answers now. About twenty requests, and one more for each node that a stage begins with."""
+    plan, connection = questions.plan, questions.connection
+    its = _of_plan(plan)
+    uid = questions.put(lambda: client.kube_system_uid(connection))
+    if uid != its.cluster_uid:
+        return LiveFacts(its, silence=questions.silence, cluster_uid=uid)
+    seen = questions.put(lambda: _driver_object(questions))
+    return LiveFacts(
+        plan=its,
+        cluster_uid=uid,
+        namespace=questions.put(lambda: _namespace(plan, connection)),
+        lease=questions.put(lambda: _lease(plan, connection, now=questions.clock())),
+        rights=list(_rights(questions)),
+        driver_object=seen,
+        version_patch=None if its.is_written else _version_patch(questions, seen),
+        node_patches=[(name, _node_patch(questions, name)) for name in _first_nodes(plan, now=questions.clock())],
+    )
+
+
+def bounded(error: Exception) -> str:
+    """In one line, and without what looks like a secret."""
+    words = redacted(" ".join(str(error)[: 4 * LONGEST].split()))[:LONGEST]
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def _of_plan(plan: Plan) -> PlanFacts:
+    cluster = plan.cluster
+    row = DriverObject.objects.filter(cluster=cluster, uid=plan.object_uid).only("generation").first()
+    return PlanFacts(
+        cluster=cluster.name,
+        cluster_uid=cluster.uid,
+        own_namespace=cluster.own_namespace,
+        object_title=f"{plan.object_kind} {plan.object_name}",
+        object_uid=plan.object_uid,
+        generation=row.generation if row else None,
+        from_version=plan.from_version,
+        to_version=plan.to_version,
+        command=f"kubectl -n {cluster.own_namespace} get lease {LEASE_NAME} -o yaml",
+        is_written=plan.is_armed,
+    )
+
+
+def _namespace(plan: Plan, connection: client.Connection) -> NamespaceState:
+    seen = client.get_namespace(connection, plan.cluster.own_namespace)
+    if seen is None:
+        return NamespaceState.ABSENT
+    return NamespaceState.GOING if seen.metadata.deletion_timestamp else NamespaceState.THERE
+
+
+def _lease(plan: Plan, connection: client.Connection, *, now: datetime) -> str:
+    lease = client.get_lease(connection, plan.cluster.own_namespace, LEASE_NAME)
+    return why_not_ours(plan.cluster, lease, now=now) if lease else ""
+
+
+def _driver_object(questions: Questions) -> ObjectFacts:
+    plan = questions.plan
+    try:
+        seen, spec = client.get_driver_object_whole(questions.connection, plan.object_kind, plan.object_name)
+    except client.Absent:
+        return ObjectFacts("", "", 0)
+    questions.spec = digests_of(plan, spec)
+    return ObjectFacts(seen.uid, version_in(plan.its_component, spec), seen.metadata.generation)
+
+
+def _rights(questions: Questions) -> Iterator[Right]:
+    plan = questions.plan
+    namespaces = sorted({daemonset.namespace for daemonset in driver_daemonsets(plan)})
+    with_jobs = any(Proof.key in stage.gate_options for stage in plan.stages.all())
+    for access in needed(plan, namespaces, with_slices=has_slices(plan), with_jobs=with_jobs):
+        yield _right(questions, access, is_needed=True)
+    for access in spared(namespaces):
+        yield _right(questions, access, is_needed=False)
+
+
+def _right(questions: Questions, access: client.AccessAsked, *, is_needed: bool) -> Right:
+    allowed = questions.put(lambda: client.may(questions.connection, access).allowed)
+    return Right(access.verb, access.resource.name, access.namespace, is_needed, allowed)
+
+
+def _version_patch(questions: Questions, seen: ObjectFacts | NoAnswer) -> Tried | NoAnswer:
+    """Of an object that is not the plan's, or another by now, its own answer says so."""
+    plan = questions.plan
+    if isinstance(seen, NoAnswer):
+        return seen
+    if seen.uid != plan.object_uid or seen.version != plan.from_version:
+        return NoAnswer(
+            f"It was not tried: {plan.object_kind} {plan.object_name} is not what the plan was written for."
+        )
+    return _try(questions, lambda: _patch_version(plan, questions.connection))
+
+
+def _patch_version(plan: Plan, connection: client.Connection) -> None:
+    seen = client.get_driver_object(connection, plan.object_kind, plan.object_name)
+    change = plan.its_component.patch(plan.from_version, plan.to_version)
+    patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
+    client.patch_driver_object(connection, plan.object_kind, plan.object_name, patch, is_dry_run=True)
+
+
+def _first_nodes(plan: Plan, *, now: datetime) -> list[str]:
+    """The first that each stage takes, of as many stages as are asked for. Of a plan under way: still to go."""
+    if plan.is_under_way:
+        held = Target.objects.filter(stage__plan=plan, state=TargetState.HELD).forward().order_by("-position")
+        first = dict(held.values_list("stage__index", "node_name"))
+        return [name for _, name in sorted(first.items())][:MOST_NODES]
+    nodes = list(nodes_of(plan).prefetch_related("pools"))
+    chosen = pick(forward(plan), nodes, now=now).by_stage
+    return [stage[0].name for _, stage in sorted(chosen.items()) if stage][:MOST_NODES]
+
+
+def _node_patch(questions: Questions, name: str) -> Tried | NoAnswer:
+    return _try(questions, lambda: _patch_node(questions, name))
+
+
+def _patch_node(questions: Questions, name: str) -> None:
+    """As a hold is placed. On a node that somebody else holds the annotations alone are tried."""
+    plan, hold = questions.plan, questions.plan.its_component.hold
+    labels: dict[str, str | None] = {hold.key: hold.value} if hold else {}
+    node = client.get_node(questions.connection, name)
+    since = questions.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+    patch = client.metadata_patch(node, labels=labels, annotations={HELD_BY: plan.mark, HELD_SINCE: since})
+    client.patch_node(questions.connection, name, patch, is_dry_run=True)
+
+
+def _try(questions: Questions, patch: Callable[[], None]) -> Tried | NoAnswer:
+    """A refusal is an answer; a webhook that cannot be asked without side effects gives none, whoever asks."""
+
+    def put() -> Tried | NoAnswer:
+        try:
+            patch()
+        except (client.Forbidden, client.Refused) as refusal:
+            if client.NO_DRY_RUN in str(refusal):
+                because = f"It cannot be tried without doing it: {bounded(refusal)}"
+                return NoAnswer(because, is_for_good=True, may_be_overridden=True)
+            return Tried(bounded(refusal))
+        return Tried()
+
+    return questions.put(put)

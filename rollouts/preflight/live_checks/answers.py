@@ -1,0 +1,70 @@
+"""What one question to the API server comes to. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from rollouts.checks import Check
+from rollouts.preflight.live_checks.facts import NoAnswer
+
+
+class LiveResult(StrEnum):
+    PASSED = "passed"
+    WARNED = "warned"  # the plan goes without it
+    BARRED = "barred"
+    UNANSWERED = "unanswered"  # nobody knows; it bars as well
+
+
+BARS = frozenset({LiveResult.BARRED, LiveResult.UNANSWERED})
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    result: LiveResult
+    check: Check
+    is_for_good: bool = True  # asked once more at once, it would be the same
+
+    @property
+    def bars(self) -> bool:
+        return self.result in BARS
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """As a row keeps it."""
+        kept = {each.name: getattr(self.check, each.name) for each in fields(Check)}
+        return {"result": self.result.value, **kept, "about": list(self.check.about)}
+
+    @classmethod
+    def of(cls, written: Mapping[str, Any]) -> "LiveAnswer":
+        rest = {
+            each.name: written[each.name] for each in fields(Check) if each.name not in {"sentence", "fix", "about"}
+        }
+        check = Check(sentence=written["sentence"], fix=written["fix"], about=tuple(written["about"]), **rest)
+        return cls(LiveResult(written["result"]), check)
+
+
+def passed(check: Check) -> LiveAnswer:
+    return LiveAnswer(LiveResult.PASSED, check)
+
+
+def barred(check: Check) -> LiveAnswer:
+    return LiveAnswer(LiveResult.BARRED, check)
+
+
+def unanswered(whether: str, answer: NoAnswer | None) -> LiveAnswer:
+    """`whether`: what is not known, as in “whether the namespace is there”."""
+    given = answer or NoAnswer("It was not asked.")
+    fix = (
+        "Who starts it all the same says why; whoever runs that webhook may declare its sideEffects as None."
+        if given.may_be_overridden
+        else "Put that right, or wait, and ask again."
+    )
+    sentence = f"Nobody knows {whether}. {given.because}"
+    check = Check("live-unanswered", sentence, fix, may_be_overridden=given.may_be_overridden)
+    return LiveAnswer(LiveResult.UNANSWERED, check, given.is_for_good)
+
+
+def barring(answers: Sequence[LiveAnswer], *, is_overridden: bool) -> list[Check]:
+    """`is_overridden`: a person starts all the same, with a reason that is kept."""
+    return [one.check for one in answers if one.bars and not (is_overridden and one.check.may_be_overridden)]

@@ -1,0 +1,70 @@
+"""How long tenants' pods took to be Ready on the nodes, which each of them needs once more elsewhere (hazard Z16)."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fleet.models import Pod
+from rollouts.checks import Check, each, stage_field
+from rollouts.gates.workloads_ready import WorkloadsReady
+from rollouts.preflight.subject import PreflightSubject
+from rollouts.queries.warm_up import Started, quickest, workload_of
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import count
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    workload: str  # kind, namespace/name of what makes the pods
+    pods: int  # of it on the nodes
+    took: timedelta  # from the node's taking the pod to Ready, of the one that was quickest
+
+    @property
+    def took_s(self) -> float:
+        return self.took.total_seconds()
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.workload}: {spell(self.took)} or more ({count(self.pods, 'pod')})"
+
+
+def warm_ups(pods: Sequence[Pod]) -> list[WarmUp]:
+    """Of each workload that takes long, the longest first."""
+    told = [
+        (workload_of(pod.owner_kind, pod.namespace, pod.owner_name, pod.name), _started(pod))
+        for pod in pods
+        if pod.is_tenant
+    ]
+    there = Counter(workload for workload, _ in told)
+    found = [WarmUp(workload, there[workload], took) for workload, took in quickest(told).items()]
+    return sorted(found, key=lambda one: (-one.took, one.workload))
+
+
+def _started(pod: Pod) -> Started:
+    return Started(pod.is_ready, pod.restarts, pod.started_at, pod.ready_since)
+
+
+def load_longer(subject: PreflightSubject) -> Iterator[Check]:
+    """What a gate would take for broken that only loads."""
+    for stage in subject.stages:
+        gate = next((one for one in stage.gates if isinstance(one, WorkloadsReady) and not one.advisory), None)
+        if gate is None:
+            continue
+        on = {node.name for node in subject.picks.by_stage.get(stage.index, ())}
+        slow = [
+            one for one in warm_ups([pod for pod in subject.pods if pod.node_name in on]) if one.took > gate.timeout
+        ]
+        if sum(one.pods for one in slow) > gate.tolerate:
+            those = names([one.workload for one in slow])
+            took = f"{'up to ' if len(slow) > 1 else ''}{spell(slow[0].took)}"
+            yield Check(
+                "loads-longer",
+                f"{stage.name}, {gate.title}: pods of {those} took {took} to be Ready, and may take "
+                f"{spell(gate.timeout)}: they would be called broken, and the plan would halt.",
+                "Give its option timeout_s more than that.",
+                is_grave=True,
+                field=stage_field(stage.index, f"gate_options.{gate.key}"),
+                about=each(one.sentence for one in slow),
+            )

@@ -1,0 +1,148 @@
+"""Reads over several models, for the engine, for steering and for the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet
+
+from fleet.models import Bookmark, DriverObject, Node, Observer, Operand, OperandRevision, Pod
+from fleet.segments.label_conditions import labelled
+from gpu.operands import DRIVER
+from gpu.resources.terms import layout_in_words
+from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
+from kube.selectors import exactly
+from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED
+from rollouts.components.throttle import ControllerOff
+from rollouts.models import Rollout
+from rollouts.models.plan import MARK
+from rollouts.node_order.disruption_cost import UNHARMED, Harm
+from rollouts.node_order.node_selection import FACTORS, Candidate
+from wording.instants import moment
+
+TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
+JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a plan rests on, with its object
+
+
+def nodes_of(driver_object: DriverObject | Rollout) -> QuerySet[Node]:
+    """Every node on which a driver DaemonSet of the object runs, or should run. One query now, one when it is read."""
+    cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
+    operand = DRIVER if isinstance(driver_object, DriverObject) else driver_object.its_component.operand
+    daemonsets = list(_daemonsets(cluster_id, uid, operand))
+    with_pod = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[d.uid for d in daemonsets]).values("node_name")
+    wanted = Q(name__in=with_pod)
+    for daemonset in daemonsets:
+        if daemonset.node_selector:
+            wanted |= labelled(exactly(daemonset.node_selector))
+    return Node.objects.filter(wanted, cluster=cluster_id, is_gpu_node=True)
+
+
+def changeable() -> Q:
+    """The driver objects that a plan can be written for: what says a version that some node is to run."""
+    runs_drivers = Q(kind="ClusterPolicy", uses_driver_crd=False, is_driver_off=False)
+    return Q(kind="NVIDIADriver") | (runs_drivers & ~Q(state="ignored"))
+
+
+def object_uid(driver_object: DriverObject | Rollout) -> str:
+    return driver_object.uid if isinstance(driver_object, DriverObject) else driver_object.object_uid
+
+
+def is_held_by_others(node: Node) -> bool:
+    """Held, and not by one of our plans: that label is not ours to remove."""
+    return node.is_held and not node.held_by.startswith(MARK)
+
+
+def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
+    """Of a node whose pools are prefetched."""
+    pools = " and ".join(sorted(pool.name for pool in node.pools.all()))
+    found = {"gpu_layout": layout_in_words(node.layout, node.capacity), "pool": pools}
+    facts = {factor: found[factor] if factor in found else str(getattr(node, factor)) for factor in FACTORS}
+    is_fit = node.is_ready is True and not node.is_unschedulable
+    return Candidate(node.uid, node.name, facts, is_fit=is_fit, harm=harm)
+
+
+def driver_daemonsets(plan: Rollout) -> list[Operand]:
+    """Of what it changes."""
+    return list(_daemonsets(plan.cluster_id, plan.object_uid, plan.its_component.operand))
+
+
+def _daemonsets(cluster_id: int, owner_uid: str, operand: str) -> QuerySet[Operand]:
+    """Of one operand: a ClusterPolicy owns those of all."""
+    return daemonsets_of(cluster_id, operand).filter(owner_uid=owner_uid)
+
+
+def daemonsets_of(cluster_id: int, operand: str) -> QuerySet[Operand]:
+    """Of one operand, whichever object owns them."""
+    return Operand.objects.filter(cluster=cluster_id, operand=operand).order_by("name")
+
+
+def newest_hashes(cluster_id: int, daemonset_uids: Iterable[str]) -> dict[str, str]:
+    """DaemonSet uid → hash of its newest template, as the cluster last showed it."""
+    rows = OperandRevision.objects.filter(cluster=cluster_id, owner_uid__in=list(daemonset_uids)).order_by("revision")
+    return {row.owner_uid: row.revision_hash for row in rows}
+
+
+def cluster_policy(cluster_id: int) -> DriverObject | None:
+    """The one that counts. Others are ignored by the operator and say so (`status.state: ignored`)."""
+    policies = DriverObject.objects.filter(cluster=cluster_id, kind="ClusterPolicy").exclude(state="ignored")
+    return policies.order_by("pk").first()
+
+
+def upgrade_policy(driver_object: DriverObject) -> dict:
+    """The throttle that counts: the object's own from operator 26.7 on, the ClusterPolicy's before."""
+    if driver_object.upgrade_policy:
+        return driver_object.upgrade_policy
+    policy = cluster_policy(driver_object.cluster_id)
+    return policy.upgrade_policy if policy else {}
+
+
+def controller_off(driver_object: DriverObject) -> ControllerOff | None:
+    """None: it works. Two queries at most."""
+    policy = cluster_policy(driver_object.cluster_id)
+    if policy and policy.sandbox_workloads:
+        return SANDBOXED
+    return None if upgrade_policy(driver_object).get("autoUpgrade") is True else NO_AUTO_UPGRADE
+
+
+def judged_kinds(plan: Rollout) -> tuple[str, ...]:
+    """Not the kinds of other driver objects: where the ClusterPolicy says the version, NVIDIADrivers may be absent."""
+    return (*JUDGED_KINDS, DRIVER_OBJECTS[plan.object_kind].name)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """How old the rows are that a plan rests on."""
+
+    stale_because: str  # why they may not be acted on; blank: they may
+    oldest: datetime
+
+
+def heard(plan: Rollout, *, now: datetime) -> Heard:
+    """One query."""
+    found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).order_by()
+    marks = {mark.kind: mark for mark in found}
+    oldest = min((mark.heard_at for mark in marks.values() if mark.heard_at is not None), default=now)
+    return Heard(_stale_because(plan, marks, now=now), oldest)
+
+
+def _stale_because(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
+    cluster = plan.cluster
+    for kind in judged_kinds(plan):
+        mark = marks.get(kind)
+        if mark is None or mark.heard_at is None:
+            return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
+        if not mark.is_fresh(now=now):
+            return (
+                f"{cluster.name} has not been seen since {moment(mark.heard_at, now=now)} ({kind.partition('.')[0]})."
+            )
+    return ""
+
+
+def clock_ahead(cluster_id: int) -> timedelta:
+    """How far the cluster's clock is ahead of ours. Zero where it is not known, or less than an answer can tell."""
+    skew_s = next(
+        iter(Observer.objects.filter(cluster=cluster_id).order_by().values_list("clock_skew_s", flat=True)), 0
+    )
+    return timedelta(seconds=skew_s) if skew_s and abs(skew_s) > TOLD_BY_A_DATE_S else timedelta(0)

@@ -1,0 +1,423 @@
+"""A plan as its page and REST show it: its stages, why it is not moving, and what it can be told."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Prefetch
+
+from people.rights import why_not
+from rollouts.gates import GATES
+from rollouts.gates.base import GAVE_UP, Answer
+from rollouts.gates.proof import Proof
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
+from rollouts.models import Approval, BreakGlass, Command, Cordon, GateAnswer, OptOut, Plan, Stage, Target, Verb
+from rollouts.models.gate_answer import BLIND
+from rollouts.queries.completion import OVER, completion_of
+from rollouts.queries.failures import causes_found
+from rollouts.queries.handover import handover_of
+from rollouts.queries.operators import operator_down
+from rollouts.queries.restraints import Restraint, most_urgent, restraints_of
+from rollouts.verbs import VERBS, why_not_now
+from wording.instants import moment, to_the_minute
+from wording.lists import names
+
+LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
+
+LOOK = "Look whether one of the queue “rollouts” runs."
+UNSHOWN = ("facts", "baseline")  # of a target: most of what is written of it, and asked for elsewhere
+
+
+@dataclass(frozen=True)
+class StageOnPage:
+    stage: Stage
+    targets: list[Target]
+    answers: dict[str, GateAnswer]  # gate → what it answered last
+    approvals: list[Approval]
+    glass: list[BreakGlass]  # gates that were passed over, the newest first
+    counts: Counter[str]  # targets by the state they are shown in
+
+    @property
+    def worst_first(self) -> list[GateAnswer]:
+        return sorted(self.answers.values(), key=lambda answer: rank(answer.answer))
+
+
+@dataclass(frozen=True)
+class HaltingGate:
+    """The gate that halted a plan, as it answered then. What it says now is among the answers of its stage."""
+
+    stage: str
+    gate: str
+    because: str
+    nodes: list[str]
+    measured: Mapping[str, Any]  # what it compared
+    at: datetime
+
+    @property
+    def title(self) -> str:
+        return GATES[self.gate].title if self.gate in GATES else self.gate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanStanding:
+    """Why a plan is not moving, as its page, REST and lists say it."""
+
+    plan: Plan
+    pause: Command | None
+    halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
+    unlooked: str  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
+    # What holds all of it back beside its own commands, where it would let something go; not asked for a list.
+    restraint: Restraint | None = None
+    operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence; not asked for a list
+
+    @property
+    def shown_state(self) -> str:
+        return "paused" if self.pause and self.plan.state in VERBS["pause"].states else self.plan.state
+
+    @property
+    def why(self) -> str:
+        """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
+        if self._told:
+            return self._told[0]
+        if self.plan.state == PlanState.DRAFT:
+            return self.plan.waiting_for or "A draft: nothing in the cluster has been touched."
+        if self.plan.is_final:
+            return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
+        first = "A worker is at it for the first time." if self.plan.epoch else "A worker has not looked at it yet."
+        return self.unlooked or self.plan.waiting_for or first
+
+    @property
+    def besides(self) -> list[str]:
+        """What else holds it back, once a person has acted on `why`; and what it said when a worker looked last."""
+        is_new = self.operator_down and not any(self.operator_down in said for said in (self.why, *self._waits))
+        return [*self._waits, self.operator_down] if is_new else self._waits
+
+    @property
+    def _waits(self) -> list[str]:
+        if not self.unlooked:
+            return self._told[1:]
+        if self._told:
+            return [*self._told[1:], self.unlooked]
+        return [f"It said then: {self.plan.waiting_for}"] if self.plan.waiting_for else []
+
+    @property
+    def _told(self) -> list[str]:
+        """What it was told, the one that a person must act on first at the head: a pause never ends by itself."""
+        paused = [self.pause.sentence] if self.pause else []
+        if self.plan.state == PlanState.HALTED:
+            return [self.halt.sentence if self.halt else self.plan.because or "It was halted.", *paused]
+        if self.restraint is None:
+            return paused
+        return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
+
+
+def rank(answer: str) -> int:
+    """Failing gates come first, then those that wait, those that were not asked, those that pass."""
+    return {"fail": 0, "wait": 1, "": 2}.get(answer, 3)
+
+
+class HoldSeen(NamedTuple):
+    """Of a hold what its plan's page counts."""
+
+    node_uid: str
+    is_wanted: bool
+    is_foreign: bool
+    wanted_since: datetime
+    placed_at: datetime | None
+    freed_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOnPage(PlanStanding):
+    stages: list[StageOnPage]
+    current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
+    passed_over: list[str]  # gates that do not count now by a person's word, a sentence each
+    held: int  # nodes that carry our label, as last read back
+    to_hold: int  # nodes whose label is not as we want it yet
+    foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
+    placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
+    freed: list[datetime | None]  # of each that is let go outside of a wave: when its label was seen to be gone
+    seq: int  # key of the newest event: what the page was made from
+    halted_by: HaltingGate | None = None  # None: it is not halted, or something else than a gate has done it
+    failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences
+
+    @property
+    def besides(self) -> list[str]:
+        return [*(said for said in self.failures if said not in self.why), *super().besides]
+
+    @property
+    def ahead(self) -> list[StageOnPage]:
+        """The stages that are not over, of a plan that is under way."""
+        return [one for one in self.stages if one.stage.state not in OVER] if self.plan.is_under_way else []
+
+
+def standings_of(plans: Sequence[Plan], *, now: datetime) -> list[PlanStanding]:
+    """Of many plans in one query, so without restraints: the rounds of each say them in what it waits for."""
+    told: dict[int, list[Command]] = defaultdict(list)
+    for command in Command.objects.standing().filter(plan__in=[plan.pk for plan in plans]):
+        told[command.plan_id].append(command)
+    return [PlanStanding(**_standing(plan, told[plan.pk], now=now)) for plan in plans]
+
+
+def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str, Any]:
+    return {
+        "plan": plan,
+        "pause": next((one for one in told if one.verb == Verb.PAUSE), None),
+        "halt": next((one for one in told if one.verb == Verb.HALT and plan.state == PlanState.HALTED), None),
+        "unlooked": unlooked(plan, now=now),
+    }
+
+
+def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
+    """All that a plan's page shows, in a fixed number of queries (13 at most).
+
+    One more where a stage tests its nodes, two more while the operator is down, and two while the plan is halted.
+    """
+    newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
+    targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
+    rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
+    opt_outs = opt_outs_of(plan)
+    cordons = cordons_of(plan) if any(Proof.key in stage.gate_options for stage in rows) else {}
+    stages = [_on_page(stage, opt_outs, cordons) for stage in rows]
+    there = plan.holds.of_nodes_there(plan.cluster_id)
+    has_labels = plan.its_component.hold is not None  # else there is none to count
+    holds = [HoldSeen(*row) for row in there.values_list(*HoldSeen._fields)] if has_labels else []
+    newest = plan.events.values_list("pk", flat=True).first()
+    return PlanOnPage(
+        **_standing(plan, list(plan.commands.standing()), now=now),
+        stages=stages,
+        current=_current(plan, stages),
+        passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
+        restraint=restraint_on(plan, _letting_go(plan, stages), now=now),
+        held=sum(hold.placed_at is not None for hold in holds),
+        to_hold=sum(hold.is_wanted is (hold.placed_at is None) for hold in holds if not hold.is_foreign),
+        foreign_holds=sum(hold.is_foreign for hold in holds),
+        placed=[hold.placed_at for hold in holds if hold.is_wanted and not hold.is_foreign],
+        freed=_freed(holds, stages) if plan.is_under_way else [],
+        seq=newest or 0,
+        halted_by=_halted_by(plan),
+        failures=failures_of(stages) if plan.state == PlanState.HALTED else (),
+        operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
+    )
+
+
+def _halted_by(plan: Plan) -> HaltingGate | None:
+    if plan.state != PlanState.HALTED:
+        return None
+    fails = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
+    rested_on = fails.filter(rested_on_at=plan.state_since, because=plan.because).select_related("stage").first()
+    if rested_on is None:
+        return None
+    stage, measured = rested_on.stage.name, rested_on.numbers
+    return HaltingGate(stage, rested_on.gate, rested_on.because, rested_on.nodes, measured, rested_on.at)
+
+
+def failures_of(stages: Iterable[StageOnPage]) -> list[str]:
+    """Nodes that failed, those of one cause together. One query where the cause was not known when they failed."""
+    failed = [target for one in stages for target in one.targets if target.state == TargetState.FAILED]
+    unknown = [target.node_uid for target in failed if target.because == GAVE_UP]
+    found = causes_found(unknown) if unknown else {}
+    by_cause: dict[str, list[str]] = defaultdict(list)
+    for target in failed:
+        by_cause[found.get(target.node_uid, target.because)].append(target.node_name)
+    return [f"{names(those)} failed: {because}" for because, those in by_cause.items()]
+
+
+def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:
+    """Of the nodes whose labels are still to go, and of those let go since the first of these was to be.
+
+    Not of those that a wave let go and nobody has held since, whatever has become of them: the label of one may be gone
+    with nobody to say so in its row.
+    """
+    by_waves = {(one.node_uid, one.wave.decided_at) for stage in stages for one in stage.targets if one.wave}
+    let_go = [
+        one for one in holds if not (one.is_wanted or one.is_foreign or (one.node_uid, one.wanted_since) in by_waves)
+    ]
+    left = [one for one in let_go if one.placed_at is not None]
+    since = min((one.wanted_since for one in left), default=None)
+    if since is None:
+        return []
+    return [
+        *(None for _ in left),
+        *(at for one in let_go if one.placed_at is None and (at := one.freed_at) and at >= since),
+    ]
+
+
+def unlooked(plan: Plan, *, now: datetime) -> str:
+    """That no worker has looked at a plan though it is due, as a sentence. Blank: one has, or is at it.
+
+    A round that takes long moves its lease; who waits for a cluster to answer has said when it is asked again.
+    """
+    since = moment(plan.looked_at, now=now) if plan.looked_at else ""
+    return f"{says_unlooked('it', since)} {LOOK}" if is_unlooked(plan, now=now) else ""
+
+
+def is_unlooked(plan: Plan, *, now: datetime) -> bool:
+    if not plan.is_under_way or plan.next_look_at is None:
+        return False
+    return now - max(plan.next_look_at, plan.lease_until) > BLIND
+
+
+def says_unlooked(called: str, since: str) -> str:
+    """`since`: blank of one at which nobody ever has."""
+    when = f"since {since}" if since else "yet"
+    return f"No worker has looked at {called} {when}: nothing of it is let go, held again or judged."
+
+
+def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
+    """In stages that are not over, and of each gate what was said last."""
+    found: list[str] = []
+    for one in stages:
+        if one.stage.state not in OVER:
+            newest = {glass.gate: glass for glass in reversed(one.glass) if glass.is_in_force(now=now)}
+            found += [_says_glass(one.stage, newest[gate]) for gate in sorted(newest)]
+    return found
+
+
+def _says_glass(stage: Stage, glass: BreakGlass) -> str:
+    title = GATES[glass.gate].title if glass.gate in GATES else glass.gate
+    until = to_the_minute(glass.until)
+    return f"{title} of {stage.name} does not count until {until}: {glass.by} passed it over. {glass.because}"
+
+
+def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
+    """Node uid → what keeps neighbours off it, or was not as it should be when it was put back. One query."""
+    found: dict[str, list[OptOut]] = defaultdict(list)
+    for row in OptOut.objects.filter(plan=plan).shown():
+        found[row.node_uid].append(row)
+    return found
+
+
+def cordons_of(plan: Plan) -> dict[str, Cordon]:
+    """Node uid → the cordon of this plan that is on it. One query."""
+    return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan)}
+
+
+def restraint_on(plan: Plan, letting_go: Iterable[Target], *, now: datetime) -> Restraint | None:
+    """What holds all of it back: a freeze of all, or what binds every node that the stage has still to let go.
+
+    `letting_go`: the targets of its stage that is at that. None: none is.
+    """
+    if plan.state not in LETS_GO:
+        return None
+    found, targets = restraints_of(plan, now=now), list(letting_go)
+    if found.first:
+        return found.first
+    held = {target.node_uid for target in targets if target.state == TargetState.HELD}
+    if not held or any(target.state in IN_FLIGHT for target in targets):
+        return None
+    bound = found.of_nodes(held)
+    return most_urgent(bound.values()) if len(bound) == len(held) else None
+
+
+def _letting_go(plan: Plan, stages: list[StageOnPage]) -> list[Target]:
+    current = _current(plan, stages)
+    return current.targets if current and current.stage.state == StageState.PROMOTING else []
+
+
+def _on_page(stage: Stage, opt_outs: Mapping[str, list[OptOut]], cordons: Mapping[str, Cordon]) -> StageOnPage:
+    targets = list(stage.targets.all())
+    for target in targets:
+        target.cordon = cordons.get(target.node_uid)
+        target.opted_out = opt_outs.get(target.node_uid, [])
+    answers = {answer.gate: answer for answer in stage.answers.all()}
+    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), list(stage.glass.all()),
+                       Counter(t.shown_state for t in targets))  # fmt: skip
+
+
+def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
+    if not plan.is_under_way:
+        return None
+    ends_back = plan.state in {PlanState.ROLLING_BACK, PlanState.ABORTING}
+    ahead = [one for one in stages if one.stage.is_rollback == ends_back]
+    return next((one for one in ahead if one.stage.state not in OVER), None)
+
+
+@dataclass(frozen=True)
+class Button:
+    """One verb of a plan, for one person and for now."""
+
+    verb: str
+    label: str
+    resource: str
+    consequence: str
+    is_dangerous: bool
+    is_allowed: bool
+    why_not: str
+    is_main: bool  # what one does next, where nothing says otherwise
+    is_shown: bool  # a draft has other verbs than a plan that has started
+    says: str = ""  # what it would be of, where the consequence cannot say it
+    seen: str = ""  # the hash of all that this is
+
+
+def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
+    """Every verb, with the reason where it is not for this person or not for now. One query a permission.
+
+    `is_barred`: something stands against starting it, so that this is not what one does next.
+    """
+    needed = {verb.permission for verb in VERBS.values()}
+    where = f"cluster {plan.cluster.name}"
+    refused = {each: why_not(user, each, cluster_id=plan.cluster_id, where=where) for each in needed}
+    is_paused = plan.commands.in_force().exists()
+    main = "" if is_barred else _main(plan, is_paused=is_paused)
+    found = [
+        _button(plan, name, refused[verb.permission], is_paused=is_paused, is_main=name == main)
+        for name, verb in VERBS.items()
+    ]
+    return [_filled(plan, button) for button in found]
+
+
+def _filled(plan: Plan, button: Button) -> Button:
+    """With what it would be of, where that is asked of rows."""
+    if button.verb == "complete":
+        return _completing(plan, button)
+    return _handing_over(plan, button) if button.verb == "handover" else button
+
+
+def _handing_over(plan: Plan, button: Button) -> Button:
+    """Shown where somebody else has changed the object of a plan that is given up."""
+    if not button.is_allowed:
+        return replace(button, is_shown=False)
+    found = handover_of(plan)
+    is_allowed = not found.why_not
+    return replace(
+        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.version
+    )
+
+
+def _completing(plan: Plan, button: Button) -> Button:
+    """Shown where there is something to leave out: else every plan would have it, locked."""
+    if not button.is_allowed:
+        return replace(button, is_shown=False)
+    found = completion_of(plan)
+    is_allowed = not found.why_not
+    return replace(
+        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.hash
+    )
+
+
+def _button(plan: Plan, name: str, refused: str, *, is_paused: bool, is_main: bool) -> Button:
+    verb, state, is_written = VERBS[name], PlanState(plan.state), plan.write_intended_at is not None
+    reason = refused or why_not_now(name, state, is_written=is_written, is_paused=is_paused)
+    return Button(
+        verb=name,
+        label=verb.label,
+        resource=verb.resource,
+        consequence=verb.consequence,
+        is_dangerous=verb.is_dangerous,
+        is_allowed=not reason,
+        why_not=reason,
+        is_main=is_main and not reason,
+        is_shown=(state is PlanState.DRAFT) == (PlanState.DRAFT in verb.states),
+    )
+
+
+def _main(plan: Plan, *, is_paused: bool) -> str:
+    """From a halt the way leads back: going on is for who knows why it halted. Blank: no verb before the others."""
+    if plan.state == PlanState.HALTED:
+        return "rollback"
+    return "start" if plan.state == PlanState.DRAFT else "resume" if is_paused else ""

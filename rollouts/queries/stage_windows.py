@@ -1,0 +1,69 @@
+"""A stage that goes in a maintenance window only: which of its nodes none covers, or not for as long as it asks.
+
+Windows that are there bind every node, and closed ones are restraints. The gate `window` asks that there be one: it
+counts until the operator has begun with what was let go, for somebody may remove the window meanwhile (hazard Z3).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rollouts.gates.base import WindowEvidence
+from rollouts.gates.window import Window
+from rollouts.lifecycle import TargetState
+from rollouts.models import Stage, Target
+from rollouts.queries.restraints import OpenHours, restraints_of
+
+
+def asked_of(stage: Stage, *, now: datetime) -> Window | None:
+    """None: it names none that counts now, or goes back, which waits for no window. One query, as of `glass_now`."""
+    gate = None if stage.is_rollback else next((one for one in stage.gates if isinstance(one, Window)), None)
+    return None if gate is None or gate.advisory or gate.key in stage.glass_now(now=now) else gate
+
+
+def outside(
+    gate: Window, targets: Iterable[Target], openings: Mapping[str, OpenHours], *, now: datetime
+) -> dict[str, str]:
+    """Node's uid → why it may not go, by the windows that bind it. Nodes of the same windows share a sentence."""
+    by_openings: dict[OpenHours | None, dict[str, str]] = {}
+    for target in targets:
+        by_openings.setdefault(openings.get(target.node_uid), {})[target.node_uid] = target.node_name
+    said: dict[str, str] = {}
+    for its, nodes in by_openings.items():
+        seen = WindowEvidence(tuple(nodes.values()), *(its or ()))
+        if sentence := gate.why_not(seen, now=now):
+            said |= dict.fromkeys(nodes, sentence)
+    return said
+
+
+def let_go_outside(
+    stages: Iterable[Stage], openings: Mapping[str, OpenHours], there: Collection[str], *, now: datetime
+) -> dict[str, str]:
+    """Of what was let go and has not begun: node's uid → why it is held again.
+
+    How long a window must last counts for whose label is still there. What waits for the operator went in time.
+    """
+    found: dict[str, str] = {}
+    for stage in stages:
+        let_go = [one for one in stage.targets.all() if one.state in LET_GO and one.node_uid in there]
+        if let_go and (gate := asked_of(stage, now=now)):
+            to_go = [one for one in let_go if one.state == TargetState.RELEASING]
+            queued = [one for one in let_go if one.state == TargetState.RELEASED]
+            found |= outside(gate, to_go, openings, now=now)
+            found |= outside(replace(gate, must_last=timedelta(0)), queued, openings, now=now)
+    return found
+
+
+LET_GO = frozenset({TargetState.RELEASING, TargetState.RELEASED})
+
+
+def why_not_let_go(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
+    """Why one of these may not be let go now, by freezes and windows. Blank: all of them may."""
+    restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
+    if because := restraints.why_not(uids):
+        return because
+    gate = asked_of(stage, now=now)
+    if gate is None:
+        return ""
+    openings = restraints.openings_of(uids, lasting=gate.must_last)
+    return next(iter(outside(gate, targets, openings, now=now).values()), "")

@@ -1,0 +1,151 @@
+"""What tenants lose with a node: whole jobs by what controls their pods, and restarts of the pods of services."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+
+from fleet.models import Bookmark, Node, Pod, Workload
+from gpu.resources import Layout, whole_gpus
+from health.models import Finding
+from health.rules.idle_gpus import IdleGpus, told_in
+from kube.resources import PODS
+from rollouts.node_order.disruption_cost import UNKNOWN, Harm, Job
+from rollouts.queries.warm_up import Started, quickest, workload_of
+
+# Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
+SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})
+HOUR_S = 3600
+NO_TIME = timedelta(0)
+
+
+@dataclass
+class _Gang:
+    gpus: int = 0
+    gpu_hours: float = 0.0
+    uncounted: int = 0
+    loading_gpu_hours: float = 0.0
+    works: bool = False  # a pod of it does, or nobody knows
+    nodes: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _OnNode:
+    gangs: set[str] = field(default_factory=set)
+    restarts: int = 0
+    services_loading_gpu_hours: float = 0.0
+    pods: int = 0
+    pods_idle: int = 0
+
+
+def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[str, Harm]:
+    """Node's name → what it takes with it now. Four queries, over all of the cluster's GPU pods: jobs span nodes.
+
+    Only whole GPUs make GPU-hours: how much of one a slice or a share is, nothing here says.
+    """
+    if not Bookmark.objects.known(PODS.name).filter(cluster=cluster_id).exists():
+        return {node.name: UNKNOWN for node in nodes}
+    owners, idle = _owners(cluster_id), idle_gpus_of(cluster_id)
+    gangs: dict[str, _Gang] = defaultdict(_Gang)
+    found: dict[str, _OnNode] = defaultdict(_OnNode)
+    pods = Pod.objects.filter(cluster=cluster_id, deleted_at=None).tenants().not_done().exclude(node_name="")
+    read = cache(Layout.read)
+    told = ("is_ready", "restarts", "started_at", "ready_since")
+    columns = ("node_name", "owner_kind", "namespace", "owner_name", "name", "resources", "node__layout", *told)
+    rows = [(*row[:7], Started(*row[7:])) for row in pods.values_list(*columns)]
+    load = quickest((workload_of(*row[1:5]), row[7]) for row in rows)
+    for on, kind, namespace, owner, pod, resources, layout, started in rows:
+        gpus, started_at = whole_gpus(resources, read(layout or "")), started.started_at
+        loads_h = load.get(workload_of(kind, namespace, owner, pod), NO_TIME).total_seconds() / HOUR_S
+        is_idle = 0 < gpus <= idle.get(f"{namespace}/{pod}", 0)
+        ran_h = max(0.0, (now - started_at).total_seconds() / HOUR_S) if started_at else 0.0
+        uncounted = int(not gpus and started_at is not None)  # what has not started has done nothing yet
+        there, name = found[on], owners.gang_of(kind, namespace, owner, pod)
+        there.pods += 1
+        there.pods_idle += is_idle
+        if not name:
+            there.restarts += 1
+            there.services_loading_gpu_hours += gpus * loads_h
+            continue
+        there.gangs.add(name)
+        gangs[name].gpus += gpus
+        gangs[name].gpu_hours += gpus * ran_h
+        gangs[name].uncounted += uncounted
+        gangs[name].loading_gpu_hours += gpus * loads_h
+        gangs[name].works |= not is_idle
+        gangs[name].nodes.add(on)
+    jobs = {name: _job(name, gang) for name, gang in gangs.items()}
+    return {node.name: _harm(node, found[node.name], jobs) for node in nodes}
+
+
+def _job(name: str, gang: _Gang) -> Job:
+    return Job(
+        name,
+        gang.gpus,
+        gang.gpu_hours,
+        len(gang.nodes),
+        gang.uncounted,
+        gang.loading_gpu_hours,
+        does_nothing=not gang.works,
+    )
+
+
+def idle_gpus_of(cluster_id: int) -> dict[str, int]:
+    """Pod's namespace/name → how many GPUs it has and does nothing with, by the findings that say so. One query.
+
+    GPUs that nothing names are not counted, and neither is what nobody hears: such a pod may work.
+    """
+    rows = Finding.objects.open().filter(cluster=cluster_id, rule=IdleGpus.key).values_list("evidence", flat=True)
+    return Counter(pod for evidence in rows for pod, board in told_in(evidence) if board)
+
+
+def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:
+    dearest = sorted((jobs[name] for name in there.gangs), key=lambda job: (-job.gpu_hours, job.name))
+    free = max(0, (node.gpu_allocatable or 0) - node.gpu_allocated)
+    return Harm(
+        tuple(dearest),
+        there.restarts,
+        there.pods,
+        free,
+        there.services_loading_gpu_hours,
+        there.pods_idle,
+    )
+
+
+WorkloadKey = tuple[str, str, str]  # kind, namespace, name
+
+
+@dataclass(frozen=True)
+class _Owners:
+    # A Job → what made it; a StatefulSet of workers → the group of the Pod that leads them.
+    of_jobs: Mapping[WorkloadKey, str]
+    leaders: Mapping[tuple[str, str], str]  # a Pod's namespace and name → the group that it leads
+
+    def gang_of(self, kind: str, namespace: str, owner: str, pod: str) -> str:
+        """The job that ends with this pod. Blank: it is a service's and restarts alone."""
+        if group := self.leaders.get((namespace, pod)) or self.of_jobs.get((kind, namespace, owner)):
+            return group
+        if not kind:
+            return f"Pod {namespace}/{pod}"
+        return "" if kind in SERVICES else f"{kind} {namespace}/{owner}"
+
+
+def _owners(cluster_id: int) -> _Owners:
+    """A JobSet, an MPIJob or a RayJob makes Jobs, and all of them are one. What a CronJob makes is not.
+
+    Of a LeaderWorkerSet the workers of each group are a StatefulSet, owned by the Pod that leads them.
+    """
+    rows = Workload.objects.filter(cluster=cluster_id, kind__in=("Job", "StatefulSet")).exclude(owner_kind="")
+    of_jobs: dict[WorkloadKey, str] = {}
+    leaders: dict[tuple[str, str], str] = {}
+    columns = ("kind", "namespace", "name", "owner_kind", "owner_name")
+    for kind, namespace, name, owner_kind, owner_name in rows.values_list(*columns):
+        if kind == "StatefulSet" and owner_kind == "Pod":
+            group = f"group of Pod {namespace}/{owner_name}"
+            of_jobs[kind, namespace, name] = leaders[namespace, owner_name] = group
+        elif kind == "Job" and owner_kind != "CronJob":
+            of_jobs[kind, namespace, name] = f"{owner_kind} {namespace}/{owner_name}"
+    return _Owners(of_jobs, leaders)

@@ -1,0 +1,74 @@
+"""The Job that works on the GPUs of one changed node. Pure.
+
+It asks for GPUs as a tenant's pod does, so that device plugin, runtime and driver are used as theirs are, and has no
+token, no rights and no mounts. It comes to a cordoned node, and to one with taints that keep pods without business
+there away (NoSchedule), but to none from which pods are sent away (NoExecute). Of a container that failed the kubelet
+keeps the last of its log as its message (FallbackToLogsOnError: kubernetes.io/docs/tasks/debug/debug-application/
+determine-reason-pod-failure), so that nobody has to read logs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from gpu.labels import GPU, MANAGED_BY, OURS, PROOF, PROVES_FOR
+from gpu.resources import is_gpu_resource
+from rollouts.test_jobs.job_manifest import job_of
+
+CONTAINER = "proof"
+DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds
+LITTLE = {"cpu": "100m", "memory": "256Mi"}
+MOST = {"cpu": "2", "memory": "2Gi"}  # of a quota that wants limits
+EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubernetes.io/unschedulable among them
+
+
+@dataclass(frozen=True)
+class WantedProof:
+    """One test Job on one node, as a row says it."""
+
+    plan: str  # "plan-7"
+    proof: int
+    node: str
+    image: str
+    resource: str  # nvidia.com/gpu, nvidia.com/mig-1g.10gb, …
+    amount: int
+    asked_at: str
+
+    @property
+    def name(self) -> str:
+        return f"quarterdeck-proof-{self.proof}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {MANAGED_BY: OURS, PROVES_FOR: self.plan, PROOF: str(self.proof)}
+
+
+def pods_for(plan: str) -> str:
+    """The label selector of every pod that proves for it."""
+    return f"{MANAGED_BY}={OURS},{PROVES_FOR}={plan}"
+
+
+def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
+    """What such a Job asks for on a node that offers this: whole GPUs where there are any. Blank: it offers too few."""
+    enough = [name for name, number in allocatable.items() if is_gpu_resource(name) and number >= max(1, amount)]
+    return min(enough, key=lambda name: (name != GPU, name), default="")
+
+
+def job_for(wanted: WantedProof) -> dict[str, Any]:
+    pod = {
+        "tolerations": [EVERY_SUCH_TAINT],
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_container(wanted)],
+    }
+    return job_of(wanted, pod, deadline=DEADLINE)
+
+
+def _container(wanted: WantedProof) -> dict[str, Any]:
+    return {
+        "name": CONTAINER,
+        "image": wanted.image,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": {"requests": LITTLE, "limits": {**MOST, wanted.resource: str(wanted.amount)}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }

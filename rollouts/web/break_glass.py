@@ -1,0 +1,57 @@
+"""Passing a gate over, and saying that one has looked at it."""
+
+from datetime import timedelta
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.digits import whole
+from edges.fields import Reason
+from edges.kept_input import BadForm, read
+from edges.requests import PersonRequest, answered
+from people.rights import NotAllowed, Permission, require
+from rollouts.commands.break_glass import acknowledge, break_glass
+from rollouts.commands.refusals import Refusal
+from rollouts.models import BreakGlass
+from rollouts.web.kept_input import kept_if_refused
+from rollouts.web.visible_objects import stage_for
+from wording.instants import moment
+
+REFUSALS = (BadForm, NotAllowed, Refusal)
+
+
+class GlassForm(forms.Form):
+    because = Reason(required=False)
+    hours = forms.CharField(required=False)
+    confirm = forms.CharField(required=False)
+
+    def clean_hours(self) -> timedelta:
+        """For how long; how long may be, the act itself says."""
+        return timedelta(hours=min(whole(self.cleaned_data["hours"]) or 0, 1000))
+
+
+@require_POST
+def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
+    stage = stage_for(request.user, stage_id)
+    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "glass", REFUSALS):
+        given = read(GlassForm(request.POST))
+        given["valid_for"] = given.pop("hours")
+        glass = break_glass(stage, gate, actor=request.user, **given, now=timezone.now())
+        counts = f"It counts again from {moment(glass.until, now=glass.at)} on"
+        messages.success(request, f"Passed over. {counts}, and this is shown until somebody else has looked at it.")
+    return redirect("plan", plan_id=stage.plan_id)
+
+
+@require_POST
+def seen(request: PersonRequest, glass_id: int) -> HttpResponse:
+    rows = BreakGlass.objects.visible_to(request.user).select_related("stage__plan__cluster")
+    glass = get_object_or_404(rows, pk=glass_id)
+    plan = glass.stage.plan
+    with answered(request, REFUSALS, done=f"It is kept that you have looked at what {glass.by} passed over."):
+        require(request.user, Permission.STOP, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
+        acknowledge(glass, actor=request.user, now=timezone.now())
+    return redirect("plan", plan_id=plan.pk)

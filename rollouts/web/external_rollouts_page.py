@@ -1,0 +1,98 @@
+"""Rollouts that others drive: one of them, and those of a cluster for its own page. Nothing can be told to them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import F
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.freshness.cluster import heard_of
+from fleet.freshness.observation_state import sights_of_all
+from fleet.models import Node
+from fleet.models.cluster import ClusterMode
+from fleet.web.summary import cluster_for
+from people.models import User
+from rollouts.engine.baseline import read_baseline
+from rollouts.lifecycle import TargetState
+from rollouts.models import FollowedNode, FollowedRollout
+from rollouts.queries.external_rollouts import SHOWN, FollowedOnPage, followed_on_page
+
+MOST = 30  # that are listed: each has a page of its own for good
+PER_PAGE = 100  # nodes
+FIRST = ("failed", "changing", "before", "held", "changed", "gone")  # nodes, in the order in which they are looked at
+
+
+def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[FollowedOnPage]:
+    """What others drive, then the last that are over. One query where there is none."""
+    visible = FollowedRollout.objects.visible_to(user).told().select_related("cluster")
+    if cluster_id is not None:
+        visible = visible.filter(cluster=cluster_id)
+    shown = followed_on_page(visible.order_by(F("ended_at").desc(nulls_first=True), "-pk")[:MOST])
+    sights = sights_of_all(now=now) if any(each.rollout.is_open for each in shown) else {}
+    for each in shown:
+        each.rollout.sight = sights.get(each.rollout.cluster_id)  # type: ignore[attr-defined]
+    return shown
+
+
+@part
+def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
+    """Of a cluster whose mode is follow, or where anything was followed. Else nothing."""
+    cluster = cluster_for(request, cluster_id)
+    context = {
+        "followed": listed(request.user, cluster_id=cluster_id, now=timezone.now()),
+        "is_following": cluster.mode == ClusterMode.FOLLOW,
+        "cluster": cluster,
+    }
+    return render(request, "rollouts/_cluster_followed.html", context)
+
+
+def followed(request: PersonRequest, rollout_id: int) -> HttpResponse:
+    return render(request, "rollouts/followed.html", {"place": "plans", **_followed(request, rollout_id)})
+
+
+@part
+def followed_part(request: PersonRequest, rollout_id: int) -> HttpResponse:
+    return render(request, "rollouts/_followed.html", _followed(request, rollout_id))
+
+
+def _followed(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
+    visible = FollowedRollout.objects.visible_to(request.user).told().select_related("cluster")
+    rollout, now = get_object_or_404(visible, pk=rollout_id), timezone.now()
+    (shown,) = followed_on_page([rollout])
+    in_order = sorted(rollout.nodes.only("state", "node_name"), key=_first)  # a baseline is some kB of JSON
+    page = Paginator(in_order, PER_PAGE).get_page(request.GET.get("page"))
+    rows = rollout.nodes.in_bulk([node.pk for node in page.object_list])
+    of_page = [rows[node.pk] for node in page.object_list if node.pk in rows]
+    page.object_list = _with_pages(request.user, rollout, of_page)
+    sight = heard_of(rollout.cluster, now=now).sight
+    return {
+        "shown": shown,
+        "rollout": rollout,
+        "cluster": rollout.cluster,
+        "nodes": page,
+        "sight": sight if rollout.is_open else None,
+        "failed_before": rollout.failed_before(),
+        "failing": {name for answer in shown.failing for name in answer.nodes},
+    }
+
+
+def _first(node: FollowedNode) -> tuple[int, str]:
+    return FIRST.index(SHOWN[TargetState(node.state)]), node.node_name
+
+
+def _with_pages(user: User, rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> Sequence[FollowedNode]:
+    """Each as it is shown, with the key of the node's page where there is one that this person sees. One query."""
+    uids = [node.node_uid for node in nodes]
+    there = Node.objects.visible_to(user).filter(cluster=rollout.cluster_id, uid__in=uids)
+    keys = dict(there.order_by().values_list("uid", "pk"))
+    for node in nodes:
+        node.node_id = keys.get(node.node_uid)  # type: ignore[attr-defined]
+        node.shown = SHOWN[TargetState(node.state)]  # type: ignore[attr-defined]
+        node.known = read_baseline(node.baseline)  # type: ignore[attr-defined]
+    return nodes

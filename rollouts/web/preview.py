@@ -1,0 +1,32 @@
+"""A draft's preview for its page, also where what it was written for is gone."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from rollouts.checks import Check
+from rollouts.commands.documents import by_document
+from rollouts.commands.preview import Preview, StartVerdict, preview
+from rollouts.commands.refusals import ObjectGone
+from rollouts.models import Plan
+
+
+@dataclass(frozen=True)
+class GonePreview:
+    """The driver object is no longer in the cluster: there is nothing to preview."""
+
+    blockers: list[Check]
+    seen_at: datetime
+    verdict = StartVerdict.BARRED
+    verdict_sentence = "1 blocker bars the start."
+
+
+def preview_of(plan: Plan) -> Preview | GonePreview:
+    now = timezone.now()
+    try:
+        return by_document(preview(plan, now=now))
+    except ObjectGone:
+        sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
+        fix = "Discard this draft and write one for an object that is there."
+        return GonePreview([Check("gone", sentence, fix)], seen_at=now)

@@ -1,0 +1,65 @@
+"""Where a form freezes something or makes a window: as it names the place, and as a person reads it."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from edges.digits import whole
+from fleet.models import Cluster, Pool
+from people.models import User
+from people.rights import Permission, scope_of
+from rollouts.commands.fleet_freezes import Where
+
+PlaceChoices = list[tuple[str, str]]  # as the form names it, as a person reads it
+
+
+def where_named(user: User, on: str) -> Where | None:
+    """As the form names it, as far as this person may see it. None: there is no such place."""
+    if on == "fleet":
+        return Where()
+    kind, _, written = on.partition("-")
+    key = whole(written)
+    if key is None:
+        return None
+    if kind == "pool":
+        pool = Pool.objects.visible_to(user).filter(pk=key).select_related("cluster").first()
+        return Where(pool.cluster, pool) if pool else None
+    cluster = Cluster.objects.visible_to(user).filter(pk=key).first() if kind == "cluster" else None
+    return Where(cluster) if cluster else None
+
+
+def places_for(user: User, permission: Permission) -> PlaceChoices:
+    """What this person may do this to, as the form names it and as a person reads it. Three queries."""
+    there = scope_of(user, permission)
+    pools = list(Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name"))
+    found = [("fleet", "the whole fleet")] if there.everywhere else []
+    for cluster in Cluster.objects.visible_to(user).order_by("name"):
+        if there.covers_cluster(cluster.pk):
+            found.append((f"cluster-{cluster.pk}", f"cluster {cluster.name}"))
+        found += [
+            (f"pool-{pool.pk}", f"pool {cluster.name}/{pool.name}")
+            for pool in pools
+            if pool.cluster_id == cluster.pk and (there.covers_cluster(cluster.pk) or pool.pk in there.pool_ids)
+        ]
+    return found
+
+
+class PlacedForm(forms.Form):
+    """Its field `on` names a place of those that this person may do it to."""
+
+    blank: PlaceChoices = []  # what stands above them, where none of them is meant unless it is chosen
+
+    def __init__(
+        self, data: QueryDict | None = None, *, user: User, places: PlaceChoices, now: datetime, **given: Any
+    ) -> None:
+        super().__init__(data, auto_id="%s", **given)
+        self.user, self.places, self.now = user, places, now
+        self.fields["on"].widget.choices = [*self.blank, *places]
+
+    def clean_on(self) -> Where:
+        where = where_named(self.user, self.cleaned_data["on"])
+        if where is None:
+            raise forms.ValidationError(self.fields["on"].error_messages["required"])
+        return where

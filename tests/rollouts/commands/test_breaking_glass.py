@@ -1,0 +1,229 @@
+"""A gate passed over by a person: who may, what may be, for how long, and that it is seen."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from edges.digests import digest
+from people.models import AuditEntry
+from people.models.audit_entry import broken_links
+from people.rights import NotAllowed
+from rollouts.approvals.bundles import bundle_for
+from rollouts.commands.break_glass import acknowledge, break_glass
+from rollouts.commands.refusals import BadPlan, NotYours, Refusal
+from rollouts.evidence.export import evidence_of
+from rollouts.evidence.file import bytes_of, hashes_of_parts
+from rollouts.evidence.verification import verify
+from rollouts.findings.plan_findings import GLASS
+from rollouts.gates import GATES
+from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
+from tests.make import NOON, a_user
+from tests.rollouts.rows import a_started_plan, answered, in_state, opened
+
+BECAUSE = "The exporter is down, the nodes are fine."
+
+
+@pytest.fixture
+def stage(cluster, owner) -> Stage:
+    plan = in_state(a_started_plan(cluster, owner), "promoting")
+    stage = opened(plan, 0)
+    answered(stage, answer="wait", because="It cannot tell.", cause="unsure")
+    answered(stage, "approval", "wait", because="0 of 1 approval given.", cause="not-given")
+    return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
+
+
+def broken(stage: Stage, actor, gate: str = "driver_version", **given) -> BreakGlass:
+    row = {"because": BECAUSE, "confirm": stage.plan.title, "now": NOON} | given
+    return break_glass(stage, gate, actor=actor, **row)
+
+
+def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
+    glass = broken(stage, owner)
+
+    entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
+    assert (glass.by, glass.because, glass.said) == (owner.username, BECAUSE, "It cannot tell.")
+    assert glass.until == NOON + timedelta(hours=4)
+    assert (entry.verb, entry.actor, entry.evidence["gate"]) == ("break-glass", owner.username, "driver_version")
+    assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
+    assert stage.plan.events.filter(to="break-glass").exists()
+    said = f"{stage.name}: {owner.username} passed over {GATES['driver_version'].title}, and every gate is asked anew."
+    assert Plan.objects.get(pk=stage.plan_id).waiting_for == said
+
+
+def test_after_its_time_the_gate_counts_again(stage, owner):
+    broken(stage, owner, valid_for=timedelta(hours=1))
+
+    assert [*stage.glass_now(now=NOON + timedelta(minutes=59))] == ["driver_version"]
+    assert stage.glass_now(now=NOON + timedelta(hours=1)) == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"because": " "}, "because"),
+        ({"confirm": "yes"}, "confirm"),
+        ({"valid_for": timedelta(seconds=59)}, "valid_for"),
+        ({"valid_for": timedelta(hours=25)}, "valid_for"),
+    ],
+)
+def test_what_is_missing_is_named(stage, owner, wrong, field):
+    with pytest.raises(BadPlan) as refusal:
+        broken(stage, owner, **wrong)
+
+    assert [problem["field"] for problem in refusal.value.problems] == [field]
+
+
+def test_an_operator_passes_over_no_approval_and_an_admin_does(stage, owner):
+    """Owner is an operator: with the word of one more person it is four eyes again."""
+    operator, admin = a_user("op", role="operator"), a_user("root", role="admin")
+
+    with pytest.raises(NotAllowed, match="To pass over an approval you need the role admin"):
+        broken(stage, operator, "approval")
+    broken(stage, admin, "approval")
+
+    ((_, wrong),) = GLASS.say(stage.plan.cluster, now=NOON)
+    assert wrong.severity.value == "critical"
+    assert "root passed over the gate Approval in Canary" in wrong.sentence
+    assert GLASS.page(wrong.evidence) == f"/plans/{stage.plan_id}"
+
+
+@pytest.mark.parametrize("part", ["author", "last_editor", "started_by"])
+def test_no_admin_passes_over_the_approval_of_a_plan_of_their_own(stage, part):
+    """Four eyes stay four, whatever the role."""
+    root = a_user("root", role="admin")
+    Plan.objects.update(**{part: "root"})
+    stage.refresh_from_db()
+
+    with pytest.raises(NotAllowed, match="whatever your role"):
+        broken(stage, root, "approval")
+
+    assert not BreakGlass.objects.exists()
+
+
+def test_who_only_approves_passes_nothing_over(stage, approver):
+    with pytest.raises(NotAllowed):
+        broken(stage, approver)
+
+
+def rejected(stage: Stage) -> str:
+    GateAnswer.objects.filter(stage=stage).update(answer="fail", cause="rejected", because="amy rejected it.")
+    return "A no is not passed over"
+
+
+def unseen(stage: Stage) -> str:
+    GateAnswer.objects.filter(stage=stage).update(cause="unseen", because="node-1 cannot be seen.")
+    return "node-1 cannot be seen. What nobody sees is passed over by nobody"
+
+
+def to_come(stage: Stage) -> str:
+    GateAnswer.objects.filter(stage=stage).update(cause="to-come", because="2 nodes to come.")
+    return "2 nodes to come. It waits for nodes to come, and holds nothing up"
+
+
+def passes(stage: Stage) -> str:
+    GateAnswer.objects.filter(stage=stage).update(answer="pass")
+    return "Driver version passes: it holds nothing up"
+
+
+def not_asked(stage: Stage) -> str:
+    GateAnswer.objects.filter(stage=stage).delete()
+    return "was not asked yet"
+
+
+def advisory(stage: Stage) -> str:
+    Stage.objects.filter(pk=stage.pk).update(gate_options={"driver_version": {"advisory": True}})
+    stage.refresh_from_db()
+    return "is only advisory"
+
+
+def another_gate(stage: Stage) -> str:
+    Stage.objects.filter(pk=stage.pk).update(gate_options={"soak": {}})
+    stage.refresh_from_db()
+    return "has no gate “driver_version”"
+
+
+def goes_back(stage: Stage) -> str:
+    Plan.objects.filter(pk=stage.plan_id).update(state="rolling-back")
+    return "in a plan that is rolling back: no gate holds it up"
+
+
+def once_before(stage: Stage) -> str:
+    BreakGlass.objects.create(
+        stage=stage, gate="driver_version", by="amy", at=NOON, because="x", until=NOON + timedelta(hours=1)
+    )
+    return "amy has passed it over already, until 13:00 UTC"
+
+
+def once_for_a_day(stage: Stage) -> str:
+    tomorrow = NOON + timedelta(hours=24)
+    BreakGlass.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, because="x", until=tomorrow)
+    return f"amy has passed it over already, until {tomorrow:%A} 12:00 UTC"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [once_for_a_day, rejected, unseen, to_come, passes, not_asked, advisory, another_gate, goes_back, once_before],
+)
+def test_what_holds_nothing_up_or_may_not_be_passed_over_is_not(stage, owner, change):
+    """Loses to whoever changed the plan, the stage or the answer since it was read."""
+    because = change(stage)
+
+    with pytest.raises(Refusal, match=because):
+        broken(stage, owner)
+
+    assert not AuditEntry.objects.filter(verb="break-glass").exists()
+
+
+def test_the_gates_of_a_rollback_only_warn(stage, owner):
+    back = Stage.objects.select_related("plan__cluster").get(plan=stage.plan, kind="rollback")
+
+    with pytest.raises(Refusal, match="gates only warn"):
+        broken(back, owner)
+
+
+def test_it_is_a_finding_until_somebody_else_has_looked(stage, owner, approver):
+    glass = broken(stage, owner)
+    ((subject, _),) = GLASS.say(stage.plan.cluster, now=NOON)
+    assert subject == f"glass {glass.pk}"
+
+    with pytest.raises(NotYours):
+        acknowledge(glass, actor=owner, now=NOON)
+    acknowledge(glass, actor=approver, now=NOON)
+    acknowledge(glass, actor=a_user("amy", role="approver"), now=NOON)
+
+    assert BreakGlass.objects.get().acknowledged_by == approver.username
+    assert list(GLASS.say(stage.plan.cluster, now=NOON)) == []
+
+
+def test_an_approver_of_a_later_stage_is_bound_to_it(stage, owner):
+    later = stage.plan.stages.get(index=1)
+    before = bundle_for(later).hash
+
+    broken(stage, owner)
+
+    assert bundle_for(later).hash != before
+    assert bundle_for(later).content["passed_over"]["0:driver_version"] == {"by": owner.username, "because": BECAUSE}
+
+
+def test_evidence_proves_it_and_finds_what_was_taken_out(stage, owner, approver):
+    glass = broken(stage, owner)
+    acknowledge(glass, actor=approver, now=NOON)
+    file = evidence_of(stage.plan)
+    content = json.loads(file)
+    without = {key: value for key, value in content.items() if key != "passed_over"}
+    other = content | {"passed_over": [content["passed_over"][0] | {"by": "mallory"}]}
+    why = content | {"passed_over": [content["passed_over"][0] | {"because": "It was fine."}]}
+    twice = content | {"passed_over": content["passed_over"] * 2}
+
+    assert verify(file).flaws == []
+    assert [flaw.field for flaw in verify(made_anew(without)).flaws] == ["passed_over"]
+    assert [flaw.field for flaw in verify(made_anew(other)).flaws] == ["passed_over[0]", "passed_over"]
+    assert [flaw.field for flaw in verify(made_anew(why)).flaws] == ["passed_over[0]", "passed_over"]
+    assert [flaw.field for flaw in verify(made_anew(twice)).flaws] == ["passed_over[1]"]
+
+
+def made_anew(content: dict) -> bytes:
+    content["parts"] = hashes_of_parts(content)
+    content["hash"] = digest({key: value for key, value in content.items() if key != "hash"})
+    return bytes_of(content)

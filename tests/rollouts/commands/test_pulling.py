@@ -1,0 +1,208 @@
+"""Asking for a pull, and calling it off: what is written, and who loses."""
+
+import pytest
+from django.db import transaction
+
+from fleet.models import Cluster, Operand
+from people.models import AuditEntry
+from rollouts.commands import image_pulls
+from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
+from rollouts.commands.refusals import BadPlan, Refusal
+from rollouts.models import Freeze, ImagePull, Plan, PullJob
+from tests.make import NOON, a_node, a_pod, a_user, an_operand
+from tests.rollouts.make import NEW
+from tests.rollouts.rows import SELECTOR, a_draft, a_started_plan, in_state
+
+pytestmark = pytest.mark.django_db
+
+UBUNTU, RHEL = "nvcr.io/nvidia/driver:{}-ubuntu22.04", "nvcr.io/nvidia/driver:{}-rhel9"
+
+
+@pytest.fixture
+def told(cluster: Cluster) -> Cluster:
+    """Its DaemonSet says which image it uses."""
+    version = cluster.driver_objects.get(kind="NVIDIADriver").version
+    Operand.objects.update(image=UBUNTU.format(version))
+    return cluster
+
+
+def asked(plan: Plan, owner, **given) -> ImagePull:
+    return ask(plan, actor=owner, **{"because": "Before the window.", "now": NOON} | given)
+
+
+def nodes(pull: ImagePull) -> list[tuple[str, str]]:
+    return [(job.node_name, job.image) for job in pull.jobs.all()]
+
+
+def test_one_node_of_the_one_system_is_written_down_and_nothing_else(told, owner):
+    plan = a_draft(told, owner)
+
+    pull = asked(plan, owner)
+
+    assert [image for _, image in nodes(pull)] == [UBUNTU.format(NEW)]
+    job = pull.jobs.get()
+    assert (job.system, job.intended_at, job.outcome) == ("ubuntu22.04", None, "")
+    (entry,) = AuditEntry.objects.filter(subject=plan.mark, verb="pull-image")
+    assert (entry.actor, entry.because) == ("owner", "Before the window.")
+    assert entry.evidence["nodes"] == dict(nodes(pull))
+    assert plan.events.first().to == "image-pull"
+
+
+def test_of_each_system_one_and_the_node_that_goes_first(told, owner):
+    version = told.driver_objects.get(kind="NVIDIADriver").version
+    other = an_operand(
+        told, name="driver-rhel", owner_uid=told.driver_objects.get(kind="NVIDIADriver").uid,
+        node_selector=SELECTOR, image=RHEL.format(version),
+    )  # fmt: skip
+    node = a_node(told, "node-9")
+    a_pod(node, "driver-9", namespace="gpu-operator", gpus=0, operand="driver", owner_uid=other.uid)
+
+    pull = asked(a_draft(told, owner), owner)
+
+    assert {image for _, image in nodes(pull)} == {UBUNTU.format(NEW), RHEL.format(NEW)}
+    assert ("node-9", RHEL.format(NEW)) in nodes(pull)
+
+
+def test_as_many_nodes_as_were_asked_for_in_the_order_in_which_they_go(told, owner):
+    plan = a_started_plan(told, owner)
+    in_order = [target.node_name for stage in plan.stages.forward() for target in stage.targets.all()]
+
+    pull = asked(plan, owner, nodes_each=2)
+
+    assert [name for name, _ in nodes(pull)] == in_order[:2]
+
+
+def test_a_node_that_is_not_ready_pulls_nothing(told, owner):
+    plan = a_started_plan(told, owner)
+    first = plan.stages.get(index=0).targets.get()
+    told.nodes.filter(uid=first.node_uid).update(is_ready=False)
+
+    assert nodes(asked(plan, owner))[0][0] != first.node_name
+
+
+def test_nodes_whose_image_nobody_can_tell_are_named(told, owner):
+    plan = a_draft(told, owner)
+    told.pods.get(name="driver-1").delete()
+
+    assert asked(plan, owner).left_out == "1 node has no driver pod that tells the image: node-1."
+
+
+def test_where_nobody_can_tell_any_image_it_is_refused(cluster, owner):
+    with pytest.raises(Refusal, match="3 nodes have no driver pod that tells the image"):
+        asked(a_draft(cluster, owner), owner)
+
+
+def test_the_same_key_again_is_the_same_pull(told, owner):
+    plan = a_draft(told, owner)
+
+    one, other = asked(plan, owner, key="a1"), asked(plan, owner, key="a1")
+
+    assert one == other
+    assert AuditEntry.objects.filter(verb="pull-image").count() == 1
+
+
+def test_a_pull_that_was_called_off_is_not_answered_again(told, owner):
+    plan = a_draft(told, owner)
+    cancel(asked(plan, owner, key="a1"), actor=owner, because="Not today.", now=NOON)
+
+    with pytest.raises(Refusal, match=r"no longer in effect\. owner cancelled it: Not today\."):
+        asked(plan, owner, key="a1")
+
+
+def test_a_pull_of_the_version_of_before_is_not_answered_again(told, owner):
+    plan = a_draft(told, owner)
+    asked(plan, owner, key="a1")
+    Plan.objects.update(to_version="590.1.2")
+
+    with pytest.raises(Refusal, match=f"It pulled {NEW}, and the plan goes to 590.1.2"):
+        asked(plan, owner, key="a1")
+
+
+def test_a_key_that_pulled_something_else_is_refused(told, owner):
+    plan = a_draft(told, owner)
+    asked(plan, owner, key="a1")
+
+    with pytest.raises(Refusal, match="named another command already"):
+        asked(plan, owner, key="a1", nodes_each=2)
+
+
+def test_anothers_equal_key_is_another_pull(told, owner):
+    plan = a_draft(told, owner)
+    first = asked(plan, owner, key="a1")
+    ImagePull.objects.update(ended_at=NOON)
+
+    assert asked(plan, a_user("ben", role="operator"), key="a1") != first
+
+
+def test_two_who_send_one_key_at_once_make_one_pull(told, owner, monkeypatch):
+    """The second one's look at the key comes before the first one's pull is committed."""
+    plan, truly, looks = a_draft(told, owner), image_pulls._given, []
+    first = asked(plan, owner, key="a1")
+    monkeypatch.setattr(image_pulls, "_given", lambda *given: truly(*given) if looks else looks.append(1))
+
+    assert asked(plan, owner, key="a1") == first
+
+
+def test_a_second_one_loses_while_the_first_is_under_way(told, owner):
+    plan = a_draft(told, owner)
+    asked(plan, owner, key="a1")
+
+    with pytest.raises(Refusal, match="is being pulled already"), transaction.atomic():
+        asked(plan, owner, key="a2")
+
+    assert PullJob.objects.count() == 1
+
+
+@pytest.mark.parametrize("nodes_each", [0, MOST_EACH + 1])
+def test_a_number_that_makes_no_sense_names_its_field(told, owner, nodes_each: int):
+    with pytest.raises(BadPlan) as refused:
+        asked(a_draft(told, owner), owner, nodes_each=nodes_each)
+
+    assert refused.value.problems[0]["field"] == "nodes_each"
+
+
+@pytest.mark.parametrize("state", ["rolling-back", "aborting", "promoted", "discarded"])
+def test_a_plan_that_needs_no_image_any_more_pulls_none(told, owner, state: str):
+    plan = in_state(a_draft(told, owner), state)
+
+    with pytest.raises(Refusal, match="not needed any more"):
+        asked(plan, owner)
+
+
+def test_in_a_cluster_that_is_only_watched_nothing_is_asked_for(told, owner):
+    plan = a_draft(told, owner)
+    Cluster.objects.update(mode="observe-only")
+    plan.cluster.refresh_from_db()
+
+    with pytest.raises(Refusal, match="its mode is observe-only"):
+        asked(plan, owner)
+
+
+def test_in_a_frozen_cluster_nothing_is_asked_for(told, owner):
+    plan = a_draft(told, owner)
+    Freeze.objects.create(cluster=told, by="bob", at=NOON, because="quarter end")
+
+    with pytest.raises(Refusal, match="is frozen by bob: quarter end"):
+        asked(plan, owner)
+    assert not ImagePull.objects.exists()
+
+
+def test_calling_off_is_written_down_once(told, owner):
+    pull = asked(a_draft(told, owner), owner)
+
+    cancel(pull, actor=owner, because="Not today.", now=NOON)
+
+    pull.refresh_from_db()
+    assert (pull.ends_by, pull.ends_because) == ("owner", "owner cancelled it: Not today.")
+    assert AuditEntry.objects.filter(verb="cancel-pull").count() == 1
+
+
+def test_calling_off_loses_where_it_ends_already(told, owner):
+    pull = asked(a_draft(told, owner), owner)
+    ImagePull.objects.get().stop("The draft was edited.", by="quarterdeck", now=NOON)
+
+    with pytest.raises(Refusal, match="nothing to cancel"):
+        cancel(pull, actor=a_user("bob", role="operator"), because="Not today.", now=NOON)
+
+    assert ImagePull.objects.get().ends_by == "quarterdeck"
+    assert not AuditEntry.objects.filter(verb="cancel-pull").exists()

@@ -1,0 +1,88 @@
+"""What the Job may do, which is nothing but end."""
+
+from rollouts.driver_images.pull_job import AsTheDriver, WantedPull, job_for
+from rollouts.test_jobs.job_manifest import is_ours
+
+WANTED = WantedPull(
+    "plan-7", 3, 1, "gpu-1", "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04", "2026-01-08T12:00:00+00:00"
+)
+TAINTED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+LIKE = AsTheDriver(secrets=["ngc"], tolerations=[TAINTED], service_account="nvidia-driver")
+
+
+def pod(like: AsTheDriver = LIKE) -> dict:
+    return job_for(WANTED, like)["spec"]["template"]["spec"]
+
+
+def test_its_container_asks_the_registry_and_ends():
+    (container,) = pod()["containers"]
+
+    assert container["image"] == WANTED.image
+    assert container["imagePullPolicy"] == "Always"
+    assert container["command"] == ["/bin/true"]
+
+
+def test_it_has_no_rights_no_mounts_no_token_and_no_gpu():
+    """As the Pod Security Standard “restricted” has it."""
+    spec = pod()
+    (container,) = spec["containers"]
+
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert {"volumes", "hostPID", "hostNetwork", "hostIPC", "runtimeClassName"}.isdisjoint(spec)
+    assert {name for amounts in container["resources"].values() for name in amounts} == {"cpu", "memory"}
+    assert container["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+
+
+def test_it_goes_where_the_driver_goes_with_its_secrets_and_nowhere_else():
+    spec = pod()
+
+    assert spec["imagePullSecrets"] == [{"name": "ngc"}]
+    assert TAINTED in spec["tolerations"]
+    assert "node.kubernetes.io/unschedulable" in {each["key"] for each in spec["tolerations"]}
+    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert terms == [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gpu-1"]}]}]
+
+
+def test_it_runs_under_the_drivers_account_without_its_token():
+    """Else admission would give it the pull secrets of `default`: a proof by other credentials."""
+    spec = pod(AsTheDriver(service_account="nvidia-driver"))
+
+    assert (spec["serviceAccountName"], spec["imagePullSecrets"]) == ("nvidia-driver", [])
+    assert spec["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in pod(AsTheDriver())
+
+
+def test_it_ends_and_goes_by_itself_where_nobody_is_left():
+    spec = job_for(WANTED, LIKE)["spec"]
+
+    assert (spec["backoffLimit"], spec["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"]) == (0, 1800, 600)
+
+
+def test_where_the_namespace_gives_the_user_it_names_none():
+    spec = pod(AsTheDriver(labels={"openshift.driver-toolkit": "true"}))
+
+    assert "runAsUser" not in spec["securityContext"]
+
+
+def test_it_and_its_pod_carry_our_name_and_the_plans():
+    job = job_for(WANTED, LIKE)
+
+    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"] == WANTED.labels
+    assert WANTED.labels["app.kubernetes.io/managed-by"] == "quarterdeck"
+    assert WANTED.labels["quarterdeck.io/pulls-for"] == "plan-7"
+
+
+def test_a_job_of_an_older_database_with_the_same_numbers_is_not_ours():
+    """Z10."""
+    metadata = job_for(WANTED, LIKE)["metadata"]
+
+    assert is_ours(WANTED, metadata["labels"], metadata["annotations"])
+    assert not is_ours(WANTED, metadata["labels"], {"quarterdeck.io/asked-at": "2025-01-08T12:00:00+00:00"})
+    assert not is_ours(WANTED, {}, metadata["annotations"])

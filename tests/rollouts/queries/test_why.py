@@ -1,0 +1,205 @@
+"""Why a plan is not moving is one sentence in every state, and never a blank: silence there would look like health."""
+
+from datetime import timedelta
+from itertools import product
+
+import pytest
+from django.core.management import call_command
+
+from fleet.models import Node
+from rollouts.commands import fleet_freezes
+from rollouts.commands.plan_control import halt, pause
+from rollouts.gates.base import GAVE_UP
+from rollouts.lifecycle import PlanState, StageState
+from rollouts.models import BreakGlass, Plan, Stage, Target
+from rollouts.queries.driver_nodes import heard
+from rollouts.queries.plan_view import PlanOnPage, plan_on_page
+from tests.make import NOON, a_finding, a_plan, a_window
+from tests.rollouts.rows import a_started_plan
+
+HOUR = timedelta(hours=1)
+HELD_BY = ("nothing", "pause", "freeze", "window", "stop", "all of them")
+
+
+def hold(plan: Plan, by: str) -> None:
+    if by in ("pause", "all of them"):
+        plan.commands.create(verb="pause", actor="ben", at=NOON, because="Lunch.")
+    if by in ("freeze", "all of them"):
+        fleet_freezes.freeze(fleet_freezes.Where(), actor="ada", because="Quarter end.", now=NOON)
+    if by in ("window", "all of them"):
+        a_window(plan.cluster)
+    if by in ("stop", "all of them"):
+        fleet_freezes.stop(actor="ada", because="Smoke.", now=NOON)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("state", "by"), list(product(PlanState, HELD_BY)))
+def test_every_state_has_a_sentence_whatever_holds_it(state: PlanState, by: str):
+    """Also where nothing was ever written down of why."""
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=state, because="", waiting_for="")
+    Stage.objects.filter(plan=plan, index=0).update(state=StageState.PROMOTING)
+    hold(plan, by)
+
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+
+    assert on_page.why.endswith((".", "!", "?"))
+    assert on_page.why[0].isupper() or on_page.why.startswith("ben ")
+    assert all(on_page.besides)
+    if by == "all of them" and state in (PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK):
+        assert on_page.why == "The fleet is stopped by ada: Smoke."
+
+
+def looked_at(**given) -> PlanOnPage:
+    """At noon, and a minute and a second after it was due again."""
+    plan = a_plan()
+    row = {"state": PlanState.PROMOTING, "waiting_for": "Canary: letting gpu-0 go.", "lease_until": NOON}
+    due = NOON + timedelta(seconds=5)
+    Plan.objects.filter(pk=plan.pk).update(**row | {"looked_at": NOON, "next_look_at": due} | given)
+    plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
+    return plan_on_page(plan, now=due + timedelta(seconds=61))
+
+
+@pytest.mark.django_db
+def test_a_plan_that_no_worker_looks_at_says_so_and_what_it_said_then():
+    """What it waited for then is not what it waits for now."""
+    on_page = looked_at()
+
+    assert on_page.why.startswith("No worker has looked at it since 12:00 UTC: nothing of it is let go")
+    assert "queue “rollouts”" in on_page.why
+    assert on_page.besides == ["It said then: Canary: letting gpu-0 go."]
+    assert looked_at(looked_at=None).why.startswith("No worker has looked at it yet: ")
+
+
+@pytest.mark.django_db
+def test_what_a_person_has_told_it_comes_first_though_no_worker_has_heard_it():
+    on_page = looked_at(state=PlanState.HALTED, because="A gate failed.")
+
+    assert on_page.why == "A gate failed."
+    assert [said.partition(" since")[0] for said in on_page.besides] == ["No worker has looked at it"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"next_look_at": NOON + HOUR},
+        {"lease_until": NOON + timedelta(seconds=30)},
+        {"next_look_at": NOON + timedelta(seconds=6)},
+        {"state": PlanState.PROMOTED, "because": "Every stage passed."},
+    ],
+    ids=["later", "in a long round", "for a minute", "over"],
+)
+def test_a_plan_that_is_not_due_or_being_looked_at_or_over_says_what_it_waits_for(given):
+    assert "worker" not in " ".join([looked_at(**given).why, *looked_at(**given).besides])
+
+
+@pytest.mark.django_db
+def test_a_plan_outside_of_its_window_says_when_it_opens():
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    Stage.objects.filter(plan=plan, index=0).update(state=StageState.PROMOTING)
+    window = a_window(plan.cluster)
+
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+
+    assert on_page.why == f"The maintenance window of cluster {window.cluster.name} is closed until Sunday 02:00 UTC."
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("state", "until", "is_said"),
+    [("promoting", NOON + HOUR, True), ("promoting", NOON, False), ("passed", NOON + HOUR, False)],
+    ids=["in force", "run out", "of a stage that is over"],
+)
+def test_a_gate_that_somebody_passed_over_is_said_beside_it(state, until, is_said, capsys, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    Stage.objects.filter(plan=plan, index=0).update(state=state)
+    glass = {"stage": plan.stages.get(index=0), "gate": "soak", "said": "Until 12:20.", "by": "ben"}
+    BreakGlass.objects.create(**glass, at=NOON - 2 * HOUR, because="Older.", until=until)
+    BreakGlass.objects.create(**glass, at=NOON - HOUR, because="Morning.", until=until)
+
+    call_command("why", str(plan.pk))
+
+    said = "Passed over: Soak of Canary does not count until 2026-11-21 13:00 UTC: ben passed it over. Morning."
+    assert (said in capsys.readouterr().out.splitlines()) is is_said
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+    assert len(on_page.passed_over) == int(is_said)
+
+
+@pytest.mark.django_db
+def test_a_halt_says_who_and_a_gates_speaks_for_itself(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    plan.refresh_from_db()
+
+    halt(plan, actor=owner, because="Smoke.", now=NOON)
+
+    assert plan_on_page(plan, now=NOON).why == f"{owner.get_username()} halted it: Smoke."
+    Plan.objects.filter(pk=plan.pk).update(state_since=NOON + HOUR, because="node-1 failed: 1, where 0 would be.")
+    plan.refresh_from_db()
+    assert plan_on_page(plan, now=NOON).why == "node-1 failed: 1, where 0 would be."
+
+
+@pytest.mark.django_db
+def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
+    pause(plan, actor=owner, because="Lunch.", now=NOON)
+
+    halt(plan, actor=owner, because="Smoke.", now=NOON + timedelta(minutes=1))
+
+    plan.refresh_from_db()
+    on_page = plan_on_page(plan, now=NOON + timedelta(minutes=1))
+    who = owner.get_username()
+    assert (on_page.why, on_page.besides) == (f"{who} halted it: Smoke.", [f"{who} paused it: Lunch."])
+
+
+@pytest.mark.django_db
+def test_a_cluster_that_was_seen_on_another_day_is_named_with_that_day(cluster, owner):
+    plan = a_started_plan(cluster, owner)
+
+    stale = heard(plan, now=NOON + timedelta(days=2)).stale_because
+
+    assert f"has not been seen since {NOON.day} {NOON:%B %Y} 12:00 UTC" in stale
+
+
+@pytest.mark.django_db
+def test_lists_say_at_once_who_paused_it(cluster, owner):
+    """They show what was written down last, before any round has looked."""
+    plan = a_started_plan(cluster, owner)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING, waiting_for="Canary: letting node-1 go.")
+
+    pause(plan, actor=owner, because="Lunch.", now=NOON)
+
+    plan.refresh_from_db()
+    assert plan.waiting_for == plan_on_page(plan, now=NOON).why == f"{owner.get_username()} paused it: Lunch."
+
+
+@pytest.mark.django_db
+def test_a_plan_that_a_person_halted_says_which_nodes_failed_and_why():
+    plan = a_plan()
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, because="A person stopped it.")
+    because = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", because=because)
+
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+
+    assert on_page.besides == [f"gpu-0 failed: {because}"]
+    assert on_page.halted_by is None
+
+
+@pytest.mark.django_db
+def test_a_cause_that_was_not_known_when_the_node_failed_is_that_of_its_finding():
+    plan = a_plan()
+    halted = f"gpu-0 failed: {GAVE_UP}"
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, because=halted)
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", because=GAVE_UP)
+    node = Node.objects.get(cluster=plan.cluster, name="gpu-0")
+    a_finding(plan.cluster, node=node, rule="upgrade-failed", probable_cause="The driver container crashes.")
+
+    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+
+    assert (on_page.why, on_page.besides) == (halted, ["gpu-0 failed: The driver container crashes."])
